@@ -1,0 +1,230 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Gatehouse in one page: four services, the libraries they share, the bindings to C, the tests.
+// Every arrow between targets stands here; `make lint` refuses an import that does not.
+
+// MARK: - Settings
+
+let ours: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+// MARK: - Helpers
+
+/// A service is a library (`Sources/`) and the executable that runs it (`Main/`).
+/// Migrations are listed by name because only those are embedded in the binary.
+func service(_ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = []) -> [Target] {
+    let library = name.prefix(1).uppercased() + name.dropFirst() + "Service"
+    return [
+        .target(
+            name: library, dependencies: dependencies, path: "Services/\(name)/Sources", resources: resources,
+            swiftSettings: ours),
+        .executableTarget(
+            name: name, dependencies: [.target(name: library), .argumentParser] + dependencies,
+            path: "Services/\(name)/Main", swiftSettings: ours),
+    ]
+}
+
+func shared(_ name: String, at path: String? = nil, uses dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Shared/\(path ?? name)", swiftSettings: ours)
+}
+
+func system(_ name: String, package: String, pkgConfig: String? = nil) -> Target {
+    .systemLibrary(
+        name: name, path: "Shared/System/\(name)", pkgConfig: pkgConfig, providers: [.apt([package])])
+}
+
+func tests(_ name: String, uses dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: dependencies + ["TestKit"], path: "Tests/\(name)Tests",
+        swiftSettings: ours)
+}
+
+func tool(_ name: String, at path: String, uses dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies + [.argumentParser], path: path, swiftSettings: ours)
+}
+
+extension Target.Dependency {
+    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
+    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
+    static let atomics = product(name: "Atomics", package: "swift-atomics")
+    static let collections = product(name: "DequeModule", package: "swift-collections")
+    static let configuration = product(name: "Configuration", package: "swift-configuration")
+    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
+    static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
+    static let instrumentation = product(name: "Instrumentation", package: "swift-distributed-tracing")
+    static let jwtKit = product(name: "JWTKit", package: "jwt-kit")
+    static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+    static let logging = product(name: "Logging", package: "swift-log")
+    static let metrics = product(name: "Metrics", package: "swift-metrics")
+    static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
+    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
+    static let systemPackage = product(name: "SystemPackage", package: "swift-system")
+    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
+}
+
+// MARK: - The map
+
+let system: [Target] = [
+    system("CLibpq", package: "libpq-dev", pkgConfig: "libpq"),
+    system("CHiredis", package: "libhiredis-dev"),
+    system("COpenSSL", package: "libssl-dev"),
+    system("CArgon2", package: "libargon2-dev"),
+]
+
+let libraries: [Target] = [
+    shared("Contracts"),
+    shared("AccessToken", uses: ["COpenSSL"]),
+    shared("Postgres", uses: ["CLibpq", .logging, .lifecycle, .metrics]),
+    shared("Redis", uses: ["CHiredis", .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .metrics]),
+    shared(
+        "ServiceKit", at: "ServiceKit/Sources",
+        uses: [
+            "Contracts", .argumentParser, .asyncHTTPClient, .configuration, .crypto, .httpTypes, .hummingbird,
+            .instrumentation, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix, .serviceContext,
+            .systemPackage, .tracing,
+        ]),
+    // Apart from ServiceKit, so that the gateway links no PostgreSQL.
+    shared(
+        "ServiceKitPostgres", at: "ServiceKit/Postgres",
+        uses: ["ServiceKit", "Postgres", .argumentParser, .lifecycle, .logging]),
+    shared(
+        "TestKit", at: "TestKit/Sources",
+        uses: [
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .logging, .nioCore,
+            .nioPosix,
+        ]),
+    shared(
+        "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
+        uses: [
+            "Contracts", "ServiceKit", .crypto, .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging, .nioCore,
+            .nioPosix, .nioHTTP2, .nioHTTP1,
+        ]),
+]
+
+let services =
+    service(
+        "gateway",
+        uses: [
+            "AccessToken", "Contracts", "Redis", "ServiceKit", .collections, .crypto, .lifecycle, .logging, .metrics,
+            .nioCore, .nioPosix, .nioSSL,
+        ])
+    + service(
+        "identity",
+        uses: [
+            "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", .asyncHTTPClient,
+            .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore,
+        ],
+        embeds: [.embedInCode("Migrations")])
+    + service(
+        "tokens",
+        uses: [
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", .crypto,
+            .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore,
+        ],
+        embeds: [.embedInCode("Migrations")])
+    + service(
+        "devices",
+        uses: [
+            "Contracts", "Postgres", "ServiceKit", "ServiceKitPostgres", .crypto, .httpTypes, .hummingbird,
+            .lifecycle, .logging, .metrics, .nioCore,
+        ],
+        embeds: [.embedInCode("Migrations")])
+
+let tools: [Target] = [
+    tool(
+        "apple-simulator", at: "Shared/TestKit/AppleSimulator/Main",
+        uses: ["AppleSimulator", "ServiceKit", .lifecycle, .logging]),
+    tool(
+        "bench", at: "Tests/Benchmarks",
+        uses: [
+            "AccessToken", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .logging, .nioCore, .nioPosix,
+            .lifecycle,
+        ]),
+]
+
+let everyTest: [Target] = [
+    tests("Contracts", uses: ["Contracts"]),
+    tests("AccessToken", uses: ["AccessToken", "COpenSSL"]),
+    tests("Postgres", uses: ["Postgres", .logging, .lifecycle]),
+    tests("Redis", uses: ["Redis", .logging, .lifecycle, .nioCore, .nioPosix]),
+    tests(
+        "ServiceKit",
+        uses: [
+            "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .argumentParser, .asyncHTTPClient,
+            .configuration, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore,
+            .nioPosix, .serviceContext, .tracing,
+        ]),
+    tests("AppleSimulator", uses: ["AppleSimulator", "ServiceKit", .asyncHTTPClient, .jwtKit, .nioCore, .logging]),
+    tests(
+        "Gateway",
+        uses: [
+            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .lifecycle,
+            .logging, .nioCore, .nioPosix, .nioHTTP1, .crypto,
+        ]),
+    tests(
+        "Identity",
+        uses: [
+            "AppleSimulator", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit",
+            "ServiceKitPostgres", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
+            .logging, .nioCore,
+        ]),
+    tests(
+        "Tokens",
+        uses: [
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "TokensService",
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
+        ]),
+    tests(
+        "Devices",
+        uses: [
+            "Contracts", "DevicesService", "Postgres", "ServiceKit", "ServiceKitPostgres", .asyncHTTPClient,
+            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
+        ]),
+    // Against the running system: real binaries, real sockets, real faults.
+    tests(
+        "EndToEnd",
+        uses: [
+            "AccessToken", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .crypto, .logging, .nioCore, .nioPosix,
+        ]),
+]
+
+let package = Package(
+    name: "gatehouse",
+    platforms: [.macOS(.v15), .iOS(.v16)],
+    products: ["gateway", "identity", "tokens", "devices", "apple-simulator"].map {
+        .executable(name: $0, targets: [$0])
+    },
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: [.defaults, "YAML"]),
+        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
+        .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
+        .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
+    ],
+    targets: system + libraries + services + tools + everyTest
+)

@@ -1,0 +1,96 @@
+public import Foundation
+
+/// `POST /v1/devices/register`
+public struct Registration: Codable, Sendable, Equatable {
+    /// The APNs device token: an even count of hexadecimal digits, at most 2,048, of no fixed length.
+    public var token: String
+    public var environment: PushEnvironment
+    public var bundleId: String
+    public var installationId: String?
+    /// `alert` where none is given.
+    public var kind: PushKind?
+    public var locale: String?
+    /// A name of the IANA time zone database.
+    public var timeZone: String?
+    public var appVersion: String?
+    public var osVersion: String?
+    public var model: String?
+
+    public init(
+        token: String, environment: PushEnvironment, bundleId: String, installationId: String? = nil,
+        kind: PushKind? = nil, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
+        osVersion: String? = nil, model: String? = nil
+    ) {
+        self.token = token
+        self.environment = environment
+        self.bundleId = bundleId
+        self.installationId = installationId
+        self.kind = kind
+        self.locale = locale
+        self.timeZone = timeZone
+        self.appVersion = appVersion
+        self.osVersion = osVersion
+        self.model = model
+    }
+}
+
+/// A registration as its user sees it. It never holds the token.
+public struct Device: Codable, Sendable, Equatable {
+    public var id: UUID
+    public var installationId: String?
+    public var environment: PushEnvironment
+    public var bundleId: String
+    public var kind: PushKind
+    public var status: DeviceStatus
+    public var locale: String?
+    public var timeZone: String?
+    public var appVersion: String?
+    public var createdAt: Date
+    public var updatedAt: Date
+
+    public init(
+        id: UUID, installationId: String? = nil, environment: PushEnvironment, bundleId: String, kind: PushKind,
+        status: DeviceStatus, locale: String? = nil, timeZone: String? = nil, appVersion: String? = nil,
+        createdAt: Date, updatedAt: Date
+    ) {
+        self.id = id
+        self.installationId = installationId
+        self.environment = environment
+        self.bundleId = bundleId
+        self.kind = kind
+        self.status = status
+        self.locale = locale
+        self.timeZone = timeZone
+        self.appVersion = appVersion
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+    }
+}
+
+/// The answer to `GET /v1/devices`
+public struct DeviceList: Codable, Sendable, Equatable {
+    public var devices: [Device]
+
+    public init(devices: [Device]) {
+        self.devices = devices
+    }
+}
+
+/// Which of Apple's push servers a token belongs to.
+public enum PushEnvironment: String, Codable, Sendable, CaseIterable {
+    case sandbox
+    case production
+}
+
+/// What a token may be sent.
+public enum PushKind: String, Codable, Sendable, CaseIterable {
+    case alert
+    case voip
+    case liveactivity
+}
+
+public enum DeviceStatus: String, Codable, Sendable, CaseIterable {
+    case active
+    /// Apple no longer takes the token.
+    case invalid
+}

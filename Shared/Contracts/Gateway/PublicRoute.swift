@@ -1,0 +1,71 @@
+/// A route of Gatehouse's own that clients reach through the gateway.
+///
+/// The gateway's built-in table is made from these; each service serves its own under the same paths.
+public struct PublicRoute: Sendable, Equatable {
+    /// The service that serves the route.
+    public enum Owner: String, Sendable, CaseIterable {
+        case identity
+        case tokens
+        case devices
+    }
+
+    /// What the route asks of `Authorization`.
+    public enum Bearer: String, Sendable {
+        /// Ignored altogether: apps attach expired bearers to sign-in and refresh.
+        case none
+        /// A bad one is refused, a missing one is not.
+        case optional
+        /// As `optional`, but the service refuses: it is told of a bad one by `HeaderName.bearerError`.
+        /// Logout with a refresh token succeeds whatever stands in `Authorization`.
+        case reported
+        case required
+    }
+
+    public var method: String
+    /// A path template below the origin; `{name}` stands for one segment.
+    public var path: String
+    public var owner: Owner
+    public var bearer: Bearer
+
+    init(_ method: String, _ path: String, _ owner: Owner, _ bearer: Bearer) {
+        self.method = method
+        self.path = path
+        self.owner = owner
+        self.bearer = bearer
+    }
+
+    /// Base path of the public contract.
+    public static let basePath = "/v1"
+    /// The same routes under a second name.
+    public static let alternativeBasePath = "/api/v1"
+
+    /// All public routes, those under `basePath` once.
+    public static let all: [PublicRoute] = [
+        PublicRoute("POST", "/v1/auth/apple", .identity, .none),
+        PublicRoute("POST", "/v1/auth/apple/nonce", .identity, .none),
+        PublicRoute("POST", "/v1/auth/apple/notifications", .identity, .none),
+        PublicRoute("POST", "/v1/auth/register", .identity, .none),
+        PublicRoute("POST", "/v1/auth/login", .identity, .none),
+        PublicRoute("GET", "/v1/auth/me", .identity, .required),
+        PublicRoute("PATCH", "/v1/auth/me", .identity, .required),
+        PublicRoute("DELETE", "/v1/auth/account", .identity, .required),
+        PublicRoute("GET", "/v1/auth/export", .identity, .required),
+        PublicRoute("POST", "/v1/auth/password", .identity, .required),
+        PublicRoute("POST", "/v1/auth/password/forgot", .identity, .none),
+        PublicRoute("POST", "/v1/auth/password/reset", .identity, .none),
+        PublicRoute("POST", "/v1/auth/identities/apple", .identity, .required),
+        PublicRoute("DELETE", "/v1/auth/identities/{provider}", .identity, .required),
+        PublicRoute("POST", "/v1/auth/refresh", .tokens, .none),
+        PublicRoute("POST", "/v1/auth/logout", .tokens, .reported),
+        PublicRoute("POST", "/v1/auth/logout-all", .tokens, .required),
+        PublicRoute("GET", "/v1/auth/sessions", .tokens, .required),
+        PublicRoute("DELETE", "/v1/auth/sessions/{id}", .tokens, .required),
+        PublicRoute("POST", "/oauth/token", .tokens, .none),
+        PublicRoute("POST", "/oauth/revoke", .tokens, .none),
+        PublicRoute("GET", "/.well-known/jwks.json", .tokens, .none),
+        PublicRoute("GET", "/.well-known/oauth-authorization-server", .tokens, .none),
+        PublicRoute("POST", "/v1/devices/register", .devices, .required),
+        PublicRoute("GET", "/v1/devices", .devices, .required),
+        PublicRoute("DELETE", "/v1/devices/{id}", .devices, .required),
+    ]
+}

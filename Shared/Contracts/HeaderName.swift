@@ -1,0 +1,30 @@
+/// Names of the header fields that Gatehouse's processes exchange.
+///
+/// Clients never set the `Gatehouse-` fields: the gateway drops every field of theirs that folds to that prefix,
+/// in any spelling, and writes its own.
+public enum HeaderName {
+    /// The request's identifier, in every answer: the client's, if well-formed, else a new one.
+    public static let requestID = "X-Request-Id"
+
+    /// The authenticated user's UUID.
+    public static let userID = "Gatehouse-User-Id"
+    /// The UUID of the session whose access token was shown.
+    public static let sessionID = "Gatehouse-Session-Id"
+    /// The user's role.
+    public static let role = "Gatehouse-Role"
+    /// The user's stores: each percent-encoded, separated by commas.
+    public static let storeIDs = "Gatehouse-Store-Ids"
+    /// The error code of a bearer that was refused, on a route that decides by itself what follows.
+    public static let bearerError = "Gatehouse-Bearer-Error"
+    /// The client's address as the gateway saw it, without the port.
+    public static let clientAddress = "Gatehouse-Client-Address"
+    /// The request's identifier on its way between services.
+    public static let internalRequestID = "Gatehouse-Request-Id"
+    /// Milliseconds that remain until the caller stops waiting.
+    public static let deadline = "Gatehouse-Deadline-Ms"
+    /// What a caller proves itself with, one value for each pair of caller and callee.
+    public static let credential = "Gatehouse-Credential"
+
+    /// W3C Trace Context.
+    public static let traceparent = "traceparent"
+}

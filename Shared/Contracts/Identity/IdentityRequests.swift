@@ -1,0 +1,82 @@
+/// `POST /v1/auth/apple`
+public struct AppleSignInRequest: Codable, Sendable {
+    public struct FullName: Codable, Sendable {
+        public var givenName: String?
+        public var familyName: String?
+
+        public init(givenName: String? = nil, familyName: String? = nil) {
+            self.givenName = givenName
+            self.familyName = familyName
+        }
+    }
+
+    public var identityToken: String
+    public var authorizationCode: String?
+    public var nonce: String?
+    public var fullName: FullName?
+    /// Never identifies, links or counts as verified: only the identity token does.
+    public var email: String?
+    public var device: SessionDevice?
+
+    public init(
+        identityToken: String, authorizationCode: String? = nil, nonce: String? = nil, fullName: FullName? = nil,
+        email: String? = nil, device: SessionDevice? = nil
+    ) {
+        self.identityToken = identityToken
+        self.authorizationCode = authorizationCode
+        self.nonce = nonce
+        self.fullName = fullName
+        self.email = email
+        self.device = device
+    }
+}
+
+/// The answer to `POST /v1/auth/apple/nonce`
+public struct AppleNonceResponse: Codable, Sendable {
+    public var nonce: String
+    /// Seconds.
+    public var expiresIn: Int
+
+    public init(nonce: String, expiresIn: Int) {
+        self.nonce = nonce
+        self.expiresIn = expiresIn
+    }
+}
+
+/// `POST /v1/auth/register`
+public struct RegisterRequest: Codable, Sendable {
+    /// An e-mail address or a phone number in any usual spelling.
+    public var identifier: String
+    public var password: String
+    public var displayName: String?
+    public var device: SessionDevice?
+
+    public init(identifier: String, password: String, displayName: String? = nil, device: SessionDevice? = nil) {
+        self.identifier = identifier
+        self.password = password
+        self.displayName = displayName
+        self.device = device
+    }
+}
+
+/// `POST /v1/auth/login`
+public struct LoginRequest: Codable, Sendable {
+    public var identifier: String
+    public var password: String
+    public var device: SessionDevice?
+
+    public init(identifier: String, password: String, device: SessionDevice? = nil) {
+        self.identifier = identifier
+        self.password = password
+        self.device = device
+    }
+}
+
+/// `PATCH /v1/auth/me`
+public struct UpdateUserRequest: Codable, Sendable {
+    public var displayName: String?
+
+    public init(displayName: String?) {
+        self.displayName = displayName
+    }
+}

@@ -1,0 +1,38 @@
+public import Foundation
+
+/// A user as clients see one.
+public struct User: Codable, Sendable, Equatable {
+    public var id: UUID
+    public var email: String?
+    /// E.164.
+    public var phone: String?
+    public var displayName: String?
+    public var emailVerified: Bool
+    public var role: String
+    public var storeIds: [String]
+    public var authProviders: [AuthProvider]
+    public var createdAt: Date
+    public var updatedAt: Date?
+
+    public init(
+        id: UUID, email: String? = nil, phone: String? = nil, displayName: String? = nil, emailVerified: Bool = false,
+        role: String, storeIds: [String] = [], authProviders: [AuthProvider], createdAt: Date, updatedAt: Date? = nil
+    ) {
+        self.id = id
+        self.email = email
+        self.phone = phone
+        self.displayName = displayName
+        self.emailVerified = emailVerified
+        self.role = role
+        self.storeIds = storeIds
+        self.authProviders = authProviders
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+    }
+}
+
+/// A way to sign in.
+public enum AuthProvider: String, Codable, Sendable, CaseIterable {
+    case apple
+    case password
+}

@@ -1,0 +1,66 @@
+/// A refusal, as it is thrown within a service and as it is written to the client
+/// (`application/problem+json`, RFC 9457).
+public struct Problem: Error, Sendable, Equatable {
+    /// One input field that was refused.
+    public struct FieldError: Codable, Sendable, Equatable {
+        /// The field's name as the client wrote it, nested ones with dots (`device.name`).
+        public var field: String
+        /// What is wrong with it, for a person.
+        public var message: String
+
+        public init(field: String, message: String) {
+            self.field = field
+            self.message = message
+        }
+    }
+
+    public var code: ErrorCode
+    /// A sentence that a person understands, without technical matter.
+    public var detail: String
+    /// For invalid input, what is wrong field by field.
+    public var errors: [FieldError]
+    /// Seconds after which a retry makes sense; written as `Retry-After` with 429 and 503.
+    public var retryAfter: Int?
+
+    /// - Parameters:
+    ///   - detail: `nil` takes the code's own sentence.
+    ///   - retryAfter: seconds; 429 and 503 say 1 where none is given.
+    public init(_ code: ErrorCode, _ detail: String? = nil, errors: [FieldError] = [], retryAfter: Int? = nil) {
+        self.code = code
+        self.detail = detail ?? code.defaultDetail
+        self.errors = errors
+        self.retryAfter = retryAfter ?? (code == .rateLimited || code == .unavailable ? 1 : nil)
+    }
+
+    /// An `INVALID_REQUEST` about one field.
+    public static func invalid(_ field: String, _ message: String) -> Problem {
+        Problem(
+            .invalidRequest, "Some of the input is not valid.", errors: [FieldError(field: field, message: message)])
+    }
+}
+
+/// The body of a problem answer.
+public struct ProblemDocument: Codable, Sendable, Equatable {
+    public var type: String
+    public var title: String
+    public var status: Int
+    public var detail: String
+    public var code: String
+    public var requestId: String
+    public var errors: [Problem.FieldError]?
+
+    public init(_ problem: Problem, requestID: String) {
+        self.type = "about:blank"
+        self.title = problem.code.title
+        self.status = problem.code.status
+        self.detail = problem.detail
+        self.code = problem.code.rawValue
+        self.requestId = requestID
+        self.errors = problem.errors.isEmpty ? nil : problem.errors
+    }
+
+    /// The problem that the document tells of; `nil` when the code is none of Gatehouse's.
+    public var problem: Problem? {
+        ErrorCode(rawValue: code).map { Problem($0, detail, errors: errors ?? []) }
+    }
+}

@@ -1,0 +1,30 @@
+public import Foundation
+
+/// The answer to every sign-in and refresh.
+public struct AuthResponse: Codable, Sendable, Equatable {
+    public var accessToken: String
+    public var refreshToken: String
+    public var tokenType: String
+    /// Seconds until the access token expires.
+    public var expiresIn: Int
+    public var expiresAt: Date
+    /// Seconds until the refresh token expires.
+    public var refreshExpiresIn: Int
+    /// The earlier of idle and absolute expiry.
+    public var refreshExpiresAt: Date
+    public var user: User
+
+    public init(
+        accessToken: String, refreshToken: String, expiresIn: Int, expiresAt: Date, refreshExpiresIn: Int,
+        refreshExpiresAt: Date, user: User
+    ) {
+        self.accessToken = accessToken
+        self.refreshToken = refreshToken
+        self.tokenType = "Bearer"
+        self.expiresIn = expiresIn
+        self.expiresAt = expiresAt
+        self.refreshExpiresIn = refreshExpiresIn
+        self.refreshExpiresAt = refreshExpiresAt
+        self.user = user
+    }
+}

@@ -1,0 +1,101 @@
+public import Foundation
+
+/// What tokens keeps of a user beside each session, so that a refresh needs nobody else.
+public struct UserSnapshot: Codable, Sendable, Equatable {
+    public var user: User
+    /// Grows with every change of the user; tokens keeps the highest it has seen.
+    public var version: Int64
+
+    public init(user: User, version: Int64) {
+        self.user = user
+        self.version = version
+    }
+}
+
+/// `POST /internal/sessions`: identity has proved who somebody is and asks for a session.
+public struct CreateSessionRequest: Codable, Sendable {
+    public var snapshot: UserSnapshot
+    public var device: SessionDevice?
+    public var ipAddress: String?
+
+    public init(snapshot: UserSnapshot, device: SessionDevice? = nil, ipAddress: String? = nil) {
+        self.snapshot = snapshot
+        self.device = device
+        self.ipAddress = ipAddress
+    }
+}
+
+/// The answer to `POST /internal/sessions`
+public struct CreateSessionResponse: Codable, Sendable {
+    /// With it the caller takes the session back (`DELETE /internal/sessions/{id}`) when the user's credentials
+    /// moved meanwhile.
+    public var sessionID: UUID
+    public var auth: AuthResponse
+
+    public init(sessionID: UUID, auth: AuthResponse) {
+        self.sessionID = sessionID
+        self.auth = auth
+    }
+}
+
+/// `POST /internal/users/{id}/revoke`: ends the user's sessions.
+public struct RevokeSessionsRequest: Codable, Sendable {
+    /// A session to spare.
+    public var exceptSession: UUID?
+    public var reason: RevocationReason
+
+    public init(exceptSession: UUID? = nil, reason: RevocationReason) {
+        self.exceptSession = exceptSession
+        self.reason = reason
+    }
+}
+
+/// Why a session ended.
+public enum RevocationReason: String, Codable, Sendable, CaseIterable {
+    case logout
+    case replay
+    case passwordChanged
+    case accountDisabled
+    case accountDeleted
+    case administrator
+    /// A sign-in that lost against a change of the user's credentials was taken back.
+    case superseded
+    /// The user's oldest idle session made room for a new one.
+    case sessionLimit
+}
+
+/// The answer to `GET /internal/revocations`
+public struct RevocationPage: Codable, Sendable, Equatable {
+    /// A session that was revoked.
+    public struct Entry: Codable, Sendable, Equatable {
+        public var sessionID: UUID
+        public var userID: UUID
+        public var revokedAt: Date
+        /// No access token of the session lives longer than this.
+        public var accessExpiresAt: Date
+        public var reason: RevocationReason
+
+        public init(sessionID: UUID, userID: UUID, revokedAt: Date, accessExpiresAt: Date, reason: RevocationReason) {
+            self.sessionID = sessionID
+            self.userID = userID
+            self.revokedAt = revokedAt
+            self.accessExpiresAt = accessExpiresAt
+            self.reason = reason
+        }
+    }
+
+    public var entries: [Entry]
+    /// Opaque; what to send as `after` next.
+    public var cursor: String
+    /// The cursor that was sent is older than what is kept: forget everything and read on from `cursor`.
+    public var reset: Bool
+    /// More entries wait; ask again at once.
+    public var more: Bool
+
+    public init(entries: [Entry], cursor: String, reset: Bool, more: Bool) {
+        self.entries = entries
+        self.cursor = cursor
+        self.reset = reset
+        self.more = more
+    }
+}
