@@ -87,7 +87,7 @@ let libraries: [Target] = [
     shared("Contracts"),
     shared("AccessToken", uses: ["COpenSSL"]),
     shared("Postgres", uses: ["CLibpq", .logging, .lifecycle, .metrics]),
-    shared("Redis", uses: ["CHiredis", .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .metrics]),
+    shared("Redis", uses: ["CHiredis", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .coreMetrics]),
     shared(
         "ServiceKit", at: "ServiceKit/Sources",
         uses: [

@@ -1,0 +1,211 @@
+import CoreMetrics
+public import Logging
+public import NIOCore
+public import ServiceLifecycle
+import Synchronization
+
+/// A Redis client: one pipelined connection that is opened again whenever it ends.
+///
+/// Run it (``run()``), as a task of your own or in a `ServiceGroup`; then send commands from any task or thread.
+/// Commands of all tasks share the connection and are answered in the order in which they were sent, so commands
+/// that block (`BLPOP`, `WAIT`) or change the connection's mode (`SUBSCRIBE`, `MONITOR`, `MULTI`, `SELECT`) do not
+/// belong here; scripts (``RedisScript``) do what `MULTI` would.
+///
+/// No call waits longer than its time-out. A command that is sent before the first connection stands, or just as
+/// the server has closed it, waits for it; once an attempt to connect has failed, commands fail at once with an
+/// error whose ``RedisError/isUnavailable`` is true, until an attempt succeeds. A command whose outcome is unknown
+/// is never sent again by itself.
+public final class RedisClient: Service, Sendable {
+    private typealias ConnectionWaiter = CheckedContinuation<Result<RedisConnection, RedisError>, Never>
+
+    private enum Phase {
+        /// Nothing has failed yet: commands wait.
+        case connecting
+        case connected(RedisConnection)
+        /// The last attempt failed, or the server has stopped answering: commands fail at once.
+        case unavailable(RedisError)
+        case shutDown
+    }
+
+    private struct State {
+        var phase = Phase.connecting
+        var waiters: [UInt64: ConnectionWaiter] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    /// What the client was made with.
+    public let configuration: RedisConfiguration
+    private let eventLoop: any EventLoop
+    private let logger: Logger
+    private let metrics = RedisMetrics()
+    private let state = Mutex(State())
+
+    /// - Parameter eventLoopGroup: one of its loops does all the client's input and output.
+    public init(configuration: RedisConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
+        self.configuration = configuration
+        self.eventLoop = eventLoopGroup.next()
+        self.logger = logger
+    }
+
+    /// Sends one command and waits for its answer: `try await redis.send("SET", "key", "\(value)", "PX", 500)`.
+    ///
+    /// - Parameter timeout: `nil` takes the configuration's. Includes the wait for a connection.
+    /// - Throws: ``RedisError``; an error answer has the code ``RedisError/Code/server``.
+    @discardableResult
+    public func send(_ arguments: RedisArgument..., timeout: Duration? = nil) async throws(RedisError) -> RedisValue {
+        try await send(arguments, timeout: timeout)
+    }
+
+    /// Sends one command, given as a list of its words, and waits for its answer.
+    ///
+    /// - Parameter timeout: `nil` takes the configuration's. Includes the wait for a connection.
+    /// - Throws: ``RedisError``; an error answer has the code ``RedisError/Code/server``.
+    @discardableResult
+    public func send(_ arguments: [RedisArgument], timeout: Duration? = nil) async throws(RedisError) -> RedisValue {
+        precondition(!arguments.isEmpty, "a command has a name")
+        let deadline = NIODeadline.now() + TimeAmount(timeout ?? configuration.commandTimeout)
+        let connection = try await openConnection(deadline: deadline)
+        do {
+            return try await connection.send(arguments, deadline: deadline).get()
+        } catch  where error.isReadOnly {
+            // A replica, where the primary was: the name may lead elsewhere by now.
+            connection.close(error)
+            throw error
+        }
+    }
+
+    /// Whether the server answers a `PING`.
+    public func probe() async -> Bool {
+        (try? await send("PING")) != nil
+    }
+
+    /// Whether there is a connection at the moment.
+    public var isConnected: Bool {
+        state.withLock { state in
+            guard case .connected(let connection) = state.phase else { return false }
+            return connection.closure == nil
+        }
+    }
+
+    // MARK: - The wait for a connection
+
+    private func openConnection(deadline: NIODeadline) async throws(RedisError) -> RedisConnection {
+        let found: RedisConnection? = try state.withLock { state throws(RedisError) in
+            switch state.phase {
+            case .connected(let connection): connection.closure == nil ? connection : nil
+            case .connecting: nil
+            case .unavailable(let error): throw error
+            case .shutDown: throw .clientShutDown
+            }
+        }
+        return if let found { found } else { try await nextConnection(deadline: deadline) }
+    }
+
+    private func nextConnection(deadline: NIODeadline) async throws(RedisError) -> RedisConnection {
+        let id = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                addWaiter(waiter, id: id)
+                let timedOut = RedisError(.timedOut, "Redis could not be reached in time.")
+                eventLoop.scheduleTask(deadline: deadline) { self.resumeWaiter(id, .failure(timedOut)) }
+                if Task.isCancelled { cancelWaiter(id) }
+            }
+        } onCancel: {
+            cancelWaiter(id)
+        }
+        return try result.get()
+    }
+
+    private func addWaiter(_ waiter: ConnectionWaiter, id: UInt64) {
+        let settled: Result<RedisConnection, RedisError>? = state.withLock { state in
+            switch state.phase {
+            case .connected(let connection) where connection.closure == nil: return .success(connection)
+            case .unavailable(let error): return .failure(error)
+            case .shutDown: return .failure(.clientShutDown)
+            case .connected, .connecting:
+                guard state.waiters.count < configuration.maximumPendingCommands else {
+                    return .failure(RedisError(.queueFull, "Too many commands wait for a connection already."))
+                }
+                state.waiters[id] = waiter
+                return nil
+            }
+        }
+        if let settled { waiter.resume(returning: settled) }
+    }
+
+    private func resumeWaiter(_ id: UInt64, _ result: Result<RedisConnection, RedisError>) {
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(returning: result)
+    }
+
+    private func cancelWaiter(_ id: UInt64) {
+        resumeWaiter(id, .failure(RedisError(.cancelled, "The calling task was cancelled.")))
+    }
+
+    // MARK: - Keeping the connection
+
+    /// Keeps the connection open until the task is cancelled or, in a `ServiceGroup`, a graceful shutdown begins.
+    /// Returns then; commands fail from there on. Call it once.
+    public func run() async {
+        await cancelWhenGracefulShutdown { await self.keepConnected() }
+        enter(.shutDown, waiters: .failure(.clientShutDown))
+    }
+
+    private func keepConnected() async {
+        var failures = 0
+        while !Task.isCancelled {
+            do {
+                let connection = try await RedisConnection.connect(configuration, on: eventLoop, metrics: metrics)
+                logger.info("Connected to Redis.")
+                enter(.connected(connection), waiters: .success(connection))
+                let opened = ContinuousClock.now
+                await connection.waitUntilClosed()
+                let reason = connection.closure ?? RedisError(.connectionLost, "The connection to Redis ended.")
+                guard !Task.isCancelled else { return }
+                logger.warning("Lost the connection to Redis.", metadata: ["error": "\(reason)"])
+                metrics.connectionFailures.increment()
+                let wasStable = opened.duration(to: .now) >= configuration.backoff.maximum
+                failures = wasStable ? 1 : failures + 1
+                if failures == 1, reason.code == .connectionLost {
+                    // A server that closes idle connections, or has just restarted.
+                    enter(.connecting, waiters: nil)
+                    continue
+                }
+                enter(.unavailable(.notConnected(since: reason)), waiters: .failure(.notConnected(since: reason)))
+            } catch {
+                guard !Task.isCancelled else { return }
+                if failures == 0 { logger.warning("Redis is not available.", metadata: ["error": "\(error)"]) }
+                metrics.connectionFailures.increment()
+                failures += 1
+                enter(.unavailable(.notConnected(since: error)), waiters: .failure(.notConnected(since: error)))
+            }
+            try? await Task.sleep(for: configuration.backoff.delay(afterFailures: failures))
+        }
+    }
+
+    /// - Parameter waiters: what those get who wait for a connection; `nil` lets them wait on.
+    private func enter(_ phase: Phase, waiters result: Result<RedisConnection, RedisError>?) {
+        let waiters = state.withLock { state in
+            state.phase = phase
+            guard result != nil else { return [UInt64: ConnectionWaiter]() }
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        guard let result else { return }
+        for waiter in waiters.values {
+            waiter.resume(returning: result)
+        }
+    }
+}
+
+extension RedisError {
+    fileprivate static let clientShutDown = RedisError(.shutDown, "The client was shut down.")
+
+    fileprivate static func notConnected(since reason: RedisError) -> RedisError {
+        RedisError(.notConnected, "Redis is not available: \(reason.message)", underlying: reason)
+    }
+
+    fileprivate var isReadOnly: Bool { serverCode == "READONLY" }
+}

@@ -1,0 +1,140 @@
+import NIOCore
+
+/// The rules of one pipelined connection: commands go out in order, answers come back in the same order.
+///
+/// A pure state machine; it tells its caller what to do. A command that was cancelled or timed out leaves its
+/// place in the queue (a tombstone), so that its answer, when it comes, is thrown away and not given to the next.
+///
+/// `Waiter` is what a caller waits on: a continuation, in tests a number.
+struct RedisCommandQueue<Waiter: Sendable>: Sendable {
+    private struct Command {
+        let token: UInt64
+        let deadline: NIODeadline
+        /// `nil` is a tombstone.
+        var waiter: Waiter?
+    }
+
+    enum Enqueued: Sendable {
+        /// - Parameters:
+        ///   - flush: ask the event loop to write what is in the queue.
+        ///   - timer: ask it to call ``expire(now:)`` at this time.
+        case accepted(flush: Bool, timer: NIODeadline?)
+        case refused(RedisError)
+    }
+
+    struct Expired: Sendable {
+        var waiters: [Waiter]
+        /// When to call again.
+        var timer: NIODeadline?
+        /// The server does not answer any more: close the connection.
+        var isStalled: Bool
+    }
+
+    enum Answered: Sendable {
+        case deliver(Waiter)
+        /// The answer to a tombstone.
+        case discard
+        /// An answer to no question.
+        case unexpected
+    }
+
+    private let limit: Int
+    private let maximumTimeoutsInARow: Int
+    /// So long must the server have been silent besides, so that a few impatient commands do not end a good
+    /// connection.
+    private let minimumSilence: TimeAmount
+    private var commands = CircularBuffer<Command>(initialCapacity: 16)
+    private var outbox = ByteBuffer()
+    private var commandsInOutbox = 0
+    /// The time of the earliest timer that was asked for and has not fired.
+    private var timer: NIODeadline?
+    private var timeoutsInARow = 0
+    /// Since when the server owes an answer and has given none.
+    private var silentSince = NIODeadline.uptimeNanoseconds(0)
+    private var hasAnsweredSinceExpiry = false
+    /// Why the queue takes no more commands.
+    private(set) var closure: RedisError?
+
+    init(limit: Int, maximumTimeoutsInARow: Int, minimumSilence: TimeAmount) {
+        self.limit = limit
+        self.maximumTimeoutsInARow = maximumTimeoutsInARow
+        self.minimumSilence = minimumSilence
+    }
+
+    /// Adds a command. Tombstones count towards the limit: the server still owes their answers.
+    mutating func enqueue(
+        _ arguments: [RedisArgument], token: UInt64, now: NIODeadline, deadline: NIODeadline, waiter: Waiter
+    ) -> Enqueued {
+        if let closure { return .refused(closure) }
+        guard commands.count < limit else {
+            return .refused(RedisError(.queueFull, "\(limit) commands wait for answers already."))
+        }
+        if commands.isEmpty { silentSince = now }
+        if commandsInOutbox == 0 { outbox.reserveCapacity(512) }
+        RedisArgument.write(arguments, to: &outbox)
+        commandsInOutbox += 1
+        commands.append(Command(token: token, deadline: deadline, waiter: waiter))
+        let needsTimer = timer.map { deadline < $0 } ?? true
+        if needsTimer { timer = deadline }
+        return .accepted(flush: commandsInOutbox == 1, timer: needsTimer ? deadline : nil)
+    }
+
+    /// What is to be written, and how many commands that is.
+    mutating func takeOutbox() -> (bytes: ByteBuffer, commands: Int) {
+        defer {
+            outbox = ByteBuffer()
+            commandsInOutbox = 0
+        }
+        return (outbox, commandsInOutbox)
+    }
+
+    /// An answer has arrived: whose is it?
+    mutating func answer() -> Answered {
+        guard let command = commands.popFirst() else { return .unexpected }
+        timeoutsInARow = 0
+        hasAnsweredSinceExpiry = true
+        return command.waiter.map { .deliver($0) } ?? .discard
+    }
+
+    /// Leaves a tombstone for the command, if it still waits.
+    mutating func cancel(token: UInt64) -> Waiter? {
+        guard let index = commands.lastIndex(where: { $0.token == token }) else { return nil }
+        defer { commands[index].waiter = nil }
+        return commands[index].waiter
+    }
+
+    /// Leaves tombstones for the commands whose time is up.
+    mutating func expire(now: NIODeadline) -> Expired {
+        // A timer that was set before an earlier one took its place.
+        if let timer, now < timer { return Expired(waiters: [], timer: nil, isStalled: false) }
+        var waiters: [Waiter] = []
+        timer = nil
+        for index in commands.indices {
+            guard let waiter = commands[index].waiter else { continue }
+            let deadline = commands[index].deadline
+            if deadline <= now {
+                waiters.append(waiter)
+                commands[index].waiter = nil
+            } else {
+                timer = timer.map { min($0, deadline) } ?? deadline
+            }
+        }
+        if hasAnsweredSinceExpiry { silentSince = now }
+        hasAnsweredSinceExpiry = false
+        timeoutsInARow += waiters.count
+        let isStalled = timeoutsInARow >= maximumTimeoutsInARow && now - silentSince >= minimumSilence
+        return Expired(waiters: waiters, timer: timer, isStalled: isStalled)
+    }
+
+    /// Takes no more commands and gives back who still waits. The first reason stays.
+    mutating func close(_ reason: RedisError) -> [Waiter] {
+        if closure == nil { closure = reason }
+        defer {
+            commands.removeAll()
+            outbox = ByteBuffer()
+            commandsInOutbox = 0
+            timer = nil
+        }
+        return commands.compactMap(\.waiter)
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+
+/// Where the server is and how long to wait for it.
+public struct RedisConfiguration: Sendable {
+    /// How a `rediss://` server proves itself.
+    public struct TLS: Sendable {
+        /// PEM file of the authorities to trust; `nil` takes the system's.
+        public var trustRootsFile: String?
+        /// Whether the certificate must be for the host's name. Off only where names do not apply, for example
+        /// behind a tunnel; the chain is checked in any case.
+        public var verifiesHostname = true
+
+        public init() {}
+    }
+
+    public var host: String
+    /// 1 … 65535.
+    public var port: Int
+    /// The ACL user; `nil` is Redis' `default` user.
+    public var user: String?
+    public var password: String?
+    /// The database number, 0 or more.
+    public var database: Int
+    /// `nil` speaks plainly.
+    public var tls: TLS?
+
+    /// Until the server must have accepted, encrypted and authenticated a connection.
+    public var connectTimeout: Duration = .seconds(1)
+    /// Until a command must have been answered, where the caller gives nothing else. Includes the time that a
+    /// command waits for a connection.
+    public var commandTimeout: Duration = .milliseconds(250)
+    /// How many commands may wait for their answers before more are refused.
+    public var maximumPendingCommands = 10_000
+    /// The largest answer in bytes. A larger one ends the connection.
+    public var maximumReplyBytes = 64 << 20
+    /// After as many time-outs without any answer between them the connection is taken for dead and dropped.
+    public var maximumTimeoutsInARow = 4
+    /// The wait between attempts to connect.
+    public var backoff = RedisBackoff()
+    /// What `CLIENT LIST` shows; letters, digits, `-` and `.`.
+    public var clientName: String?
+
+    public init(host: String, port: Int = 6379) {
+        self.host = host
+        self.port = port
+        self.database = 0
+    }
+
+    /// Reads `redis://[[user]:password@]host[:port][/database]`; `rediss` means TLS. User and password are
+    /// percent-encoded. With TLS, `?sslrootcert=FILE` names the authorities to trust.
+    ///
+    /// - Throws: ``RedisError/Code/invalidConfiguration``, with a message that does not hold the password.
+    public init(url: String) throws(RedisError) {
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {
+            throw .invalid("The Redis address is no URL.")
+        }
+        guard scheme == "redis" || scheme == "rediss" else {
+            throw .invalid("A Redis address starts with redis:// or rediss://.")
+        }
+        guard let host = parts.host?.trimmingCharacters(in: ["[", "]"]), !host.isEmpty else {
+            throw .invalid("The Redis address names no host.")
+        }
+        self.init(host: host, port: parts.port ?? 6379)
+        guard (1...65535).contains(port) else {
+            throw .invalid("The Redis address' port is not between 1 and 65535.")
+        }
+        user = parts.user.flatMap { $0.isEmpty ? nil : $0 }
+        password = parts.password.flatMap { $0.isEmpty ? nil : $0 }
+        if user != nil, password == nil {
+            throw .invalid("The Redis address has a user but no password (a password alone is written :PASSWORD@).")
+        }
+        database = try Self.database(path: parts.path)
+        tls = scheme == "rediss" ? TLS() : nil
+        for item in parts.queryItems ?? [] {
+            guard item.name == "sslrootcert", scheme == "rediss", let file = item.value, !file.isEmpty else {
+                throw .invalid("The Redis address has an option that is not known: \(item.name).")
+            }
+            tls?.trustRootsFile = file
+        }
+    }
+
+    private static func database(path: String) throws(RedisError) -> Int {
+        let text = path.drop { $0 == "/" }
+        if text.isEmpty { return 0 }
+        guard let number = Int(text), number >= 0 else {
+            throw .invalid("The Redis address' database is no number.")
+        }
+        return number
+    }
+}
+
+/// Growing, randomised waits between attempts to connect, so that many clients do not all come at once to a
+/// server that has just started.
+public struct RedisBackoff: Sendable {
+    /// About the first wait.
+    public var base: Duration = .milliseconds(50)
+    /// The longest wait.
+    public var maximum: Duration = .seconds(1)
+
+    public init() {}
+
+    /// The wait after `failures` failed attempts in a row.
+    ///
+    /// - Parameter random: 0 … 1, where between half and the whole of the full wait it lands.
+    func delay(afterFailures failures: Int, random: Double = .random(in: 0...1)) -> Duration {
+        let doublings = min(max(failures - 1, 0), 20)
+        return min(base * (1 << doublings), maximum) * (0.5 + random / 2)
+    }
+}
+
+extension RedisError {
+    fileprivate static func invalid(_ message: String) -> RedisError {
+        RedisError(.invalidConfiguration, message)
+    }
+}

@@ -1,0 +1,100 @@
+import CoreMetrics
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+extension RedisConnection {
+    /// Opens a connection, encrypted and authenticated as configured, on which the server has answered a `PING`.
+    static func connect(
+        _ configuration: RedisConfiguration, on eventLoop: any EventLoop, metrics: RedisMetrics
+    ) async throws(RedisError) -> RedisConnection {
+        let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout)
+        let connection = try await open(configuration, on: eventLoop, metrics: metrics)
+        do {
+            try await connection.shakeHands(configuration, deadline: deadline)
+        } catch {
+            connection.close(error)
+            throw error
+        }
+        metrics.connects.increment()
+        return connection
+    }
+
+    private static func open(
+        _ configuration: RedisConfiguration, on eventLoop: any EventLoop, metrics: RedisMetrics
+    ) async throws(RedisError) -> RedisConnection {
+        do {
+            let tls = try configuration.tls.map { try TLSClient($0, host: configuration.host) }
+            return try await ClientBootstrap(group: eventLoop)
+                .connectTimeout(TimeAmount(configuration.connectTimeout))
+                .channelOption(.socketOption(.so_keepalive), value: 1)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let pipeline = channel.pipeline.syncOperations
+                        if let tls { try pipeline.addHandler(tls.makeHandler()) }
+                        let connection = RedisConnection(
+                            channel: channel, configuration: configuration, metrics: metrics)
+                        try pipeline.addHandler(
+                            RedisChannelHandler(
+                                connection: connection, maximumReplyBytes: configuration.maximumReplyBytes))
+                    }
+                }
+                .connect(host: configuration.host, port: configuration.port)
+                .flatMapThrowing { channel in
+                    try channel.pipeline.syncOperations.handler(type: RedisChannelHandler.self).connection
+                }
+                .get()
+        } catch {
+            throw RedisError(
+                .notConnected, "No connection to Redis at \(configuration.host):\(configuration.port).",
+                underlying: error)
+        }
+    }
+
+    /// What a new connection says first. Answers that are errors end it.
+    private func shakeHands(_ configuration: RedisConfiguration, deadline: NIODeadline) async throws(RedisError) {
+        if let password = configuration.password {
+            let user = configuration.user.map { [RedisArgument($0)] } ?? []
+            do {
+                _ = try await send(["AUTH"] + user + [RedisArgument(password)], deadline: deadline).get()
+            } catch {
+                throw error.code == .server
+                    ? RedisError(serverMessage: error.message, code: .authenticationFailed) : error
+            }
+        }
+        if let name = configuration.clientName {
+            _ = try await send(["CLIENT", "SETNAME", RedisArgument(name)], deadline: deadline).get()
+        }
+        if configuration.database != 0 {
+            _ = try await send(["SELECT", RedisArgument(configuration.database)], deadline: deadline).get()
+        }
+        do {
+            _ = try await send(["PING"], deadline: deadline).get()
+        } catch {
+            throw error.serverCode == "NOAUTH"
+                ? RedisError(serverMessage: error.message, code: .authenticationFailed) : error
+        }
+    }
+}
+
+/// TLS towards one host (NIOSSL).
+private struct TLSClient: Sendable {
+    private let context: NIOSSLContext
+    private let serverName: String?
+
+    init(_ configuration: RedisConfiguration.TLS, host: String) throws {
+        var settings = TLSConfiguration.makeClientConfiguration()
+        settings.minimumTLSVersion = .tlsv12
+        settings.certificateVerification = configuration.verifiesHostname ? .fullVerification : .noHostnameVerification
+        if let file = configuration.trustRootsFile { settings.trustRoots = .file(file) }
+        context = try NIOSSLContext(configuration: settings)
+        // Server Name Indication has no place for addresses (RFC 6066 §3); the certificate is then checked
+        // against the address itself.
+        let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+        serverName = isAddress ? nil : host
+    }
+
+    func makeHandler() throws -> NIOSSLClientHandler {
+        try NIOSSLClientHandler(context: context, serverHostname: serverName)
+    }
+}

@@ -1,0 +1,79 @@
+/// What went wrong with a command or a connection.
+///
+/// Most callers need two questions only: ``isUnavailable`` (Redis cannot serve now; go on without it or try again
+/// soon) and, for anything else, ``code``.
+public struct RedisError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure. Open: later versions may add codes.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The address or an option in it cannot be used.
+        public static let invalidConfiguration = Code(rawValue: "invalidConfiguration")
+        /// There is no connection. The command was not sent.
+        public static let notConnected = Code(rawValue: "notConnected")
+        /// The server refused user name or password while connecting.
+        public static let authenticationFailed = Code(rawValue: "authenticationFailed")
+        /// The connection ended before the answer came. Whether the command was carried out is unknown.
+        public static let connectionLost = Code(rawValue: "connectionLost")
+        /// No answer within the command's time-out. Whether the command was or will be carried out is unknown.
+        public static let timedOut = Code(rawValue: "timedOut")
+        /// As many commands wait for answers as may. The command was not sent.
+        public static let queueFull = Code(rawValue: "queueFull")
+        /// The calling task was cancelled. Whether the command was or will be carried out is unknown.
+        public static let cancelled = Code(rawValue: "cancelled")
+        /// The server answered with an error; ``RedisError/serverCode`` tells which.
+        public static let server = Code(rawValue: "server")
+        /// The answer was no valid RESP2, larger than allowed, or to no question. The connection is dropped.
+        public static let protocolViolation = Code(rawValue: "protocolViolation")
+        /// The client was shut down.
+        public static let shutDown = Code(rawValue: "shutDown")
+    }
+
+    public let code: Code
+    /// For logs and developers; never holds a password or a command's arguments, but for an error that the server
+    /// words itself.
+    public let message: String
+    /// The first word of the server's error (`WRONGTYPE`, `NOSCRIPT`); `nil` unless ``code`` is ``Code/server``
+    /// or ``Code/authenticationFailed``.
+    public let serverCode: String?
+    /// The error of a lower layer (socket, TLS), where there was one.
+    public let underlying: (any Error)?
+
+    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.serverCode = nil
+        self.underlying = underlying
+    }
+
+    /// An error answer as the server worded it.
+    init(serverMessage: String, code: Code = .server) {
+        self.code = code
+        self.message = serverMessage
+        self.serverCode = String(serverMessage.prefix { $0 != " " })
+        self.underlying = nil
+    }
+
+    /// Whether Redis cannot serve at the moment, as opposed to a command that is wrong or a caller that gave up.
+    public var isUnavailable: Bool {
+        switch code {
+        case .notConnected, .authenticationFailed, .connectionLost, .timedOut, .queueFull, .protocolViolation,
+            .shutDown:
+            true
+        case .server:
+            Self.passingServerCodes.contains(serverCode ?? "")
+        default:
+            false
+        }
+    }
+
+    /// Errors that tell of the server's state and not of the command.
+    private static let passingServerCodes: Set<String> = [
+        "BUSY", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY", "TRYAGAIN",
+    ]
+
+    public var description: String {
+        "RedisError(\(code.rawValue): \(message)\(underlying.map { "; \($0)" } ?? ""))"
+    }
+}

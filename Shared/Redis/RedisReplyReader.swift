@@ -1,0 +1,75 @@
+import CHiredis
+import NIOCore
+
+/// Turns bytes from the socket into answers: hiredis' incremental RESP reader.
+///
+/// Belongs to one event loop. An error is final: what follows on the connection cannot be told apart any more.
+final class RedisReplyReader {
+    private let reader: UnsafeMutablePointer<redisReader>
+    private let maximumReplyBytes: Int
+
+    init(maximumReplyBytes: Int) {
+        guard let reader = redisReaderCreate() else { fatalError("hiredis found no memory for its reader") }
+        self.reader = reader
+        self.maximumReplyBytes = maximumReplyBytes
+    }
+
+    deinit {
+        redisReaderFree(reader)
+    }
+
+    /// Takes over bytes that have arrived.
+    func feed(_ bytes: ByteBuffer) throws(RedisError) {
+        let status = bytes.withUnsafeReadableBytes { bytes in
+            redisReaderFeed(reader, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
+        }
+        guard status == REDIS_OK else { throw failure() }
+    }
+
+    /// The next whole answer, `nil` until more bytes have come.
+    func next() throws(RedisError) -> Result<RedisValue, RedisError>? {
+        var object: UnsafeMutableRawPointer?
+        guard redisReaderGetReply(reader, &object) == REDIS_OK else { throw failure() }
+        guard let object else {
+            guard reader.pointee.len - reader.pointee.pos <= maximumReplyBytes else {
+                throw RedisError(.protocolViolation, "An answer is larger than \(maximumReplyBytes) bytes.")
+            }
+            return nil
+        }
+        defer { freeReplyObject(object) }
+        let reply = object.assumingMemoryBound(to: redisReply.self)
+        if reply.pointee.type == REDIS_REPLY_ERROR {
+            return .failure(RedisError(serverMessage: Self.text(of: reply)))
+        }
+        return .success(Self.value(of: reply))
+    }
+
+    private static func value(of reply: UnsafeMutablePointer<redisReply>) -> RedisValue {
+        switch reply.pointee.type {
+        case REDIS_REPLY_STRING, REDIS_REPLY_STATUS: .string(Array(bytes(of: reply)))
+        case REDIS_REPLY_INTEGER: .integer(reply.pointee.integer)
+        case REDIS_REPLY_ARRAY:
+            .array(
+                UnsafeBufferPointer(start: reply.pointee.element, count: reply.pointee.elements).map {
+                    $0.map { value(of: $0) } ?? .null
+                })
+        case REDIS_REPLY_ERROR: .error(text(of: reply))
+        default: .null
+        }
+    }
+
+    private static func bytes(of reply: UnsafeMutablePointer<redisReply>) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: reply.pointee.str, count: reply.pointee.len)
+    }
+
+    private static func text(of reply: UnsafeMutablePointer<redisReply>) -> String {
+        String(decoding: bytes(of: reply), as: UTF8.self)
+    }
+
+    private func failure() -> RedisError {
+        let words = withUnsafeBytes(of: reader.pointee.errstr) {
+            String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        return RedisError(.protocolViolation, "The server's answer is not RESP: \(words)")
+    }
+}

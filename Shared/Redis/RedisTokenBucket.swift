@@ -1,0 +1,75 @@
+import CoreMetrics
+import NIOCore
+
+/// A rate limit that processes share: a token bucket for each key, in Redis, moved by one script on Redis' clock.
+///
+/// While Redis is away each process counts for itself, in bounded memory: then every replica allows the whole
+/// limit, and nobody is refused because of the outage.
+public struct RedisTokenBucket: Sendable {
+    private let client: RedisClient?
+    private let name: String
+    private let bucket: TokenBucket
+    private let timeout: Duration?
+    private let local: LocalTokenBuckets
+    private let fallbacks: Counter
+
+    /// - Parameters:
+    ///   - client: `nil` counts in this process alone.
+    ///   - name: stands before the key; limits of different names are apart.
+    ///   - capacity: how many are allowed at once; 1 or more.
+    ///   - refillPerSecond: how many are allowed over time; more than 0.
+    ///   - timeout: how long to wait for Redis before counting locally; `nil` takes the client's.
+    ///   - maximumLocalKeys: how many keys are remembered while Redis is away (about 100 bytes each).
+    public init(
+        client: RedisClient?, name: String, capacity: Int, refillPerSecond: Double, timeout: Duration? = nil,
+        maximumLocalKeys: Int = 10_000
+    ) {
+        self.client = client
+        self.name = name
+        self.bucket = TokenBucket(capacity: capacity, refillPerSecond: refillPerSecond)
+        self.timeout = timeout
+        self.local = LocalTokenBuckets(bucket: bucket, maximumCount: maximumLocalKeys)
+        self.fallbacks = Counter(label: "redis_rate_limit_fallbacks_total", dimensions: [("limit", name)])
+    }
+
+    /// Takes `cost` tokens from the bucket of `key`, all or none. Never throws and never waits longer than the
+    /// time-out.
+    ///
+    /// - Parameter cost: 0 only looks. More than the capacity is always refused.
+    public func take(_ key: String, cost: Int = 1) async -> RateLimitDecision {
+        guard let client else { return takeLocally(key, cost: cost) }
+        do {
+            let answer = try await client.run(
+                Self.script, keys: ["\(name):\(key)"],
+                arguments: [
+                    RedisArgument(bucket.capacity), RedisArgument(Int(bucket.interval)), RedisArgument(cost),
+                ], timeout: timeout)
+            if let room = answer.integer {
+                return room >= 0
+                    ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
+            }
+        } catch {
+            // Whatever the reason, a limit must not stop the work: it is counted and the process decides alone.
+        }
+        fallbacks.increment()
+        return takeLocally(key, cost: cost)
+    }
+
+    private func takeLocally(_ key: String, cost: Int) -> RateLimitDecision {
+        local.take(cost, from: key, now: Int64(NIODeadline.now().uptimeNanoseconds / 1_000))
+    }
+
+    /// `TokenBucket.take`, word for word; answers the room that is left in microseconds, below 0 when refused.
+    private static let script = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local interval = tonumber(ARGV[2])
+        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + ARGV[3] * interval
+        local room = now + ARGV[1] * interval - full
+        if room >= 0 and full > now then
+            redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+        end
+        return room
+        """)
+}
