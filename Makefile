@@ -1,0 +1,34 @@
+# Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
+
+.DEFAULT_GOAL := help
+.PHONY: help run up down walkthrough test coverage lint bench
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'
+	@echo
+	@echo "GATEHOUSE_PORT_BASE=9080 moves all ports; every setting of a service can stand in front as well:"
+	@echo "TOKENS_ACCESS_TOKEN_LIFETIME=60 make up"
+
+run: ## build, start everything, print commands to try it with; Ctrl-C stops it
+	@deploy/local/run.sh
+
+up: ## the same in the background; again: start what is missing
+	@deploy/local/up.sh
+
+down: ## stop everything; the data under .local stays
+	@deploy/local/down.sh
+
+walkthrough: ## run the commands that `make run` prints, against the running system
+	@deploy/local/walkthrough.sh
+
+test: ## every test, with a PostgreSQL and a Redis of its own
+	@deploy/local/test.sh
+
+coverage: ## the tests again, and which lines of Services and Shared they ran
+	@deploy/local/coverage.sh
+
+lint: ## format, and imports against Package.swift
+	@deploy/local/lint.sh
+
+bench: ## operations per second and CPU time per operation
+	@deploy/local/bench.sh

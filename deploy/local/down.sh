@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Stops everything that runs for this copy. The data stays.
+# shellcheck source=system.sh
+. "$(dirname "$0")/system.sh"
+
+if any_alive; then
+    system_down
+    note "Stopped"
+else
+    system_down
+    note "Nothing was running"
+fi

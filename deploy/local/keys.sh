@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# Development keys and secrets, made on first use and kept. Each carries a mark, by which production refuses it: a
+# first line `# development` in files, `dev-` in front of credentials.
+
+# write_key FILE COMMAND…: whole or not at all, and for this user's eyes only.
+write_key() {
+    local file=$keys/$1
+    shift
+    [ ! -s "$file" ] || return 0
+    (
+        umask 077
+        echo '# development' >"$file.new"
+        "$@" >>"$file.new" 2>/dev/null
+        mv "$file.new" "$file"
+    ) || fail "could not make $file"
+}
+
+# A key file of Gatehouse: lines `ID:base64 of 32 bytes`, of which the first is used for what is new.
+server_key() { echo "1:$(openssl rand -base64 32)"; }
+
+development_secrets() {
+    local name
+    for name in IDENTITY TOKENS DEVICES; do
+        echo "${name}_DATABASE_PASSWORD=dev-$(openssl rand -hex 16)"
+    done
+    # One for each pair of caller and callee.
+    for name in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDENTITY_DEVICES DEVICES_TOKENS; do
+        echo "${name}_SECRET=dev-$(openssl rand -hex 24)"
+    done
+}
+
+ensure_keys() {
+    mkdir -p "$keys"
+    chmod 700 "$keys"
+    write_key access-token-private.pem openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048
+    write_key access-token-public.pem openssl pkey -pubout -in "$keys/access-token-private.pem"
+    write_key apple-client-secret.p8 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256
+    write_key refresh.keys server_key
+    write_key sealing.keys server_key
+    write_key pepper.keys server_key
+    write_key secrets.env development_secrets
+    # shellcheck source=/dev/null
+    . "$keys/secrets.env"
+}

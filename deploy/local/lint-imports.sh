@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Compares every import with the dependencies that Package.swift declares for its target, and the map with the rules of
+# the architecture. SwiftPM's own check lets through whatever another target drags in.
+#
+# A script rather than a Swift tool: SwiftPM describes the package as JSON, jq turns that into lines, and there is
+# nothing to compile before it can run. Products are expected to be named as their modules are, as all of ours are.
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+
+cd "$root"
+command -v jq >/dev/null || fail "make lint needs jq: make test installs it"
+folders=(Services Shared Tests)
+if [ -d Client ]; then folders+=(Client); fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+swift package describe --type json >"$scratch/package.json" 2>"$scratch/errors" || {
+    cat "$scratch/errors" >&2
+    fail "Package.swift cannot be read"
+}
+
+# What comes with the toolchain or the system and needs no declaration.
+platform="Swift Foundation FoundationEssentials FoundationNetworking Dispatch Synchronization Observation RegexBuilder
+    Testing XCTest PackageDescription Glibc Musl Darwin os Security CryptoKit AuthenticationServices SwiftUI UIKit
+    AppKit UserNotifications"
+
+# FILE, TARGET, MODULE: all that each file may import.
+jq -r --arg platform "$platform" '
+    .targets[] | . as $target
+    | (($platform | [splits("\\s+")]) + [.c99name] + (.target_dependencies // []) + (.product_dependencies // []))
+      as $modules
+    | .sources[] | [$target.path + "/" + ., $target.name, ($modules | join(" "))] | @tsv
+' "$scratch/package.json" >"$scratch/allowed"
+
+# FILE, LINE, MODULE: all that each file does import. `import struct Foundation.Data` imports Foundation.
+grep -rnE --include='*.swift' '^[[:space:]]*(@[A-Za-z_]+(\([^)]*\))?[[:space:]]+|(public|package|internal|fileprivate|private)[[:space:]]+)*import[[:space:]]' \
+    "${folders[@]}" |
+    sed -E 's/^([^:]+):([0-9]+):.*[[:space:]]?import[[:space:]]+((struct|class|enum|protocol|func|var|let|typealias)[[:space:]]+)?([A-Za-z_0-9]+).*/\1\t\2\t\5/' \
+        >"$scratch/imports"
+
+awk -F'\t' '
+    NR == FNR { target[$1] = $2; allowed[$1] = " " $3 " "; next }
+    $1 in target && index(allowed[$1], " " $3 " ") == 0 {
+        printf "%s:%s: %s imports %s without declaring it in Package.swift\n", $1, $2, target[$1], $3
+    }
+    $1 ~ /^Services\/[^\/]*\/Sources\/Domain\// &&
+    $3 ~ /^(Hummingbird|HTTPTypes|AsyncHTTPClient|NIOHTTP[0-9]|Postgres|Redis|ServiceKitPostgres|CLibpq|CHiredis)$/ {
+        printf "%s:%s: Domain holds rules alone and may not import %s\n", $1, $2, $3
+    }
+' "$scratch/allowed" "$scratch/imports" >"$scratch/findings"
+
+# Rules about the map itself.
+jq -r '
+    (.targets | map({key: .name, value: .}) | from_entries) as $all
+    | def reach: [., (($all[.].target_dependencies // [])[] | reach[])] | unique;
+    def service: $all[.].path | test("^Services/[^/]+/Sources$");
+    ($all | keys[]) as $name | $all[$name] as $target | ($target.target_dependencies // []) as $direct
+    | (if ($target.path | startswith("Services/")) then
+        $direct[] | select(service and ($all[.].path | split("/")[1]) != ($target.path | split("/")[1]))
+        | "Package.swift: \($name) depends on \(.): services talk over HTTP, never by import"
+      else empty end),
+      (if ($target.path | startswith("Shared/")) then
+        $direct[] | select(service) | "Package.swift: \($name) is shared and may not depend on the service \(.)"
+      else empty end),
+      (if $name == "gateway" then
+        $name | reach[] | select(. == "CLibpq" or . == "Postgres")
+        | "Package.swift: gateway reaches \(.): the gateway links no PostgreSQL"
+      else empty end),
+      (if $name != "Postgres" and any($direct[]; . == "CLibpq") then
+        "Package.swift: only Postgres may depend on CLibpq, not \($name)" else empty end),
+      (if $name != "Redis" and any($direct[]; . == "CHiredis") then
+        "Package.swift: only Redis may depend on CHiredis, not \($name)" else empty end)
+' "$scratch/package.json" >>"$scratch/findings"
+
+if [ -s "$scratch/findings" ]; then
+    sort "$scratch/findings" >&2
+    exit 1
+fi

@@ -1,0 +1,53 @@
+# shellcheck shell=bash
+# Installs the Debian packages that are missing. What is there already, from wherever it came, stays as it is.
+
+# Prints the packages whose content is not on this machine.
+missing_packages() {
+    local package
+    command -v curl >/dev/null || say curl
+    command -v jq >/dev/null || say jq
+    command -v openssl >/dev/null || say openssl
+    # SwiftPM asks pkg-config where libpq's headers are.
+    command -v pkg-config >/dev/null || say pkg-config
+    command -v redis-server >/dev/null || say redis-server
+    postgres_bin >/dev/null || say postgresql
+    command -v psql >/dev/null || say postgresql-client
+    for package in libpq-dev libhiredis-dev libssl-dev libargon2-dev; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed' || say "$package"
+    done
+}
+
+# The same on a Mac, where nothing is installed for you.
+missing_formulas() {
+    command -v jq >/dev/null || say jq
+    command -v pkg-config >/dev/null || say pkgconf
+    command -v redis-server >/dev/null || say redis
+    postgres_bin >/dev/null || say postgresql@17
+    local formula
+    for formula in libpq hiredis openssl@3 argon2; do
+        brew --prefix --installed "$formula" >/dev/null 2>&1 || say "$formula"
+    done
+}
+
+ensure_packages() {
+    local missing
+    command -v swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
+    if [ "$(uname)" = Darwin ]; then
+        missing=$(missing_formulas | xargs)
+        [ -z "$missing" ] || fail "missing on this Mac: $missing. Install with: brew install $missing"
+        return
+    fi
+    command -v dpkg-query >/dev/null ||
+        fail "this is not Debian: install PostgreSQL, Redis, curl, jq, openssl, pkg-config and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
+    missing=$(missing_packages | xargs)
+    [ -n "$missing" ] || return 0
+    note "Installing $missing"
+    # shellcheck disable=SC2086 # one word a package
+    if [ "$(id -u)" = 0 ]; then
+        bash "$local_scripts/install-packages.sh" $missing
+    elif command -v sudo >/dev/null; then
+        sudo bash "$local_scripts/install-packages.sh" $missing
+    else
+        fail "these packages are missing, and installing them needs root: $missing"
+    fi
+}

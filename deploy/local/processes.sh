@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Starting, finding and stopping background processes. Each is known by its id and the time it started, since ids are
+# used again.
+
+# start_time PID: nothing when there is no such process, or when it only waits to be collected by its parent.
+start_time() {
+    if [ -d /proc/self ]; then
+        sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }'
+    else
+        ps -o lstart= -p "$1" 2>/dev/null || true
+    fi
+}
+
+# start NAME COMMAND…: the command must be a program, so that $! is its own id and not that of a shell around it.
+# `set -m` gives it a process group of its own: Ctrl-C at the terminal reaches the script alone, which then stops
+# everything in order.
+start() {
+    local name=$1 pid
+    shift
+    set -m
+    "$@" </dev/null >>"$logs/$name.log" 2>&1 9>&- &
+    pid=$!
+    disown
+    set +m
+    printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$run/$name.pid"
+}
+
+pid_of() { cut -d ' ' -f 1 "$run/$1.pid"; }
+
+alive() {
+    [ -f "$run/$1.pid" ] || return 1
+    local pid started
+    read -r pid started <"$run/$1.pid" || return 1
+    [ -n "$started" ] && [ "$(start_time "$pid")" = "$started" ]
+}
+
+dead() { ! alive "$1"; }
+
+any_alive() {
+    local name
+    for name in $all_names; do
+        if alive "$name"; then return 0; fi
+    done
+    return 1
+}
+
+# await NAME SECONDS COMMAND…: until the command says that NAME is ready; otherwise shows why it is not.
+await() {
+    local name=$1 seconds=$2
+    shift 2
+    # shellcheck disable=SC2329
+    ready_or_dead() { "$@" || dead "$name"; }
+    if wait_until "$seconds" ready_or_dead "$@" && alive "$name"; then return; fi
+    show_log "$name"
+    if alive "$name"; then fail "$name was not ready within $seconds s"; else fail "$name ended while it started"; fi
+}
+
+# stop SIGNAL NAME…: asks all at once, waits, and ends by force what has not ended in time.
+stop() {
+    local signal=$1 name
+    shift
+    for name in "$@"; do
+        # A stopped process hears the signal only once it continues.
+        if alive "$name"; then kill "-$signal" "$(pid_of "$name")" && kill -CONT "$(pid_of "$name")" || true; fi
+    done
+    for name in "$@"; do
+        if alive "$name" && ! wait_until 15 dead "$name"; then
+            warn "$name did not end within 15 s and is killed"
+            kill -KILL "$(pid_of "$name")" || true
+            wait_until 5 dead "$name" || true
+        fi
+        rm -f "$run/$name.pid"
+    done
+}
+
+# Whether something accepts connections on a port of this machine.
+port_open() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+port_closed() { ! port_open "$1"; }
+
+# What listens on a port, as far as this user may know.
+port_holder() {
+    if command -v ss >/dev/null; then
+        ss -Hltnp "sport = :$1" | sed -n 's/.*users:((\("[^"]*",pid=[0-9]*\).*/ (\1)/p' | head -n 1
+    elif command -v lsof >/dev/null; then
+        lsof -nP -iTCP:"$1" -sTCP:LISTEN | awk 'NR == 2 { print " (" $1 ", pid " $2 ")" }'
+    fi
+}
+
+# need_port NAME PORT: a process that was just killed may need a moment to let go of its port.
+need_port() {
+    wait_until 3 port_closed "$2" ||
+        fail "$1 needs port $2, which is in use$(port_holder "$2"). Stop that, or choose other ports: GATEHOUSE_PORT_BASE=9080 make up"
+}
+
+show_log() {
+    printf '%s\n' "--- the end of $logs/$1.log ---" >&2
+    tail -n 25 "$logs/$1.log" >&2 || true
+    printf '%s\n' "---" >&2
+}

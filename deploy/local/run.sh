@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Starts the system, prints commands to try it with, and stops it again on Ctrl-C.
+# shellcheck source=system.sh
+. "$(dirname "$0")/system.sh"
+
+ended() {
+    trap - EXIT
+    trap '' INT TERM HUP
+    say
+    note "Stopping"
+    system_down
+    exit "$1"
+}
+trap 'ended $?' EXIT
+trap 'ended 0' INT TERM HUP
+
+system_up
+say
+walkthrough
+say
+say "Logs: $logs    Ctrl-C stops everything."
+
+# Until somebody stops it, here or by `make down`.
+reported=
+while [ -f "$state/env" ]; do
+    sleep 1
+    for name in $all_names; do
+        case " $reported " in *" $name "*) continue ;; esac
+        if dead "$name" && [ -f "$state/env" ]; then
+            warn "$name has ended; its log is $logs/$name.log. In another terminal, make up starts it again."
+            reported="$reported $name"
+        fi
+    done
+done

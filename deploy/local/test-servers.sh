@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# The servers that tests share: on free ports, without the durability that tests have no use for, gone at the end.
+
+GATEHOUSE_LOCAL=${GATEHOUSE_LOCAL:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local}/test
+for part in common processes packages postgres redis; do
+    # shellcheck source=/dev/null
+    . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
+done
+
+# Outside the range from which the system takes ports of its own. Another copy may take it first: see start_test_servers.
+free_port() {
+    local candidate
+    while :; do
+        candidate=$((20000 + RANDOM % 12000))
+        if port_closed "$candidate"; then break; fi
+    done
+    printf '%s' "$candidate"
+}
+
+stop_test_servers() {
+    stop TERM redis
+    stop INT postgres
+    rm -rf "$state/postgres" "$state/postgres.password" "$state/redis"
+}
+
+start_test_servers() {
+    local postgres_port redis_port
+    lock_state
+    # What a run that was killed left behind.
+    stop_test_servers
+    trap stop_test_servers EXIT
+    trap 'exit 130' INT TERM HUP
+    make_cluster "$state/postgres"
+    postgres_port=$(free_port)
+    start_postgres "$state/postgres" "$postgres_port" -c max_connections=400 -c fsync=off -c synchronous_commit=off \
+        -c full_page_writes=off -c shared_buffers=64MB
+    redis_port=$(free_port)
+    start_redis "$state/redis" "$redis_port"
+    GATEHOUSE_TEST_POSTGRES_URL=postgres://postgres:$(cat "$state/postgres.password")@127.0.0.1:$postgres_port/postgres
+    GATEHOUSE_TEST_REDIS_URL=redis://127.0.0.1:$redis_port
+    export GATEHOUSE_TEST_POSTGRES_URL GATEHOUSE_TEST_REDIS_URL
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# test.sh [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a Redis of their own.
+# shellcheck source=test-servers.sh
+. "$(dirname "$0")/test-servers.sh"
+
+flags=(--explicit-target-dependency-import-check error)
+
+ensure_packages
+cd "$root"
+note "Building the tests: several minutes the first time"
+swift build --build-tests "${flags[@]}" || fail "the build failed"
+GATEHOUSE_TEST_BINARIES=$(swift build "${flags[@]}" --show-bin-path)
+export GATEHOUSE_TEST_BINARIES
+
+start_test_servers
+note "Testing"
+swift test --skip-build --disable-xctest "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
