@@ -1,0 +1,43 @@
+import Foundation
+
+/// A TCP port of the loopback address that nobody listened on a moment ago. Somebody else may take it before it is
+/// used: who starts a server on it tries again with another.
+public func freePort() throws -> Int {
+    try withLoopbackSocket { descriptor, address in
+        guard bind(descriptor, address, addressLength) == 0 else { throw TestKitError("No port is free.") }
+        var length = addressLength
+        getsockname(descriptor, address, &length)
+        return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+            Int(UInt16(bigEndian: $0.pointee.sin_port))
+        }
+    }
+}
+
+/// Whether somebody accepts connections on a port of the loopback address.
+public func isListening(onPort port: Int) -> Bool {
+    let result = try? withLoopbackSocket(port: port) { descriptor, address in
+        connect(descriptor, address, addressLength)
+    }
+    return result == 0
+}
+
+private let addressLength = socklen_t(MemoryLayout<sockaddr_in>.size)
+
+private func withLoopbackSocket<Value>(
+    port: Int = 0, _ body: (Int32, UnsafeMutablePointer<sockaddr>) throws -> Value
+) throws -> Value {
+    #if canImport(Darwin)
+        let descriptor = socket(AF_INET, SOCK_STREAM, 0)
+    #else
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    #endif
+    guard descriptor >= 0 else { throw TestKitError("No socket could be made.") }
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = UInt16(port).bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    return try withUnsafeMutablePointer(to: &address) {
+        try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { try body(descriptor, $0) }
+    }
+}

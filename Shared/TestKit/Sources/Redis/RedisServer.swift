@@ -1,0 +1,114 @@
+import Foundation
+
+/// A Redis server of the test's own, on a free port, which may be killed, stopped and started again.
+public actor RedisServer {
+    /// The port stays the same over restarts.
+    public nonisolated let port: Int
+    public nonisolated let password: String?
+    /// The authority that signed the server's certificate, when it speaks TLS.
+    public nonisolated let trustRootsFile: String?
+    private nonisolated let folder: URL
+    private var process: TestProcess
+
+    public nonisolated var url: String {
+        let credentials = password.map { ":\($0)@" } ?? ""
+        let options = trustRootsFile.map { "?sslrootcert=\($0)" } ?? ""
+        return "\(trustRootsFile == nil ? "redis" : "rediss")://\(credentials)127.0.0.1:\(port)\(options)"
+    }
+
+    private init(port: Int, password: String?, trustRootsFile: String?, folder: URL, process: TestProcess) {
+        self.port = port
+        self.password = password
+        self.trustRootsFile = trustRootsFile
+        self.folder = folder
+        self.process = process
+    }
+
+    /// Starts a server that keeps nothing on disk and returns when it accepts connections.
+    ///
+    /// - Parameter tls: with a certificate for 127.0.0.1 from an authority made for the purpose; then it does not
+    ///   speak plainly.
+    static func start(password: String? = nil, tls: Bool = false) async throws -> RedisServer {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-redis-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let certificate = tls ? try await TestCertificate.make(in: folder) : nil
+        for _ in 1...5 {
+            let port = try freePort()
+            let process = try launch(port: port, password: password, certificate: certificate, folder: folder)
+            if try await accepts(process, port: port) {
+                return RedisServer(
+                    port: port, password: password, trustRootsFile: certificate?.authority.path, folder: folder,
+                    process: process)
+            }
+        }
+        throw TestKitError("No Redis server could be started.")
+    }
+
+    private static func launch(
+        port: Int, password: String?, certificate: TestCertificate?, folder: URL
+    ) throws -> TestProcess {
+        var arguments = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder.path]
+        if let certificate {
+            arguments += ["--port", "0", "--tls-port", "\(port)", "--tls-auth-clients", "no"]
+            arguments += ["--tls-cert-file", certificate.certificate.path]
+            arguments += ["--tls-key-file", certificate.key.path]
+            arguments += ["--tls-ca-cert-file", certificate.authority.path]
+        } else {
+            arguments += ["--port", "\(port)"]
+        }
+        if let password { arguments += ["--requirepass", password] }
+        return try TestProcess("redis-server", arguments, output: folder.appending(path: "redis.log"))
+    }
+
+    /// Waits until the process listens; `false` when it has ended, because its port was taken, say.
+    private static func accepts(_ process: TestProcess, port: Int) async throws -> Bool {
+        try await eventually("redis-server listens") { !process.isRunning || isListening(onPort: port) }
+        return process.isRunning
+    }
+
+    /// `SIGKILL`: gone at once, with all that it held.
+    public func kill() async {
+        await process.kill9()
+    }
+
+    /// `SIGSTOP`: connections stay, and the kernel accepts new ones, but nobody answers.
+    public func freeze() {
+        process.signal(SIGSTOP)
+    }
+
+    /// `SIGCONT`.
+    public func thaw() {
+        process.signal(SIGCONT)
+    }
+
+    /// Starts the server again, empty, on the same port; kills it before if it runs.
+    public func restart() async throws {
+        await process.kill9()
+        let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
+        process = try Self.launch(port: port, password: password, certificate: certificate, folder: folder)
+        guard try await Self.accepts(process, port: port) else {
+            throw TestKitError("redis-server did not start again on port \(port).")
+        }
+    }
+
+    fileprivate func remove() async {
+        await process.kill9()
+        try? FileManager.default.removeItem(at: folder)
+    }
+}
+
+/// Runs `body` with a Redis server of its own, which is gone afterwards.
+public func withRedisServer<Value: Sendable>(
+    password: String? = nil, tls: Bool = false, isolation: isolated (any Actor)? = #isolation,
+    _ body: (RedisServer) async throws -> Value
+) async throws -> Value {
+    let server = try await RedisServer.start(password: password, tls: tls)
+    let result: Result<Value, any Error>
+    do {
+        result = .success(try await body(server))
+    } catch {
+        result = .failure(error)
+    }
+    await server.remove()
+    return try result.get()
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Logging
+import NIOPosix
+public import Redis
+
+/// The Redis server that the tests share.
+public enum TestRedis {
+    /// Its address, which `make test` gives in `GATEHOUSE_TEST_REDIS_URL`.
+    public static var url: String {
+        get throws {
+            guard let url = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_REDIS_URL"], !url.isEmpty else {
+                throw TestKitError("GATEHOUSE_TEST_REDIS_URL is not set: run the tests with `make test`.")
+            }
+            return url
+        }
+    }
+}
+
+/// Runs a client for as long as `body` takes.
+public func withRedisClient<Value: Sendable>(
+    _ configuration: RedisConfiguration, isolation: isolated (any Actor)? = #isolation,
+    _ body: (RedisClient) async throws -> Value
+) async throws -> Value {
+    let client = RedisClient(
+        configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+        logger: Logger(label: "redis", factory: { _ in SwiftLogNoOpLogHandler() }))
+    let running = Task { await client.run() }
+    let result: Result<Value, any Error>
+    do {
+        result = .success(try await body(client))
+    } catch {
+        result = .failure(error)
+    }
+    running.cancel()
+    await running.value
+    return try result.get()
+}
+
+/// Runs `body` with a client of the shared server and a prefix for its keys that nobody else has. Keys that start
+/// with it are deleted at the end.
+public func withRedis<Value: Sendable>(
+    isolation: isolated (any Actor)? = #isolation, _ body: (RedisClient, _ prefix: String) async throws -> Value
+) async throws -> Value {
+    var configuration = try RedisConfiguration(url: TestRedis.url)
+    // The shared machine may be slow; what tests time-outs sets its own.
+    configuration.commandTimeout = .seconds(10)
+    return try await withRedisClient(configuration) { client in
+        let prefix = uniqueKeyPrefix()
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body(client, prefix))
+        } catch {
+            result = .failure(error)
+        }
+        try await deleteKeys(prefix: prefix, with: client)
+        return try result.get()
+    }
+}
+
+/// The beginning of Redis keys that no other test uses.
+public func uniqueKeyPrefix() -> String {
+    "test-\(UUID().uuidString.lowercased()):"
+}
+
+private func deleteKeys(prefix: String, with client: RedisClient) async throws {
+    var cursor = "0"
+    repeat {
+        let answer = try await client.send("SCAN", "\(cursor)", "MATCH", "\(prefix)*", "COUNT", 1_000).array ?? []
+        cursor = answer.first?.string ?? "0"
+        let keys = answer.last?.array?.compactMap(\.string) ?? []
+        if !keys.isEmpty { try await client.send(["UNLINK"] + keys.map { RedisArgument($0) }) }
+    } while cursor != "0"
+}
