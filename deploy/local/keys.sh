@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Development keys and secrets, made on first use and kept. Each carries a mark, by which production refuses it: a
+# Keys and secrets, made on first use and kept. Those for development carry a mark, by which production refuses them: a
 # first line `# development` in files, `dev-` in front of credentials.
 
 # write_key FILE COMMAND…: whole or not at all, and for this user's eyes only.
@@ -9,7 +9,7 @@ write_key() {
     [ ! -s "$file" ] || return 0
     (
         umask 077
-        echo '# development' >"$file.new"
+        if [ "${GATEHOUSE_ENVIRONMENT:-development}" = development ]; then echo '# development'; fi >"$file.new"
         "$@" >>"$file.new" 2>/dev/null
         mv "$file.new" "$file"
     ) || fail "could not make $file"
@@ -17,6 +17,11 @@ write_key() {
 
 # A key file of Gatehouse: lines `ID:base64 of 32 bytes`, of which the first is used for what is new.
 server_key() { echo "1:$(openssl rand -base64 32)"; }
+
+rsa_key() { openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048; }
+
+# Apple's own keys for client secrets are of this kind.
+ec_key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256; }
 
 development_secrets() {
     local name
@@ -32,9 +37,9 @@ development_secrets() {
 ensure_keys() {
     mkdir -p "$keys"
     chmod 700 "$keys"
-    write_key access-token-private.pem openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048
+    write_key access-token-private.pem rsa_key
     write_key access-token-public.pem openssl pkey -pubout -in "$keys/access-token-private.pem"
-    write_key apple-client-secret.p8 openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256
+    write_key apple-client-secret.p8 ec_key
     write_key refresh.keys server_key
     write_key sealing.keys server_key
     write_key pepper.keys server_key

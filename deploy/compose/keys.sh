@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Makes the keys of an installation in the volumes of the two services that use them; keys that are there stay.
+# shellcheck source=../local/common.sh
+. "$(dirname "$0")/../local/common.sh"
+# shellcheck source=../local/keys.sh
+. "$(dirname "$0")/../local/keys.sh"
+
+keys=/keys/tokens
+write_key access-token-private.pem rsa_key
+write_key refresh.keys server_key
+
+keys=/keys/identity
+write_key sealing.keys server_key
+write_key pepper.keys server_key
+if [ "$GATEHOUSE_ENVIRONMENT" = development ]; then
+    write_key apple-client-secret.p8 ec_key
+elif [ ! -f $keys/apple-client-secret.p8 ]; then
+    warn "Apple's private key is not there yet: copy it to $keys/apple-client-secret.p8 in the volume identity-keys"
+fi
+
+chown -R 10001:10001 /keys
