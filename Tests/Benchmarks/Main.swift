@@ -1,2 +1,9 @@
+import ArgumentParser
+
 @main
-struct Main { static func main() {} }
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bench", abstract: "Measures operations per second and CPU time per operation.")
+
+    func run() async throws {}
+}

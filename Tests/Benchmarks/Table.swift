@@ -1,0 +1,30 @@
+import Foundation
+
+/// Prints measurements below one another: rate, CPU time of one operation in all, and what each process took of it.
+enum Table {
+    static func header(_ title: String) {
+        print("\n\(title)")
+        print(row("", "per second", "CPU µs/op", "of which"))
+    }
+
+    static func line(_ measurement: Measurement) {
+        let parts = measurement.cpu.map { "\($0.process) \(number(measurement.microseconds($0.time)))" }
+        print(
+            row(
+                measurement.name, number(measurement.perSecond), number(measurement.microsecondsInAll),
+                parts.count > 1 ? parts.joined(separator: ", ") : ""))
+    }
+
+    private static func row(_ name: String, _ rate: String, _ cpu: String, _ rest: String) -> String {
+        name.padding(toLength: max(44, name.count), withPad: " ", startingAt: 0) + right(rate, 12) + right(cpu, 12)
+            + "   " + rest
+    }
+
+    private static func right(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+
+    private static func number(_ value: Double) -> String {
+        String(format: value < 100 ? "%.1f" : "%.0f", value)
+    }
+}
