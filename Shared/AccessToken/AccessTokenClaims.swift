@@ -1,0 +1,44 @@
+public import Foundation
+
+/// What an access token says (RFC 9068 §2.2, with Gatehouse's own `role` and `store_ids`).
+public struct AccessTokenClaims: Sendable, Equatable {
+    /// `iss`
+    public var issuer: String
+    /// `aud`, always one string.
+    public var audience: String
+    /// `sub`: the user.
+    public var subject: UUID
+    /// `sid`: the session. Revoking it ends the token.
+    public var sessionID: UUID
+    /// `jti`: this token.
+    public var tokenID: UUID
+    /// `iat`: seconds since 1970.
+    public var issuedAt: Int64
+    /// `exp`: seconds since 1970. The token is good before this second, not in it.
+    public var expiresAt: Int64
+    /// `client_id`: the app the token was issued to.
+    public var clientID: String
+    /// `role`
+    public var role: String
+    /// `store_ids`
+    public var storeIDs: [String]
+    /// `email`, where the user has one.
+    public var email: String?
+
+    public init(
+        issuer: String, audience: String, subject: UUID, sessionID: UUID, tokenID: UUID = UUID(), issuedAt: Int64,
+        expiresAt: Int64, clientID: String, role: String, storeIDs: [String] = [], email: String? = nil
+    ) {
+        self.issuer = issuer
+        self.audience = audience
+        self.subject = subject
+        self.sessionID = sessionID
+        self.tokenID = tokenID
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.clientID = clientID
+        self.role = role
+        self.storeIDs = storeIDs
+        self.email = email
+    }
+}

@@ -1,0 +1,62 @@
+/// base64url without padding (RFC 7515 §2), in its one canonical spelling.
+///
+/// Foundation's decoder takes padding, `+/` and trailing bits that are not zero, so that one value has many
+/// spellings and a deny list by text can be passed by.
+enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    private static let invalid: UInt8 = 0xFF
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: invalid, count: 256)
+        for (value, symbol) in alphabet.enumerated() { values[Int(symbol)] = UInt8(value) }
+        return values
+    }()
+
+    /// The bytes that `text` stands for; `nil` unless `text` is exactly what `encode` would write for them.
+    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        let remainder = text.count % 4
+        guard remainder != 1 else { return nil }
+        let values = Self.values
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count * 3 / 4)
+        var accumulator: UInt32 = 0
+        var pending = 0
+        for symbol in text {
+            let value = values[Int(symbol)]
+            guard value != invalid else { return nil }
+            accumulator = accumulator << 6 | UInt32(value)
+            pending += 6
+            if pending >= 8 {
+                pending -= 8
+                bytes.append(UInt8(truncatingIfNeeded: accumulator >> UInt32(pending)))
+            }
+        }
+        // What is left over of the last symbol must be zero, or several texts would mean the same.
+        guard accumulator & (1 << UInt32(pending) - 1) == 0 else { return nil }
+        return bytes
+    }
+
+    static func decode(_ text: String) -> [UInt8]? {
+        decode(Array(text.utf8)[...])
+    }
+
+    static func encode(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.underestimatedCount * 4 + 2) / 3)
+        var accumulator: UInt32 = 0
+        var pending = 0
+        for byte in bytes {
+            accumulator = accumulator << 8 | UInt32(byte)
+            pending += 8
+            while pending >= 6 {
+                pending -= 6
+                text.append(alphabet[Int(accumulator >> UInt32(pending) & 63)])
+            }
+        }
+        if pending > 0 { text.append(alphabet[Int(accumulator << UInt32(6 - pending) & 63)]) }
+        return text
+    }
+
+    static func string(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: encode(bytes), as: UTF8.self)
+    }
+}

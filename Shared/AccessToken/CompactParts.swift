@@ -1,0 +1,45 @@
+/// The three parts of a JWS in compact form (RFC 7515 §7.1), still encoded.
+struct CompactParts {
+    let header: ArraySlice<UInt8>
+    let payload: ArraySlice<UInt8>
+    let signature: ArraySlice<UInt8>
+    /// What the signature is over: header, dot, payload.
+    let signingInput: ArraySlice<UInt8>
+
+    init(_ token: [UInt8]) throws(AccessTokenError) {
+        let dot = UInt8(ascii: ".")
+        guard let first = token.firstIndex(of: dot), let second = token[(first + 1)...].firstIndex(of: dot),
+            !token[(second + 1)...].contains(dot)
+        else { throw .malformed("The token does not have three parts.") }
+        header = token[..<first]
+        payload = token[(first + 1)..<second]
+        signature = token[(second + 1)...]
+        signingInput = token[..<second]
+    }
+}
+
+/// The header of an access token: exactly `alg`, `typ` and `kid`.
+struct JOSEHeader {
+    let kid: String
+
+    init(_ encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
+        guard let json = Base64URL.decode(encoded) else {
+            throw .malformed("The header is not canonical base64url.")
+        }
+        var algorithm, type, kid: String?
+        var scanner = JSONScanner(json)
+        try scanner.object { (name, scanner) throws(AccessTokenError) in
+            switch name {
+            case "alg": algorithm = try scanner.string()
+            case "typ": type = try scanner.string()
+            case "kid": kid = try scanner.string()
+            default: throw .malformed("The header has a member that access tokens do not have.")
+            }
+        }
+        try scanner.end()
+        guard algorithm == "RS256" else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is not RS256.") }
+        guard type == "at+jwt" else { throw AccessTokenError(.wrongType, "Not an access token.") }
+        guard let kid else { throw .malformed("The header has no kid.") }
+        self.kid = kid
+    }
+}

@@ -1,0 +1,70 @@
+import COpenSSL
+
+/// Owns an `EVP_PKEY`.
+///
+/// Not `Sendable`: each context has its own.
+final class EVPKey {
+    let pointer: OpaquePointer
+
+    /// Takes ownership of what an OpenSSL function returned.
+    init(owning pointer: OpaquePointer?) throws(AccessTokenError) {
+        guard let pointer else {
+            ERR_clear_error()
+            throw AccessTokenError(.unreadableKey, "There is no key that can be read.")
+        }
+        self.pointer = pointer
+    }
+
+    deinit {
+        EVP_PKEY_free(pointer)
+    }
+
+    /// A public key from its modulus and exponent, both big-endian.
+    convenience init(modulus: [UInt8], exponent: [UInt8]) throws(AccessTokenError) {
+        let n = BN_bin2bn(modulus, Int32(modulus.count), nil)
+        let e = BN_bin2bn(exponent, Int32(exponent.count), nil)
+        let builder = OSSL_PARAM_BLD_new()
+        let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
+        defer {
+            BN_free(n)
+            BN_free(e)
+            OSSL_PARAM_BLD_free(builder)
+            EVP_PKEY_CTX_free(context)
+        }
+        var pointer: OpaquePointer?
+        if OSSL_PARAM_BLD_push_BN(builder, Self.modulusName, n) == 1,
+            OSSL_PARAM_BLD_push_BN(builder, Self.exponentName, e) == 1,
+            let parameters = OSSL_PARAM_BLD_to_param(builder)
+        {
+            defer { OSSL_PARAM_free(parameters) }
+            if EVP_PKEY_fromdata_init(context) == 1 {
+                EVP_PKEY_fromdata(context, &pointer, OSSL_KEYMGMT_SELECT_PUBLIC_KEY, parameters)
+            }
+        }
+        try self.init(owning: pointer)
+    }
+
+    // The builder keeps the pointers, not the text: a String's would be gone by the time it reads them.
+    private static var modulusName: UnsafePointer<CChar> { constant("n") }
+    private static var exponentName: UnsafePointer<CChar> { constant("e") }
+
+    private static func constant(_ name: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+    }
+
+    /// Whether it is a plain RSA key (not RSA-PSS, whose parameters forbid RS256).
+    var isRSA: Bool { EVP_PKEY_get_base_id(pointer) == EVP_PKEY_RSA }
+
+    /// A component of the key, big-endian without leading zeros.
+    func number(_ name: String) throws(AccessTokenError) -> [UInt8] {
+        var number: OpaquePointer?
+        guard EVP_PKEY_get_bn_param(pointer, name, &number) == 1 else {
+            ERR_clear_error()
+            throw AccessTokenError(.unreadableKey, "The key lacks a component.")
+        }
+        defer { BN_clear_free(number) }
+        var bytes = [UInt8](repeating: 0, count: Int(BN_num_bits(number) + 7) / 8)
+        BN_bn2bin(number, &bytes)
+        return bytes
+    }
+}
