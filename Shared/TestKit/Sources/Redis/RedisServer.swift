@@ -98,6 +98,7 @@ public actor RedisServer {
 }
 
 /// Runs `body` with a Redis server of its own, which is gone afterwards.
+@discardableResult
 public func withRedisServer<Value: Sendable>(
     password: String? = nil, tls: Bool = false, isolation: isolated (any Actor)? = #isolation,
     _ body: (RedisServer) async throws -> Value

@@ -17,6 +17,7 @@ public enum TestRedis {
 }
 
 /// Runs a client for as long as `body` takes.
+@discardableResult
 public func withRedisClient<Value: Sendable>(
     _ configuration: RedisConfiguration, isolation: isolated (any Actor)? = #isolation,
     _ body: (RedisClient) async throws -> Value
@@ -38,6 +39,7 @@ public func withRedisClient<Value: Sendable>(
 
 /// Runs `body` with a client of the shared server and a prefix for its keys that nobody else has. Keys that start
 /// with it are deleted at the end.
+@discardableResult
 public func withRedis<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (RedisClient, _ prefix: String) async throws -> Value
 ) async throws -> Value {

@@ -1,0 +1,100 @@
+@testable import Redis
+import TestKit
+import Testing
+
+@Suite struct TokenBucketTests {
+    /// Three at once, one more each second.
+    private let bucket = TokenBucket(capacity: 3, refillPerSecond: 1)
+    private let second: Int64 = 1_000_000
+
+    @Test func allowsItsCapacityAndThenItsRate() {
+        var fullAt: Int64 = 0
+        let start = 100 * second
+        for remaining in [2, 1, 0] {
+            let (decision, next) = bucket.take(1, fullAt: fullAt, now: start)
+            #expect(decision == .allowed(remaining: remaining))
+            fullAt = next ?? fullAt
+        }
+        #expect(bucket.take(1, fullAt: fullAt, now: start).decision == .refused(retryAfter: .seconds(1)))
+        #expect(bucket.take(1, fullAt: fullAt, now: start).fullAt == nil, "a refusal costs nothing")
+        let later = bucket.take(1, fullAt: fullAt, now: start + second)
+        #expect(later.decision == .allowed(remaining: 0))
+        #expect(bucket.take(3, fullAt: fullAt, now: start + 3 * second).decision == .allowed(remaining: 0))
+    }
+
+    @Test func takesAllOrNothing() {
+        #expect(bucket.take(4, fullAt: 0, now: 100 * second).decision == .refused(retryAfter: .seconds(1)))
+        let (decision, next) = bucket.take(0, fullAt: 0, now: 100 * second)
+        #expect(decision == .allowed(remaining: 3) && next == nil)
+    }
+
+    @Test func localBucketsAreBounded() {
+        let local = LocalTokenBuckets(bucket: bucket, maximumCount: 100)
+        for number in 0..<10_000 {
+            #expect(local.take(1, from: "\(number)", now: 100 * second + Int64(number)).isAllowed)
+            #expect(local.count <= 100)
+        }
+        // The newest is remembered.
+        #expect(local.take(3, from: "9999", now: 101 * second).isAllowed == false)
+    }
+}
+
+@Suite struct RedisTokenBucketTests {
+    @Test func countsInThisProcessWithoutAServer() async throws {
+        let limit = RedisTokenBucket(client: nil, name: "limit", capacity: 2, refillPerSecond: 0.001)
+        #expect(await limit.take("a") == .allowed(remaining: 1))
+        #expect(await limit.take("a") == .allowed(remaining: 0))
+        guard case .refused(let retryAfter) = await limit.take("a") else { return #expect(Bool(false)) }
+        #expect(retryAfter > .seconds(900) && retryAfter <= .seconds(1_000))
+        #expect(await limit.take("b").isAllowed)
+    }
+
+    @Test func isSharedByProcesses() async throws {
+        try await withRedis { redis, prefix in
+            let replicas = (0..<2).map { _ in
+                RedisTokenBucket(client: redis, name: prefix + "limit", capacity: 20, refillPerSecond: 0.001)
+            }
+            let allowed = await withTaskGroup { group in
+                for number in 0..<60 {
+                    group.addTask { await replicas[number % 2].take("ada").isAllowed }
+                }
+                return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(allowed == 20)
+            guard case .refused(let retryAfter) = await replicas[0].take("ada") else { return #expect(Bool(false)) }
+            #expect(retryAfter > .seconds(900) && retryAfter <= .seconds(1_000))
+            #expect(await replicas[1].take("grace", cost: 5) == .allowed(remaining: 15))
+            #expect(await replicas[1].take("grace", cost: 0) == .allowed(remaining: 15))
+            let life = try await redis.send("PTTL", "\(prefix)limit:ada").integer ?? 0
+            #expect((19_000_000...20_000_000).contains(life), "a bucket is forgotten when it is full")
+        }
+    }
+
+    @Test func fillsAgain() async throws {
+        try await withRedis { redis, prefix in
+            let limit = RedisTokenBucket(client: redis, name: prefix + "limit", capacity: 1, refillPerSecond: 20)
+            #expect(await limit.take("a").isAllowed)
+            try await eventually("a token is back") { await limit.take("a").isAllowed }
+        }
+    }
+
+    @Test func fallsBackToItsOwnCountWhileRedisIsAway() async throws {
+        try await withRedisServer { server in
+            var configuration = try RedisConfiguration(url: server.url)
+            configuration.commandTimeout = .seconds(5)
+            configuration.backoff.maximum = .milliseconds(50)
+            try await withRedisClient(configuration) { redis in
+                let limit = RedisTokenBucket(client: redis, name: "limit", capacity: 2, refillPerSecond: 0.001)
+                #expect(await limit.take("a") == .allowed(remaining: 1))
+                await server.kill()
+                try await eventually("commands fail") { await !redis.probe() }
+                #expect(await limit.take("a") == .allowed(remaining: 1))
+                #expect(await limit.take("a") == .allowed(remaining: 0))
+                #expect(await !limit.take("a").isAllowed)
+                try await server.restart()
+                try await eventually("Redis is back") { await redis.probe() }
+                #expect(await limit.take("a") == .allowed(remaining: 1))
+            }
+        }
+    }
+}
