@@ -2,7 +2,7 @@
 # Run by the PostgreSQL image when its volume is new: a role and a database for each service.
 set -euo pipefail
 for name in identity tokens devices; do
-    password=$(printf '%s' "$name" | tr a-z A-Z)_DATABASE_PASSWORD
+    password=$(printf '%s' "$name" | tr '[:lower:]' '[:upper:]')_DATABASE_PASSWORD
     SERVICE_PASSWORD=${!password} psql -q -X -U "$POSTGRES_USER" -d postgres -v ON_ERROR_STOP=1 -v name="$name" \
         -f /gatehouse/service-database.sql
 done

@@ -1,0 +1,47 @@
+import AccessToken
+import Foundation
+
+/// The system under measurement, as `make up` describes it: addresses and processes from `env`, the key beside it.
+struct RunningSystem: Sendable {
+    private let values: [String: String]
+    private let folder: URL
+
+    init(environmentFile path: String) throws {
+        folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+        values = Dictionary(
+            lines.compactMap { line in
+                line.firstIndex(of: "=").map { (String(line[..<$0]), String(line[line.index(after: $0)...])) }
+            }, uniquingKeysWith: { $1 })
+    }
+
+    func value(_ key: String) throws -> String {
+        guard let value = values[key] else { throw BenchmarkError("\(key) does not stand in the system's env file") }
+        return value
+    }
+
+    /// `process("apple-simulator")` is the one whose id stands at `APPLE_SIMULATOR_PID`.
+    func process(_ name: String) throws -> WatchedProcess {
+        let key = name.uppercased().replacingOccurrences(of: "-", with: "_") + "_PID"
+        guard let id = Int32(try value(key)) else { throw BenchmarkError("\(key) is no process id") }
+        return WatchedProcess(name: name, id: id, withChildren: name == "postgres")
+    }
+
+    func processes(_ names: String...) throws -> [WatchedProcess] { try names.map(process) }
+
+    /// The key that tokens signs with, so that a benchmark can make as many access tokens as it likes.
+    func signer() throws -> AccessTokenSigner {
+        let file = folder.appendingPathComponent("keys/access-token-private.pem")
+        return AccessTokenSigner(key: try RSAPrivateKey(pem: String(contentsOf: file, encoding: .utf8)))
+    }
+
+    /// An access token of a session that nobody has revoked: the gateway verifies it without asking anyone.
+    func accessToken(signer: AccessTokenSigner) throws -> String {
+        let now = Int64(Date().timeIntervalSince1970)
+        return try signer.sign(
+            AccessTokenClaims(
+                issuer: "http://gatehouse.localhost", audience: "gatehouse", subject: UUID(), sessionID: UUID(),
+                tokenID: UUID(), issuedAt: now, expiresAt: now + 3600, clientID: "com.example.app", role: "customer",
+                storeIDs: [], email: "ada@example.com"))
+    }
+}

@@ -1,0 +1,95 @@
+import AccessToken
+import Contracts
+import Foundation
+
+/// What an app does, measured through the gateway against the whole running system.
+struct SystemBenchmarks {
+    let system: RunningSystem
+    let client: GatewayClient
+    let schedule: Schedule
+    /// Where the route `/bench` of the gateway under measurement leads.
+    let upstreamPort: Int
+
+    private let password = "correct horse battery staple"
+
+    func run() async throws {
+        Table.header("Through the gateway")
+        let upstream = try await StaticUpstream.start(port: upstreamPort)
+        Table.line(try await proxiedGetWithOneToken())
+        Table.line(try await proxiedGetWithNewTokens())
+        try await upstream.stop()
+        Table.line(try await refresh())
+        Table.line(try argon2Alone())
+        Table.line(try await logIn())
+        Table.line(try await registerDevice())
+    }
+
+    private func proxiedGetWithOneToken() async throws -> Measurement {
+        let bearer = try system.accessToken(signer: system.signer())
+        return try await measure(
+            "proxied GET, token seen before", workers: Array(repeating: bearer, count: 16),
+            watching: system.processes("gateway"), schedule: schedule
+        ) { bearer in try await client.get("/bench", bearer: bearer) }
+    }
+
+    /// No token is shown twice, so that none can come from the gateway's cache.
+    private func proxiedGetWithNewTokens() async throws -> Measurement {
+        let workers = 16
+        let perWorker = Int((schedule.warmUp + schedule.measured).seconds) * 15_000 / workers
+        let tokens = try await withThrowingTaskGroup { group in
+            for _ in 0..<workers {
+                group.addTask {
+                    let signer = try system.signer()
+                    return try (0..<perWorker).map { _ in try system.accessToken(signer: signer) }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        return try await measure(
+            "proxied GET, each token new", workers: tokens, watching: system.processes("gateway"), schedule: schedule
+        ) { tokens in
+            guard let bearer = tokens.popLast() else { throw BenchmarkError("more tokens are needed") }
+            try await client.get("/bench", bearer: bearer)
+        }
+    }
+
+    private func refresh() async throws -> Measurement {
+        var sessions: [String] = []
+        for _ in 0..<16 { sessions.append(try await newSession().refreshToken) }
+        return try await measure(
+            "refresh", workers: sessions, watching: system.processes("gateway", "tokens", "postgres", "redis"),
+            schedule: schedule
+        ) { refreshToken in refreshToken = try await client.refresh(refreshToken).refreshToken }
+    }
+
+    private func logIn() async throws -> Measurement {
+        var identifiers: [String] = []
+        for _ in 0..<2 {
+            let identifier = newIdentifier()
+            _ = try await client.register(identifier: identifier, password: password)
+            identifiers.append(identifier)
+        }
+        return try await measure(
+            "password login", workers: identifiers,
+            watching: system.processes("gateway", "identity", "tokens", "postgres", "redis"), schedule: schedule
+        ) { identifier in try await client.logIn(identifier: identifier, password: password) }
+    }
+
+    private func registerDevice() async throws -> Measurement {
+        var bearers: [String] = []
+        for _ in 0..<8 { bearers.append(try await newSession().accessToken) }
+        return try await measure(
+            "device registration", workers: bearers,
+            watching: system.processes("gateway", "devices", "postgres"), schedule: schedule
+        ) { bearer in
+            let token = (UUID().uuidString + UUID().uuidString).replacingOccurrences(of: "-", with: "")
+            try await client.registerDevice(token: token, bearer: bearer)
+        }
+    }
+
+    private func newSession() async throws -> AuthResponse {
+        try await client.register(identifier: newIdentifier(), password: password)
+    }
+
+    private func newIdentifier() -> String { "bench-\(UUID().uuidString.lowercased())@example.com" }
+}
