@@ -149,8 +149,8 @@ let tools: [Target] = [
     tool(
         "bench", at: "Tests/Benchmarks",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .logging, .nioCore, .nioPosix,
-            .lifecycle,
+            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .lifecycle, .logging,
+            .nioCore, .nioHTTP1, .nioPosix,
         ]),
 ]
 

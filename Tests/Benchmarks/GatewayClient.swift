@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import Foundation
 import NIOCore
+import NIOHTTP1
 
 /// What an app would ask of the gateway, over connections that are kept.
 struct GatewayClient: Sendable {
@@ -40,14 +41,14 @@ struct GatewayClient: Sendable {
         if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         if let body {
             request.headers.add(name: "Content-Type", value: "application/json")
-            request.body = .bytes(ByteBuffer(data: try JSON.encode(body)))
+            request.body = .bytes(ByteBuffer(bytes: try JSON.encode(body)))
         }
         return try await http.execute(request, timeout: .seconds(10))
     }
 
     private func answer<Answer: Decodable>(to response: HTTPClientResponse) async throws -> Answer {
-        let body = try await Data(buffer: expectSuccess(response))
-        return try JSON.decode(Answer.self, from: body)
+        let body = try await expectSuccess(response)
+        return try JSON.decode(Answer.self, from: Data(body.readableBytesView))
     }
 
     @discardableResult

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AsyncHTTPClient
+import NIOPosix
 
 @main
 struct Bench: AsyncParsableCommand {

@@ -32,7 +32,7 @@ struct RunningSystem: Sendable {
     /// The key that tokens signs with, so that a benchmark can make as many access tokens as it likes.
     func signer() throws -> AccessTokenSigner {
         let file = folder.appendingPathComponent("keys/access-token-private.pem")
-        return AccessTokenSigner(key: try RSAPrivateKey(pem: String(contentsOf: file, encoding: .utf8)))
+        return try AccessTokenSigner(key: RSAPrivateKey(pem: String(contentsOf: file, encoding: .utf8)))
     }
 
     /// An access token of a session that nobody has revoked: the gateway verifies it without asking anyone.
