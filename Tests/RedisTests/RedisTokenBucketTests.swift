@@ -80,10 +80,7 @@ import Testing
 
     @Test func fallsBackToItsOwnCountWhileRedisIsAway() async throws {
         try await withRedisServer { server in
-            var configuration = try RedisConfiguration(url: server.url)
-            configuration.commandTimeout = .seconds(5)
-            configuration.backoff.maximum = .milliseconds(50)
-            try await withRedisClient(configuration) { redis in
+            try await withRedisClient(patientConfiguration(server.url)) { redis in
                 let limit = RedisTokenBucket(client: redis, name: "limit", capacity: 2, refillPerSecond: 0.001)
                 #expect(await limit.take("a") == .allowed(remaining: 1))
                 await server.kill()

@@ -1,21 +1,6 @@
-import Logging
 import NIOCore
 import NIOPosix
 import Redis
-import TestKit
-
-let singletonEventLoopGroup = MultiThreadedEventLoopGroup.singleton
-let silentLogger = Logger(label: "redis", factory: { _ in SwiftLogNoOpLogHandler() })
-
-/// The code of the error that a command fails with; `nil` when it succeeds.
-func failureCode(of command: () async throws(RedisError) -> RedisValue) async -> RedisError.Code? {
-    do {
-        _ = try await command()
-        return nil
-    } catch {
-        return error.code
-    }
-}
 
 /// A server that answers the client's `PING` on connecting, and the next thing it reads on each connection with
 /// bytes that a test has chosen; then it closes, or waits.

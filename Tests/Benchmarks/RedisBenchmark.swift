@@ -1,0 +1,77 @@
+import Foundation
+import Logging
+import NIOPosix
+import Redis
+
+/// `GET` through the driver, beside the same by `redis-benchmark` in the same run: over one pipelined connection,
+/// as the driver works, and over a connection for each of those who ask.
+struct RedisBenchmark {
+    let url: String
+    /// The server that listens there.
+    let server: WatchedProcess
+    let schedule: Schedule
+
+    private let workers = 16
+    private let key = "bench:get"
+
+    func run() async throws {
+        Table.header("Redis: GET of 64 bytes, \(workers) at a time")
+        let driver = try await driverGet()
+        Table.line(driver)
+        let operations = max(driver.operations, 1_000)
+        Table.line(
+            try await redisBenchmark(
+                "redis-benchmark, one connection", operations: operations, options: ["-c", "1", "-P", "\(workers)"]))
+        Table.line(
+            try await redisBenchmark(
+                "redis-benchmark, \(workers) connections", operations: operations, options: ["-c", "\(workers)"]))
+    }
+
+    private func driverGet() async throws -> Measurement {
+        let redis = RedisClient(
+            configuration: try RedisConfiguration(url: url), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "bench", factory: { _ in SwiftLogNoOpLogHandler() }))
+        let running = Task { await redis.run() }
+        defer { running.cancel() }
+        let value = String(repeating: "x", count: 64)
+        try await redis.send("SET", "\(key)", "\(value)", "EX", 600, timeout: .seconds(5))
+        let key = RedisArgument(key)
+        return try await measure(
+            "driver", workers: Array(repeating: redis, count: workers), watching: [.this, server], schedule: schedule
+        ) { redis in
+            try await redis.send("GET", key, timeout: .seconds(5))
+        }
+    }
+
+    private func redisBenchmark(_ name: String, operations: Int, options: [String]) async throws -> Measurement {
+        let configuration = try RedisConfiguration(url: url)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments =
+            ["redis-benchmark", "-h", configuration.host, "-p", "\(configuration.port)", "-n", "\(operations)", "-q"]
+            + (configuration.password.map { ["-a", $0] } ?? []) + options + ["GET", key]
+        process.standardOutput = FileHandle.nullDevice
+        let serverBefore = try server.cpuTime()
+        let childrenBefore = Self.cpuTimeOfEndedChildren()
+        let started = ContinuousClock.now
+        try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
+            process.terminationHandler = { _ in ended.resume() }
+            do { try process.run() } catch { ended.resume(throwing: error) }
+        }
+        let elapsed = ContinuousClock.now - started
+        guard process.terminationStatus == 0 else { throw BenchmarkError("redis-benchmark failed") }
+        return Measurement(
+            name: name, operations: operations, elapsed: elapsed,
+            cpu: [
+                ("redis-benchmark", Self.cpuTimeOfEndedChildren() - childrenBefore),
+                (server.name, try server.cpuTime() - serverBefore),
+            ])
+    }
+
+    private static func cpuTimeOfEndedChildren() -> Duration {
+        var usage = rusage()
+        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+        return .seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+            + .microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+    }
+}
