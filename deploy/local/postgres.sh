@@ -17,12 +17,13 @@ postgres_bin() {
 choose_postgres_user() {
     as_postgres=()
     [ "$(id -u)" = 0 ] || return 0
+    # Asked by stat, since `test -x` does not count capabilities.
     local capability user=(setpriv --reuid=postgres --regid=postgres --init-groups)
     as_postgres=("${user[@]}")
-    if "${as_postgres[@]}" test -x "$1" 2>/dev/null; then return; fi
+    if "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1; then return; fi
     for capability in +dac_read_search +dac_override; do
         as_postgres=("${user[@]}" "--inh-caps=$capability" "--ambient-caps=$capability")
-        if "${as_postgres[@]}" test -x "$1" 2>/dev/null; then return; fi
+        if "${as_postgres[@]}" stat "$1/." >/dev/null 2>&1; then return; fi
     done
     fail "the user postgres cannot enter $1: give it the right to (chmod a+x on the folders above), or run as another user than root"
 }
