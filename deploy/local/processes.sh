@@ -87,6 +87,29 @@ port_holder() {
     fi
 }
 
+# A port that nobody uses, outside the range from which the system gives out ports of its own.
+free_port() {
+    local candidate
+    while :; do
+        candidate=$((20000 + RANDOM % 12000))
+        if port_closed "$candidate"; then break; fi
+    done
+    printf '%s' "$candidate"
+}
+
+# The first of twenty such ports.
+free_port_base() {
+    local first offset
+    while :; do
+        first=$((20000 + RANDOM % 600 * 20))
+        for ((offset = 0; offset < 20; offset++)); do
+            port_closed $((first + offset)) || continue 2
+        done
+        break
+    done
+    printf '%s' "$first"
+}
+
 # need_port NAME PORT: a process that was just killed may need a moment to let go of its port.
 need_port() {
     wait_until 3 port_closed "$2" ||

@@ -7,16 +7,6 @@ for part in common processes packages postgres redis; do
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 
-# Outside the range from which the system takes ports of its own. Another copy may take it first: see start_test_servers.
-free_port() {
-    local candidate
-    while :; do
-        candidate=$((20000 + RANDOM % 12000))
-        if port_closed "$candidate"; then break; fi
-    done
-    printf '%s' "$candidate"
-}
-
 stop_test_servers() {
     stop TERM redis
     stop INT postgres

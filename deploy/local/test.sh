@@ -12,6 +12,13 @@ swift build --build-tests "${flags[@]}" || fail "the build failed"
 GATEHOUSE_TEST_BINARIES=$(swift build "${flags[@]}" --show-bin-path)
 export GATEHOUSE_TEST_BINARIES
 
+failed=0
+if [ $# = 0 ]; then
+    note "Trying the scripts"
+    deploy/local/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
+fi
+
 start_test_servers
 note "Testing"
 swift test --skip-build --disable-xctest "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
+[ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"

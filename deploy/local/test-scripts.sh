@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# test-scripts.sh BINARIES   tries the scripts behind make on a system of their own: up, the walk-through, a killed
+# service, databases that keep to themselves, down.
+export GATEHOUSE_BINARIES=$1
+root=$(cd "$(dirname "$0")/../.." && pwd)
+export GATEHOUSE_LOCAL=$root/.local/test-scripts
+# What the developer's own shell may say about another copy.
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# shellcheck source=system.sh
+. "$(dirname "$0")/system.sh"
+
+step() { printf '    %s\n' "$*"; }
+
+# expect WHAT COMMAND…
+expect() {
+    local what=$1
+    shift
+    "$@" >"$state/output" 2>&1 || {
+        cat "$state/output" >&2
+        fail "expected: $what"
+    }
+    step "$what"
+}
+
+refuse() {
+    local what=$1
+    shift
+    if "$@" >"$state/output" 2>&1; then fail "expected: $what"; fi
+    step "$what"
+}
+
+value() { sed -n "s/^$1=//p" "$state/env"; }
+
+# The process itself and no wrapper around it.
+runs_as() { [ "$(basename "$(readlink "/proc/$(value "$1")/exe")")" = "$2" ]; }
+
+# Of the processes in `pids`.
+all_ended() {
+    local pid
+    for pid in $pids; do
+        if [ -n "$(start_time "$pid")" ]; then
+            say "process $pid still runs"
+            return 1
+        fi
+    done
+}
+
+cleanup() {
+    "$local_scripts/down.sh" >/dev/null
+    rm -rf "$state"
+}
+
+# Whatever an earlier run left.
+if [ -d "$state" ]; then cleanup; fi
+mkdir -p "$state"
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+GATEHOUSE_PORT_BASE=$(free_port_base)
+export GATEHOUSE_PORT_BASE
+
+expect "make up starts everything" "$local_scripts/up.sh"
+unset GATEHOUSE_PORT_BASE
+base=$(port_base)
+for name in gateway identity tokens devices apple-simulator postgres; do
+    if [ -d /proc/self ]; then expect "$name runs as itself" runs_as "$(upper "$name")_PID" "$name"; fi
+done
+expect "the walk-through works as printed" "$local_scripts/walkthrough.sh"
+
+before=$(value TOKENS_PID)
+kill -KILL "$before"
+expect "make up starts what was killed" "$local_scripts/up.sh"
+refuse "tokens has a new process id in the env file" test "$(value TOKENS_PID)" = "$before"
+expect "tokens is ready again" service_ready tokens
+
+tokens_database=$(value TOKENS_DATABASE_URL)
+expect "a role reaches its own database" psql -X -c 'SELECT 1' "$tokens_database"
+expect "a role may dump its own database" pg_dump -f "$state/dump.sql" "$tokens_database"
+refuse "a role cannot reach another's database" psql -X -c 'SELECT 1' "${tokens_database%/tokens}/identity"
+
+pids=$(sed -n 's/.*_PID=//p' "$state/env")
+expect "make down ends" "$local_scripts/down.sh"
+expect "make down stops everything" all_ended
+refuse "make down removes the env file" test -e "$state/env"
+
+# Ctrl-C at a terminal goes to the whole process group, which `set -m` makes.
+set -m
+"$local_scripts/run.sh" >"$state/run-output" 2>&1 &
+runner=$!
+set +m
+expect "make run prints the walk-through" wait_until 30 grep -q 'Ctrl-C stops everything' "$state/run-output"
+pids=$(sed -n 's/.*_PID=//p' "$state/env")
+kill -INT -- "-$runner"
+wait "$runner" || fail "make run ended with an error"
+expect "Ctrl-C stops everything" all_ended
