@@ -1,0 +1,181 @@
+import CLibpq
+import Foundation
+
+/// libpq's connection, driven without its blocking calls. Every wait has a deadline and can be interrupted.
+///
+/// Not Sendable: it lives and dies with one ``PostgresConnection`` and is used on that connection's thread alone.
+final class LibpqConnection {
+    private let raw: OpaquePointer
+    private let control: ConnectionControl
+    /// Whether libpq still holds bytes that the socket did not take.
+    private var isUnflushed = false
+
+    /// Starts to connect.
+    init(_ configuration: PostgresConfiguration, control: ConnectionControl) throws(PostgresError) {
+        self.control = control
+        let parameters = configuration.connectionParameters
+        let keywords = parameters.map { strdup($0.keyword) } + [nil]
+        let values = parameters.map { strdup($0.value) } + [nil]
+        defer { (keywords + values).forEach { free($0) } }
+        let raw = PQconnectStartParams(keywords.map { UnsafePointer($0) }, values.map { UnsafePointer($0) }, 1)
+        guard let raw else { throw PostgresError(.connectionFailed, "out of memory") }
+        self.raw = raw
+        // In this form the SQLSTATE stands in the message of a refused connection, where there is no result to ask.
+        PQsetErrorVerbosity(raw, PQERRORS_VERBOSE)
+        // libpq would print notices.
+        PQsetNoticeReceiver(raw, { _, _ in }, nil)
+        guard PQstatus(raw) != CONNECTION_BAD else { throw connectionFailure }
+    }
+
+    deinit {
+        // Sends a farewell if the socket takes it at once, and never waits.
+        PQfinish(raw)
+    }
+
+    /// The socket, or -1.
+    var socket: Int32 { PQsocket(raw) }
+
+    var status: ConnectionControl.Status {
+        switch PQtransactionStatus(raw) {
+        case PQTRANS_IDLE: .idle
+        case PQTRANS_INTRANS, PQTRANS_INERROR: .inTransaction
+        default: .closed
+        }
+    }
+
+    /// Whether a transaction is open in which a statement has failed.
+    var isTransactionAborted: Bool { PQtransactionStatus(raw) == PQTRANS_INERROR }
+
+    /// Goes through addresses, TLS and authentication until the connection can be used.
+    func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var polling = PGRES_POLLING_WRITING
+        while polling != PGRES_POLLING_OK {
+            // The socket changes when libpq tries the next address.
+            switch polling {
+            case PGRES_POLLING_READING: _ = try wait(for: POLLIN, until: deadline)
+            case PGRES_POLLING_WRITING: _ = try wait(for: POLLOUT, until: deadline)
+            default: throw connectionFailure
+            }
+            polling = PQconnectPoll(raw)
+        }
+        // From here on errors come as results with fields.
+        PQsetErrorVerbosity(raw, PQERRORS_DEFAULT)
+        guard PQsetnonblocking(raw, 1) == 0, PQenterPipelineMode(raw) == 1 else { throw connectionFailure }
+    }
+
+    // MARK: Sending (into libpq's buffer, until `flush`)
+
+    func sendStatement(_ sql: String) throws(PostgresError) {
+        try check(PQsendQueryParams(raw, sql, 0, nil, nil, nil, nil, 0))
+    }
+
+    func sendPrepare(_ name: String, _ query: PostgresQuery) throws(PostgresError) {
+        let types = query.parameters.types.map(\.oid)
+        try check(PQsendPrepare(raw, name, query.sql, Int32(types.count), types))
+    }
+
+    /// Runs `query` as the prepared statement `name`, or unprepared.
+    func sendExecute(_ name: String?, _ query: PostgresQuery) throws(PostgresError) {
+        let parameters = query.parameters
+        let count = parameters.count
+        let sent = parameters.bytes.withUnsafeBytes { bytes in
+            withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count) { values in
+                withUnsafeTemporaryAllocation(of: Int32.self, capacity: count * 2) { numbers in
+                    let (lengths, formats) = (numbers.baseAddress!, numbers.baseAddress! + count)
+                    for (index, entry) in parameters.entries.enumerated() {
+                        values[index] = entry.offset.map {
+                            (bytes.baseAddress! + $0).assumingMemoryBound(to: CChar.self)
+                        }
+                        lengths[index] = Int32(entry.length)
+                        formats[index] = entry.format.rawValue
+                    }
+                    let format = query.resultFormat.rawValue
+                    if let name {
+                        return PQsendQueryPrepared(raw, name, Int32(count), values.baseAddress, lengths, formats, format)
+                    }
+                    let types = parameters.types.map(\.oid)
+                    return PQsendQueryParams(
+                        raw, query.sql, Int32(count), types, values.baseAddress, lengths, formats, format)
+                }
+            }
+        }
+        try check(sent)
+    }
+
+    /// Ends a batch and hands it to the socket; what the socket does not take at once goes out while results are read.
+    func sync() throws(PostgresError) {
+        try check(PQpipelineSync(raw))
+        try flush()
+    }
+
+    /// Sends a script of several statements, for which libpq leaves its pipeline mode.
+    func sendScript(_ sql: String) throws(PostgresError) {
+        try check(PQexitPipelineMode(raw))
+        try check(PQsendQuery(raw, sql))
+        try flush()
+    }
+
+    func endScript() throws(PostgresError) {
+        try check(PQenterPipelineMode(raw))
+    }
+
+    // MARK: Receiving
+
+    /// The next result, or nil where libpq marks the end of a statement's results.
+    func nextResult(until deadline: ContinuousClock.Instant) throws(PostgresError) -> ResultStorage? {
+        while PQisBusy(raw) != 0 {
+            let events = try wait(for: isUnflushed ? POLLIN | POLLOUT : POLLIN, until: deadline)
+            if events & Int16(POLLOUT) != 0 { try flush() }
+            if events & ~Int16(POLLOUT) != 0, PQconsumeInput(raw) == 0 { throw connectionLoss }
+        }
+        return PQgetResult(raw).map(ResultStorage.init)
+    }
+
+    // MARK: Waiting
+
+    /// Waits until the socket is ready; returns what it is ready for.
+    private func wait(for events: Int32, until deadline: ContinuousClock.Instant) throws(PostgresError) -> Int16 {
+        while true {
+            let timeout = (deadline - .now).milliseconds
+            guard timeout > 0 else { throw PostgresError(.timedOut, "the deadline passed", outcomeIsUnknown: true) }
+            var descriptors = (
+                pollfd(fd: PQsocket(raw), events: Int16(events), revents: 0),
+                pollfd(fd: control.interruptDescriptor, events: Int16(POLLIN), revents: 0)
+            )
+            guard descriptors.0.fd >= 0 else { throw connectionLoss }
+            let ready = withUnsafeMutablePointer(to: &descriptors) {
+                $0.withMemoryRebound(to: pollfd.self, capacity: 2) { poll($0, 2, Int32(clamping: timeout)) }
+            }
+            if ready < 0, errno != EINTR {
+                throw PostgresError(.connectionLost, "poll: errno \(errno)", outcomeIsUnknown: true)
+            }
+            if descriptors.1.revents != 0 {
+                throw PostgresError(.cancelled, "the task was cancelled", outcomeIsUnknown: true)
+            }
+            if ready > 0 { return descriptors.0.revents }
+        }
+    }
+
+    private func flush() throws(PostgresError) {
+        switch PQflush(raw) {
+        case 0: isUnflushed = false
+        case 1: isUnflushed = true
+        default: throw connectionLoss
+        }
+    }
+
+    private func check(_ succeeded: Int32) throws(PostgresError) {
+        if succeeded != 1 { throw connectionLoss }
+    }
+
+    private var connectionLoss: PostgresError {
+        PostgresError(.connectionLost, String(cString: PQerrorMessage(raw)).trimmed, outcomeIsUnknown: true)
+    }
+
+    private var connectionFailure: PostgresError {
+        let message = String(cString: PQerrorMessage(raw)).trimmed
+        let lines = message.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
+        let state = message.firstMatch(of: #/:\s+([0-9A-Z]{5}): /#).map { SQLState(String($0.1)) }
+        return PostgresError(.connectionFailed, lines.joined(separator: " "), sqlState: state)
+    }
+}

@@ -1,0 +1,221 @@
+import CLibpq
+
+/// One connection to PostgreSQL.
+///
+/// It waits for the server on a thread of its own, never on those that Swift's tasks share. Calls from several tasks
+/// run one after another. A call that is cancelled or runs out of time while the server works closes the connection,
+/// because nobody can know what would arrive on it next; every later call throws `closed`.
+public actor PostgresConnection: PostgresQuerying {
+    /// The connection's own thread.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+    nonisolated let configuration: PostgresConfiguration
+    nonisolated let control = ConnectionControl()
+    private nonisolated let thread = ConnectionThread()
+    private var libpq: LibpqConnection?
+    private var statements: StatementCache
+    private var lastOperation: UInt64 = 0
+
+    private init(_ configuration: PostgresConfiguration) {
+        self.configuration = configuration
+        statements = StatementCache(limit: configuration.preparedStatementLimit)
+        thread.start()
+    }
+
+    deinit {
+        thread.stop()
+    }
+
+    /// Opens a connection.
+    ///
+    /// - Throws: ``PostgresError`` with code `connectionFailed`, `timedOut` (after `connectTimeout`) or `cancelled`.
+    public static func connect(_ configuration: PostgresConfiguration) async throws(PostgresError) -> PostgresConnection
+    {
+        let connection = PostgresConnection(configuration)
+        try await connection.open()
+        return connection
+    }
+
+    /// Whether the connection has ended, by ``close()`` or by a failure.
+    public nonisolated var isClosed: Bool { control.status == .closed }
+
+    /// Ends the connection, after the calls that came before. Closing twice is harmless.
+    public func close() {
+        libpq = nil
+        control.end(.closed, socket: -1)
+    }
+
+    /// Runs one statement, prepared at its first use, and returns its rows.
+    ///
+    /// - Throws: ``PostgresError``. Statements are given up at `deadline` or, without one, a quarter of a second after
+    ///   the statement time-out.
+    public func query(
+        _ query: PostgresQuery, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> PostgresResult {
+        try await run(query, deadline: deadline ?? configuration.defaultDeadline)
+    }
+
+    /// Runs a script of one or several statements without parameters, separated by semicolons.
+    ///
+    /// - Throws: ``PostgresError``; without BEGIN in the script nothing of it has then taken effect.
+    public func execute(
+        script: String, deadline: ContinuousClock.Instant? = nil
+    ) async throws(PostgresError) {
+        let deadline = deadline ?? configuration.defaultDeadline
+        try await operate(until: deadline) { libpq throws(PostgresError) in
+            try libpq.sendScript(script)
+            var failure: PostgresError?
+            _ = try receive(from: libpq, until: deadline, failure: &failure)
+            if libpq.status != .closed { try libpq.endScript() }
+            if let failure { throw failure }
+        }
+    }
+
+    /// Runs a statement of `transaction`, with BEGIN before it in the same packet if it is the first.
+    func query(
+        _ query: PostgresQuery, in transaction: PostgresTransaction, deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> PostgresResult {
+        try await run(query, beginning: try transaction.enter(), deadline: deadline)
+    }
+
+    /// - Parameter isShielded: Whether the task's cancellation is ignored: for the ends of transactions.
+    func run(
+        _ query: PostgresQuery, beginning: Bool = false, deadline: ContinuousClock.Instant, isShielded: Bool = false
+    ) async throws(PostgresError) -> PostgresResult {
+        if let error = query.encodingError { throw error }
+        return try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
+            let batch = beginning ? [Self.begin, query] : [query]
+            let wasIdle = libpq.status == .idle
+            do throws(PostgresError) {
+                return try exchange(batch, with: libpq, until: deadline)
+            } catch {
+                // The server has lost the statement, or a table has changed under it. Prepare it again, once, where the
+                // failed attempt leaves nothing behind.
+                guard error.sqlState == .invalidStatementName || error.sqlState == .featureNotSupported, wasIdle else {
+                    throw error
+                }
+                if libpq.status == .inTransaction { _ = try exchange([Self.rollback], with: libpq, until: deadline) }
+                batch.forEach { statements.remove($0) }
+                return try exchange(batch, with: libpq, until: deadline)
+            }
+        }
+    }
+
+    static let begin: PostgresQuery = "BEGIN"
+    static let commit: PostgresQuery = "COMMIT"
+    static let rollback: PostgresQuery = "ROLLBACK"
+
+    // MARK: On the wire
+
+    private func open() async throws(PostgresError) {
+        let deadline = ContinuousClock.now + configuration.connectTimeout
+        _ = try await supervise(until: deadline) { () throws(PostgresError) in
+            let libpq = try LibpqConnection(configuration, control: control)
+            try libpq.connect(until: deadline)
+            self.libpq = libpq
+        }
+    }
+
+    /// Runs `body` on the open connection, and closes it if `body` leaves it in an unknown state.
+    private func operate<Value>(
+        until deadline: ContinuousClock.Instant, isShielded: Bool = false,
+        _ body: (LibpqConnection) throws(PostgresError) -> Value
+    ) async throws(PostgresError) -> Value {
+        guard let libpq else { throw PostgresError(.closed, "the connection is closed") }
+        return try await supervise(until: deadline, isShielded: isShielded) { () throws(PostgresError) in
+            try body(libpq)
+        }
+    }
+
+    /// Runs `body`, which may wait on this thread, so that cancelling the task interrupts its waiting.
+    private func supervise<Value>(
+        until deadline: ContinuousClock.Instant, isShielded: Bool = false,
+        _ body: () throws(PostgresError) -> Value
+    ) async throws(PostgresError) -> Value {
+        guard isShielded || !Task.isCancelled else { throw PostgresError(.cancelled, "the task was cancelled") }
+        guard deadline > .now else { throw PostgresError(.timedOut, "the deadline passed before the statement was sent") }
+        lastOperation += 1
+        let operation = lastOperation
+        control.begin(operation)
+        let outcome: Result<Value, PostgresError>
+        if isShielded {
+            outcome = Result(catching: body)
+        } else {
+            outcome = await withTaskCancellationHandler {
+                Result(catching: body)
+            } onCancel: { [control] in
+                control.interrupt(operation)
+            }
+        }
+        if case .failure(let error) = outcome, [.cancelled, .timedOut, .connectionLost].contains(error.code) {
+            libpq = nil
+        }
+        if libpq?.status == .closed { libpq = nil }
+        control.end(libpq?.status ?? .closed, socket: libpq?.socket ?? -1)
+        return try outcome.get()
+    }
+
+    /// Sends the statements of `batch` in one packet and returns the result of the last.
+    private func exchange(
+        _ batch: [PostgresQuery], with libpq: LibpqConnection, until deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> PostgresResult {
+        var plans: [StatementCache.Plan] = []
+        for query in batch {
+            let plan = statements.plan(for: query)
+            plans.append(plan)
+            switch plan {
+            case .prepared(let name):
+                try libpq.sendExecute(name, query)
+            case .prepare(let name):
+                try libpq.sendPrepare(name, query)
+                try libpq.sendExecute(name, query)
+            case .unprepared:
+                try libpq.sendExecute(nil, query)
+            }
+        }
+        try libpq.sync()
+
+        var failure: PostgresError?
+        var last: ResultStorage?
+        do throws(PostgresError) {
+            for (query, plan) in zip(batch, plans) {
+                if case .prepare(let name) = plan,
+                    try receive(from: libpq, until: deadline, failure: &failure) != nil
+                {
+                    statements.add(query, as: name)
+                }
+                last = try receive(from: libpq, until: deadline, failure: &failure)
+            }
+            guard try libpq.nextResult(until: deadline)?.status == PGRES_PIPELINE_SYNC else {
+                throw PostgresError(.connectionLost, "the connection ended", outcomeIsUnknown: true)
+            }
+        } catch {
+            // What the server said before it went away tells more.
+            throw failure ?? error
+        }
+        if let failure { throw failure }
+        guard let last else { throw PostgresError(.connectionLost, "no result", outcomeIsUnknown: true) }
+        return PostgresResult(last)
+    }
+
+    /// Reads the results of one statement or script, and returns the last unless one failed.
+    private func receive(
+        from libpq: LibpqConnection, until deadline: ContinuousClock.Instant, failure: inout PostgresError?
+    ) throws(PostgresError) -> ResultStorage? {
+        var last: ResultStorage?
+        while let result = try libpq.nextResult(until: deadline) {
+            switch result.status {
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY:
+                last = result
+            case PGRES_PIPELINE_ABORTED:
+                last = nil
+            case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+                throw PostgresError(.connectionLost, "COPY is not supported")
+            default:
+                last = nil
+                failure = failure ?? result.error
+                if failure?.code == .connectionLost { throw failure! }
+            }
+        }
+        return last
+    }
+}

@@ -1,0 +1,25 @@
+/// How many connections a pool keeps, for how long, and how long callers wait for one.
+public struct PostgresPoolConfiguration: Sendable {
+    /// The pool's name in metrics.
+    public var name = "default"
+    /// Connections that are kept open even when nobody needs them; 0 unless set. Kept while the pool is run.
+    public var minimumConnections = 0
+    /// The most connections that are open at once; 16 unless set.
+    public var maximumConnections = 16
+    /// The age at which a connection is replaced, up to a tenth earlier so that not all are replaced at once; 30 min
+    /// unless set.
+    public var maximumAge: Duration = .seconds(1800)
+    /// How long a connection beyond the minimum may lie idle; 5 min unless set.
+    public var idleTimeout: Duration = .seconds(300)
+    /// How many callers may wait for a connection; 256 unless set. The next one is refused at once.
+    public var queueLimit = 256
+    /// How long a caller waits for a connection, if its deadline is not earlier; 1 s unless set.
+    public var acquireTimeout: Duration = .seconds(1)
+    /// The pause after the first failure to connect; doubled with each further one, times 0.5 to 1 at random.
+    public var minimumBackoff: Duration = .milliseconds(50)
+    /// The longest pause between attempts to connect; 0.5 s unless set.
+    public var maximumBackoff: Duration = .milliseconds(500)
+
+    /// The defaults.
+    public init() {}
+}

@@ -1,0 +1,83 @@
+/// What went wrong between this process and PostgreSQL.
+///
+/// The message is for operators: it may name tables, hosts and roles, never a password, and must not be shown to the
+/// people who use the service. PostgreSQL's DETAIL, which repeats the values of rows, is left out on purpose.
+public struct PostgresError: Error, Sendable {
+    /// The kind of failure. Open: later versions may add kinds.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// The name of the kind, as it appears in logs and metrics.
+        public let description: String
+
+        init(_ description: String) {
+            self.description = description
+        }
+
+        /// The URL could not be read.
+        public static let invalidConfiguration = Code("invalid_configuration")
+        /// No connection could be opened: unreachable, refused, wrong password, no such database.
+        public static let connectionFailed = Code("connection_failed")
+        /// The connection ended while it was in use.
+        public static let connectionLost = Code("connection_lost")
+        /// The connection, pool or transaction had been closed before.
+        public static let closed = Code("closed")
+        /// The deadline passed. If a statement was running, its connection has been closed.
+        public static let timedOut = Code("timed_out")
+        /// The task was cancelled. If a statement was running, its connection has been closed.
+        public static let cancelled = Code("cancelled")
+        /// No connection became free in time, or too many callers were already waiting for one.
+        public static let poolExhausted = Code("pool_exhausted")
+        /// The server refused or failed the statement; ``PostgresError/sqlState`` says why.
+        public static let server = Code("server")
+        /// A transaction body returned although one of its statements had failed: nothing was committed.
+        public static let transactionAborted = Code("transaction_aborted")
+        /// A value could not be written as a parameter.
+        public static let encoding = Code("encoding")
+        /// A column could not be read as the type that was asked for.
+        public static let decoding = Code("decoding")
+        /// The migrations in the program and in the database do not fit together.
+        public static let migration = Code("migration")
+    }
+
+    /// The kind of failure.
+    public let code: Code
+    /// PostgreSQL's five-character code, if the server gave one.
+    public let sqlState: SQLState?
+    /// The constraint that refused the statement, if it was one.
+    public let constraint: String?
+    /// What happened, for operators.
+    public let message: String
+    /// Whether the statement may have taken effect: it was sent, and no answer came.
+    /// Statements that are not safe to repeat must not be sent again before looking.
+    public let outcomeIsUnknown: Bool
+    /// The error that caused this one, if any.
+    public let underlying: (any Error)?
+
+    init(
+        _ code: Code, _ message: String, sqlState: SQLState? = nil, constraint: String? = nil,
+        outcomeIsUnknown: Bool = false, underlying: (any Error)? = nil
+    ) {
+        self.code = code
+        self.sqlState = sqlState
+        self.constraint = constraint
+        self.message = message
+        self.outcomeIsUnknown = outcomeIsUnknown
+        self.underlying = underlying
+    }
+
+    /// Whether PostgreSQL is away, overloaded or too slow, so that the caller had better answer "try again later"
+    /// (HTTP 503) than "this is broken".
+    public var isUnavailable: Bool {
+        switch code {
+        case .connectionFailed, .connectionLost, .closed, .timedOut, .poolExhausted: true
+        case .server: sqlState?.meansUnavailable ?? false
+        default: false
+        }
+    }
+}
+
+extension PostgresError: CustomStringConvertible {
+    /// Code, SQLSTATE and message, in one line.
+    public var description: String {
+        "postgres \(code)\(sqlState.map { " (SQLSTATE \($0))" } ?? ""): \(message)"
+    }
+}

@@ -1,0 +1,93 @@
+import Synchronization
+
+/// A transaction that is under way: what the body of `withTransaction` runs its statements on.
+///
+/// BEGIN travels with the first statement, so a transaction costs one round trip more than its statements (COMMIT), and
+/// one without statements costs none. After the body has returned it refuses statements.
+public final class PostgresTransaction: PostgresQuerying {
+    private enum State {
+        case unused
+        case begun
+        case ended
+    }
+
+    private let connection: PostgresConnection
+    private let deadline: ContinuousClock.Instant
+    private let state = Mutex(State.unused)
+
+    init(on connection: PostgresConnection, deadline: ContinuousClock.Instant) {
+        self.connection = connection
+        self.deadline = deadline
+    }
+
+    /// Runs one statement and returns its rows. `deadline` cannot be later than that of the transaction.
+    ///
+    /// - Throws: ``PostgresError``. After an error of the server the transaction can only be rolled back: let the error
+    ///   leave the body.
+    public func query(
+        _ query: PostgresQuery, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> PostgresResult {
+        try await connection.query(query, in: self, deadline: min(deadline ?? self.deadline, self.deadline))
+    }
+
+    /// Called on the connection's thread before each statement; returns whether it is the first.
+    func enter() throws(PostgresError) -> Bool {
+        let before = state.withLock { state in
+            defer { if state == .unused { state = .begun } }
+            return state
+        }
+        if before == .ended { throw PostgresError(.closed, "the transaction has ended") }
+        return before == .unused
+    }
+
+    /// Cancellation does not stop a COMMIT: its outcome would be unknown.
+    func commit() async throws(PostgresError) {
+        guard end() else { return }
+        let result = try await connection.run(PostgresConnection.commit, deadline: deadline, isShielded: true)
+        guard result.commandTag == "COMMIT" else {
+            throw PostgresError(
+                .transactionAborted, "the body returned although a statement had failed; nothing was committed")
+        }
+    }
+
+    /// If this fails, the connection is left in a transaction, and its owner closes it.
+    func rollback() async {
+        guard end(), !connection.isClosed else { return }
+        _ = try? await connection.run(
+            PostgresConnection.rollback, deadline: .now + .seconds(1), isShielded: true)
+    }
+
+    /// Returns whether the server knows of the transaction.
+    private func end() -> Bool {
+        state.withLock { state in
+            defer { state = .ended }
+            return state == .begun
+        }
+    }
+}
+
+extension PostgresConnection {
+    /// Runs `body` in a transaction: COMMIT when it returns, ROLLBACK when it throws or its task was cancelled.
+    ///
+    /// Use the connection for nothing else meanwhile.
+    ///
+    /// - Parameter deadline: For the transaction as a whole; nil means the statement time-out from now.
+    /// - Throws: What `body` throws; ``PostgresError`` if the transaction cannot be committed, with `outcomeIsUnknown`
+    ///   if it may have been; `CancellationError`.
+    public func withTransaction<Value: Sendable>(
+        deadline: ContinuousClock.Instant? = nil, isolation: isolated (any Actor)? = #isolation,
+        _ body: (PostgresTransaction) async throws -> Value
+    ) async throws -> Value {
+        let transaction = PostgresTransaction(on: self, deadline: deadline ?? configuration.defaultDeadline)
+        let value: Value
+        do {
+            value = try await body(transaction)
+            try Task.checkCancellation()
+        } catch {
+            await transaction.rollback()
+            throw error
+        }
+        try await transaction.commit()
+        return value
+    }
+}

@@ -1,0 +1,81 @@
+/// One SQL statement with its parameters.
+///
+/// Written as a string literal, in which each interpolated value becomes a parameter, never text:
+/// ```swift
+/// let query: PostgresQuery = "SELECT id FROM users WHERE email = \(email) AND created_at < \(date)"
+/// ```
+/// sends `SELECT id FROM users WHERE email = $1 AND created_at < $2` with two typed values.
+public struct PostgresQuery: Sendable {
+    /// The statement, with `$1`, `$2` … where the parameters stand.
+    public internal(set) var sql: String
+    /// The form in which the server sends the rows. Binary is faster and exact; text lets `String` read any type.
+    public var resultFormat: PostgresFormat = .binary
+    var parameters = PostgresParameters()
+    /// A value that could not be encoded; thrown when the query is run.
+    var encodingError: PostgresError?
+
+    /// A statement that is made of trusted text alone.
+    public init(unsafe sql: String) {
+        self.sql = sql
+    }
+
+    /// The same statement with its rows sent in `format`.
+    public func returning(_ format: PostgresFormat) -> PostgresQuery {
+        var query = self
+        query.resultFormat = format
+        return query
+    }
+}
+
+extension PostgresQuery: ExpressibleByStringInterpolation {
+    /// A statement without parameters.
+    public init(stringLiteral value: String) {
+        sql = value
+    }
+
+    /// A statement from a literal with interpolated parameters.
+    public init(stringInterpolation: Interpolation) {
+        self = stringInterpolation.query
+    }
+
+    /// Collects text and parameters.
+    public struct Interpolation: StringInterpolationProtocol, Sendable {
+        var query = PostgresQuery(unsafe: "")
+
+        /// Called by the compiler.
+        public init(literalCapacity: Int, interpolationCount: Int) {
+            query.sql.reserveCapacity(literalCapacity + interpolationCount * 3)
+            query.parameters.reserve(interpolationCount)
+        }
+
+        /// Called by the compiler for the text between the values.
+        public mutating func appendLiteral(_ literal: String) {
+            query.sql += literal
+        }
+
+        /// Binds a value as the next parameter.
+        public mutating func appendInterpolation(_ value: some PostgresEncodable) {
+            do throws(PostgresError) {
+                try query.parameters.append(value)
+            } catch {
+                query.encodingError = query.encodingError ?? error
+            }
+            query.sql += "$"
+            query.sql += String(query.parameters.count)
+        }
+
+        /// Puts text into the statement as it is: for names of tables and columns from the program itself, never for
+        /// anything that came from outside.
+        public mutating func appendInterpolation(unescaped text: String) {
+            query.sql += text
+        }
+    }
+}
+
+/// How values travel: PostgreSQL's binary form, or its text form.
+public enum PostgresFormat: Int32, Sendable {
+    /// The text that `psql` would show.
+    case text = 0
+    /// The server's own exact representation.
+    case binary = 1
+}

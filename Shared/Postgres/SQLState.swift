@@ -1,0 +1,51 @@
+/// PostgreSQL's five-character error code (PostgreSQL documentation, appendix A).
+public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The five characters.
+    public let description: String
+
+    /// Any code, also one that is not named here.
+    public init(_ code: String) {
+        description = code
+    }
+
+    /// Any code, also one that is not named here.
+    public init(stringLiteral value: String) {
+        self.init(value)
+    }
+
+    /// The first two characters, which name the class.
+    public var classCode: String {
+        String(description.prefix(2))
+    }
+
+    /// A unique index refused the row.
+    public static let uniqueViolation: SQLState = "23505"
+    /// A foreign key refused the row.
+    public static let foreignKeyViolation: SQLState = "23503"
+    /// A check constraint refused the row.
+    public static let checkViolation: SQLState = "23514"
+    /// Two serializable transactions collided; repeat the whole transaction.
+    public static let serializationFailure: SQLState = "40001"
+    /// Two transactions waited for each other; repeat the whole transaction.
+    public static let deadlockDetected: SQLState = "40P01"
+    /// `lock_timeout` passed while waiting for a row or table.
+    public static let lockNotAvailable: SQLState = "55P03"
+    /// `statement_timeout` passed, or an administrator cancelled the statement.
+    public static let queryCanceled: SQLState = "57014"
+    /// The password is wrong.
+    public static let invalidPassword: SQLState = "28P01"
+    /// The prepared statement is not there (any more).
+    static let invalidStatementName: SQLState = "26000"
+    /// Also given when a table changed under a prepared statement.
+    static let featureNotSupported: SQLState = "0A000"
+
+    /// Trouble of the server, the network or the load, rather than of the statement.
+    var meansUnavailable: Bool {
+        switch description {
+        // Collisions that a repeat solves, a server that only reads (a fail-over is under way), and time-outs.
+        case "40001", "40P01", "55P03", "57014", "25006", "25P03": true
+        // Connection, resources, operator intervention, system error.
+        default: ["08", "53", "57", "58"].contains(classCode)
+        }
+    }
+}
