@@ -102,8 +102,8 @@ let libraries: [Target] = [
     shared(
         "TestKit", at: "TestKit/Sources",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .logging, .nioCore,
-            .nioPosix,
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .logging,
+            .nioCore, .nioPosix,
         ]),
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",

@@ -55,6 +55,21 @@ extension PostgresQuery: ExpressibleByStringInterpolation {
 
         /// Binds a value as the next parameter.
         public mutating func appendInterpolation(_ value: some PostgresEncodable) {
+            bind(value)
+        }
+
+        /// Binds a value, or NULL, as the next parameter.
+        public mutating func appendInterpolation<Value: PostgresEncodable>(_ value: Value?) {
+            bind(value)
+        }
+
+        /// Puts text into the statement as it is: for names of tables and columns from the program itself, never for
+        /// anything that came from outside.
+        public mutating func appendInterpolation(unescaped text: String) {
+            query.sql += text
+        }
+
+        private mutating func bind(_ value: some PostgresEncodable) {
             do throws(PostgresError) {
                 try query.parameters.append(value)
             } catch {
@@ -62,12 +77,6 @@ extension PostgresQuery: ExpressibleByStringInterpolation {
             }
             query.sql += "$"
             query.sql += String(query.parameters.count)
-        }
-
-        /// Puts text into the statement as it is: for names of tables and columns from the program itself, never for
-        /// anything that came from outside.
-        public mutating func appendInterpolation(unescaped text: String) {
-            query.sql += text
         }
     }
 }

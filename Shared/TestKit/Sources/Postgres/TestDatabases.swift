@@ -1,0 +1,108 @@
+import Crypto
+import Foundation
+import Logging
+import Postgres
+
+/// Makes and drops the databases of tests, on the server that `make test` has started.
+final class TestDatabases: Sendable {
+    static let shared = Result { try TestDatabases() }
+
+    private let server: URLComponents
+    private let pool: PostgresPool
+    private let templates = Templates()
+
+    private init() throws {
+        let variable = "GATEHOUSE_TEST_POSTGRES_URL"
+        guard let url = ProcessInfo.processInfo.environment[variable], let server = URLComponents(string: url) else {
+            throw TestKitError("\(variable) is not set: run the tests with `make test`.")
+        }
+        self.server = server
+        var limits = PostgresPoolConfiguration()
+        limits.maximumConnections = 4
+        limits.acquireTimeout = .seconds(60)
+        limits.queueLimit = 10_000
+        pool = PostgresPool(configuration: try Self.administration(url), pool: limits)
+    }
+
+    func url(of database: String) -> String {
+        var url = server
+        url.path = "/" + database
+        return url.string ?? ""
+    }
+
+    func create(_ migrations: [PostgresMigration]) async throws -> String {
+        let template = try await templates.name(for: migrations) { try await self.makeTemplate(migrations) }
+        let name = "lease_" + UUID().uuidString.lowercased()
+        try await administer("CREATE DATABASE \"\(name)\" TEMPLATE \"\(template)\"")
+        return name
+    }
+
+    func drop(_ name: String) async throws {
+        try await administer("DROP DATABASE IF EXISTS \"\(name)\" WITH (FORCE)")
+    }
+
+    /// Other processes may want the same template: it is made under another name and renamed when it is whole.
+    private func makeTemplate(_ migrations: [PostgresMigration]) async throws -> String {
+        if migrations.isEmpty { return "template1" }
+        let template = "template_" + Self.digest(of: migrations)
+        guard try await !exists(template) else { return template }
+        let draft = "draft_" + UUID().uuidString.lowercased()
+        try await administer("CREATE DATABASE \"\(draft)\"")
+        do {
+            let connection = try await PostgresConnection.connect(try Self.administration(url(of: draft)))
+            let quiet = Logger(label: "migrations") { _ in SwiftLogNoOpLogHandler() }
+            try await PostgresMigrator(migrations: migrations, logger: quiet).up(on: connection)
+            await connection.close()
+            try await administer("ALTER DATABASE \"\(draft)\" RENAME TO \"\(template)\"")
+        } catch {
+            try await drop(draft)
+            // Another process was faster.
+            guard (error as? PostgresError)?.sqlState == "42P04" else { throw error }
+        }
+        return template
+    }
+
+    private func exists(_ database: String) async throws -> Bool {
+        let rows = try await pool.query(
+            "SELECT EXISTS (SELECT FROM pg_database WHERE datname = \(database))", deadline: .now + .seconds(60))
+        return try rows[0].decode(Bool.self)
+    }
+
+    private func administer(_ statement: String) async throws {
+        try await pool.withConnection(deadline: .now + .seconds(60)) { connection in
+            try await connection.execute(script: statement, deadline: .now + .seconds(60))
+        }
+    }
+
+    /// Creating and dropping databases waits for other tests' disks.
+    private static func administration(_ url: String) throws -> PostgresConfiguration {
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.connectTimeout = .seconds(30)
+        configuration.statementTimeout = .seconds(60)
+        configuration.lockTimeout = .seconds(60)
+        return configuration
+    }
+
+    private static func digest(of migrations: [PostgresMigration]) -> String {
+        var hash = SHA256()
+        for migration in migrations {
+            hash.update(data: Array("\(migration.number) \(migration.name) \(migration.up.count)\n".utf8))
+            hash.update(data: migration.up)
+        }
+        return hash.finalize().prefix(16).map { String(format: "%02x", $0) }.joined()
+    }
+}
+
+/// One making of each template, however many tests ask for it at once.
+private actor Templates {
+    private var names: [String: Task<String, any Error>] = [:]
+
+    func name(
+        for migrations: [PostgresMigration], make: @escaping @Sendable () async throws -> String
+    ) async throws -> String {
+        let key = migrations.map { "\($0.number) \($0.name) \($0.up.hashValue)" }.joined(separator: "\n")
+        let task = names[key] ?? Task { try await make() }
+        names[key] = task
+        return try await task.value
+    }
+}
