@@ -79,10 +79,37 @@ extension JSONScanner {
 
     /// A UUID in its canonical spelling: lower case, with hyphens (RFC 9562 §4).
     fileprivate mutating func uuid() throws(AccessTokenError) -> UUID {
-        let value = try string()
-        guard value.utf8.count == 36, let uuid = UUID(uuidString: value), uuid.uuidString.lowercased() == value else {
+        guard let uuid = UUID(canonical: try string()) else {
             throw .malformed("An identifier is not a UUID in lower case.")
         }
         return uuid
+    }
+}
+
+extension UUID {
+    /// Stricter than `init(uuidString:)`, which takes upper case, and many times as fast.
+    fileprivate init?(canonical text: String) {
+        var halves: (UInt64, UInt64) = (0, 0)
+        var place = 0
+        for byte in text.utf8 {
+            switch (place, byte) {
+            case (8, UInt8(ascii: "-")), (13, UInt8(ascii: "-")), (18, UInt8(ascii: "-")), (23, UInt8(ascii: "-")):
+                break
+            case (8, _), (13, _), (18, _), (23, _): return nil
+            default:
+                let digit: UInt8
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte - UInt8(ascii: "0")
+                case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte - UInt8(ascii: "a") + 10
+                default: return nil
+                }
+                halves = (halves.0 << 4 | halves.1 >> 60, halves.1 << 4 | UInt64(digit))
+            }
+            place += 1
+        }
+        guard place == 36 else { return nil }
+        self = withUnsafeBytes(of: (halves.0.bigEndian, halves.1.bigEndian)) { bytes in
+            UUID(uuid: bytes.loadUnaligned(as: uuid_t.self))
+        }
     }
 }

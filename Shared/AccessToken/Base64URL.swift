@@ -4,7 +4,8 @@
 /// spellings and a deny list by text can be passed by.
 enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-    private static let invalid: UInt8 = 0xFF
+    /// Marks what is no symbol; no value has this bit.
+    private static let invalid: UInt8 = 0x80
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: invalid, count: 256)
         for (value, symbol) in alphabet.enumerated() { values[Int(symbol)] = UInt8(value) }
@@ -13,26 +14,31 @@ enum Base64URL {
 
     /// The bytes that `text` stands for; `nil` unless `text` is exactly what `encode` would write for them.
     static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        let remainder = text.count % 4
-        guard remainder != 1 else { return nil }
-        let values = Self.values
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count * 3 / 4)
-        var accumulator: UInt32 = 0
-        var pending = 0
-        for symbol in text {
-            let value = values[Int(symbol)]
-            guard value != invalid else { return nil }
-            accumulator = accumulator << 6 | UInt32(value)
-            pending += 6
-            if pending >= 8 {
-                pending -= 8
-                bytes.append(UInt8(truncatingIfNeeded: accumulator >> UInt32(pending)))
+        guard text.count % 4 != 1 else { return nil }
+        var isCanonical = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { bytes, count in
+            values.withUnsafeBufferPointer { values in
+                var accumulator: UInt32 = 0
+                var pending: UInt32 = 0
+                var seen: UInt8 = 0
+                text.withUnsafeBufferPointer { text in
+                    for symbol in text {
+                        let value = values[Int(symbol)]
+                        seen |= value
+                        accumulator = accumulator &<< 6 | UInt32(value)
+                        pending &+= 6
+                        if pending >= 8 {
+                            pending &-= 8
+                            bytes[count] = UInt8(truncatingIfNeeded: accumulator &>> pending)
+                            count &+= 1
+                        }
+                    }
+                }
+                // What is left over of the last symbol must be zero, or several texts would mean the same.
+                isCanonical = seen & invalid == 0 && accumulator & (1 &<< pending &- 1) == 0
             }
         }
-        // What is left over of the last symbol must be zero, or several texts would mean the same.
-        guard accumulator & (1 << UInt32(pending) - 1) == 0 else { return nil }
-        return bytes
+        return isCanonical ? bytes : nil
     }
 
     static func decode(_ text: String) -> [UInt8]? {

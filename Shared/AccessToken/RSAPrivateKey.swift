@@ -44,8 +44,7 @@ public struct RSAPrivateKey: Sendable, CustomStringConvertible, CustomReflectabl
     }
 
     private static func read(pem: String) throws(AccessTokenError) -> EVPKey {
-        let bytes = Array(pem.utf8)
-        guard let source = BIO_new_mem_buf(bytes, Int32(bytes.count)) else { throw .openSSLFailed() }
+        let source = try PEM.source(pem)
         defer { BIO_free(source) }
         // Without a callback OpenSSL would ask for an encrypted key's password on the terminal.
         return try EVPKey(owning: PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil))

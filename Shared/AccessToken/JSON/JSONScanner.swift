@@ -8,7 +8,7 @@ struct JSONScanner {
     private static let maximumMembers = 64
 
     let bytes: [UInt8]
-    private(set) var position = 0
+    var position = 0
     private var depth = 0
 
     init(_ bytes: [UInt8]) {

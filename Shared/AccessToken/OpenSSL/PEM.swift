@@ -9,8 +9,7 @@ enum PEM {
 
     /// All blocks of the text. Throws when a block is damaged, or when there is none.
     static func blocks(in text: String) throws(AccessTokenError) -> [Block] {
-        let bytes = Array(text.utf8)
-        guard let source = BIO_new_mem_buf(bytes, Int32(bytes.count)) else { throw .openSSLFailed() }
+        let source = try source(text)
         defer { BIO_free(source) }
         var blocks: [Block] = []
         while true {
@@ -33,6 +32,18 @@ enum PEM {
             throw AccessTokenError(.unreadableKey, "The text holds no whole PEM block.")
         }
         return blocks
+    }
+
+    /// A BIO with a copy of the text, which the caller frees.
+    static func source(_ text: String) throws(AccessTokenError) -> OpaquePointer {
+        let bytes = Array(text.utf8)
+        guard let source = BIO_new(BIO_s_mem()) else { throw .openSSLFailed() }
+        // An empty text is an empty source; of it OpenSSL would write nothing and call that a failure.
+        guard bytes.isEmpty || BIO_write(source, bytes, Int32(bytes.count)) == bytes.count else {
+            BIO_free(source)
+            throw .openSSLFailed()
+        }
+        return source
     }
 
     /// What `write` puts into a memory BIO.
