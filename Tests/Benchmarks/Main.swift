@@ -21,6 +21,9 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let system = try RunningSystem(environmentFile: environmentFile)
         let schedule = Schedule(measured: .seconds(seconds))
+        try await RedisBenchmark(
+            url: system.value("REDIS_URL"), server: system.process("redis"), schedule: schedule
+        ).run()
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         let http = HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration)
