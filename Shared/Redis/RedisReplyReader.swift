@@ -7,6 +7,8 @@ import NIOCore
 final class RedisReplyReader {
     private let reader: UnsafeMutablePointer<redisReader>
     private let maximumReplyBytes: Int
+    /// What has come of the answer that is not whole yet, hiredis' half-made objects included.
+    private var unfinishedBytes = 0
 
     init(maximumReplyBytes: Int) {
         guard let reader = redisReaderCreate() else { fatalError("hiredis found no memory for its reader") }
@@ -24,6 +26,7 @@ final class RedisReplyReader {
             redisReaderFeed(reader, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count)
         }
         guard status == REDIS_OK else { throw failure() }
+        unfinishedBytes += bytes.readableBytes
     }
 
     /// The next whole answer, `nil` until more bytes have come.
@@ -31,12 +34,13 @@ final class RedisReplyReader {
         var object: UnsafeMutableRawPointer?
         guard redisReaderGetReply(reader, &object) == REDIS_OK else { throw failure() }
         guard let object else {
-            guard reader.pointee.len - reader.pointee.pos <= maximumReplyBytes else {
+            guard unfinishedBytes <= maximumReplyBytes else {
                 throw RedisError(.protocolViolation, "An answer is larger than \(maximumReplyBytes) bytes.")
             }
             return nil
         }
         defer { freeReplyObject(object) }
+        unfinishedBytes = reader.pointee.len - reader.pointee.pos
         let reply = object.assumingMemoryBound(to: redisReply.self)
         if reply.pointee.type == REDIS_REPLY_ERROR {
             return .failure(RedisError(serverMessage: Self.text(of: reply)))

@@ -67,6 +67,12 @@ import Testing
         #expect { try self.read("$2000\r\n" + String(repeating: "a", count: 1_500)) } throws: {
             ($0 as? RedisError)?.code == .protocolViolation
         }
+        // The elements that have been read already count.
+        #expect(throws: RedisError.self) {
+            try self.read("*500\r\n" + String(repeating: "+aaaaaaaaaa\r\n", count: 300))
+        }
+        let small = String(repeating: "+aaaaaaaaaa\r\n", count: 300)
+        #expect(try read(small).count == 300)
         #expect(try read("$900\r\n" + String(repeating: "a", count: 900) + "\r\n").count == 1)
     }
 
