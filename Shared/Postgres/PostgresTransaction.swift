@@ -24,6 +24,7 @@ public final class PostgresTransaction: PostgresQuerying {
     ///
     /// - Throws: ``PostgresError``. After an error of the server the transaction can only be rolled back: let the error
     ///   leave the body.
+    @discardableResult
     public func query(
         _ query: PostgresQuery, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> PostgresResult {

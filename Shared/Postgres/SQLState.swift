@@ -34,6 +34,8 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     public static let queryCanceled: SQLState = "57014"
     /// The password is wrong.
     public static let invalidPassword: SQLState = "28P01"
+    /// The server closed the session because it was idle: what was sent then has not been looked at.
+    static let idleSessionTimeout: SQLState = "57P05"
     /// The prepared statement is not there (any more).
     static let invalidStatementName: SQLState = "26000"
     /// Also given when a table changed under a prepared statement.

@@ -175,7 +175,8 @@ final class LibpqConnection {
     private var connectionFailure: PostgresError {
         let message = String(cString: PQerrorMessage(raw)).trimmed
         let lines = message.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
-        let state = message.firstMatch(of: #/:\s+([0-9A-Z]{5}): /#).map { SQLState(String($0.1)) }
+        // As in "FATAL:  28P01: password authentication failed".
+        let state = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { SQLState(String($0.1)) }
         return PostgresError(.connectionFailed, lines.joined(separator: " "), sqlState: state)
     }
 }

@@ -48,6 +48,7 @@ public actor PostgresConnection: PostgresQuerying {
     ///
     /// - Throws: ``PostgresError``. Statements are given up at `deadline` or, without one, a quarter of a second after
     ///   the statement time-out.
+    @discardableResult
     public func query(
         _ query: PostgresQuery, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> PostgresResult {
@@ -88,13 +89,16 @@ public actor PostgresConnection: PostgresQuerying {
             do throws(PostgresError) {
                 return try exchange(batch, with: libpq, until: deadline)
             } catch {
-                // The server has lost the statement, or a table has changed under it. Prepare it again, once, where the
-                // failed attempt leaves nothing behind.
-                guard error.sqlState == .invalidStatementName || error.sqlState == .featureNotSupported, wasIdle else {
-                    throw error
+                switch error.sqlState {
+                // Who has lost one has mostly lost all (DEALLOCATE ALL, DISCARD ALL).
+                case .invalidStatementName?: statements.removeAll()
+                // A table has changed under the statement.
+                case .featureNotSupported?: batch.forEach { statements.remove($0) }
+                default: throw error
                 }
+                // Prepared again, once, where the failed attempt leaves nothing behind.
+                guard wasIdle else { throw error }
                 if libpq.status == .inTransaction { _ = try exchange([Self.rollback], with: libpq, until: deadline) }
-                batch.forEach { statements.remove($0) }
                 return try exchange(batch, with: libpq, until: deadline)
             }
         }
@@ -141,7 +145,9 @@ public actor PostgresConnection: PostgresQuerying {
             outcome = Result(catching: body)
         } else {
             outcome = await withTaskCancellationHandler {
-                Result(catching: body)
+                // Names the actor, without which the closure would run on the threads that all tasks share.
+                self.assertIsolated()
+                return Result(catching: body)
             } onCancel: { [control] in
                 control.interrupt(operation)
             }

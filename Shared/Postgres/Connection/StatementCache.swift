@@ -32,6 +32,10 @@ struct StatementCache {
         names[Key(sql: query.sql, types: query.parameters.types)] = name
     }
 
+    mutating func removeAll() {
+        names = [:]
+    }
+
     mutating func remove(_ query: PostgresQuery) {
         names[Key(sql: query.sql, types: query.parameters.types)] = nil
     }

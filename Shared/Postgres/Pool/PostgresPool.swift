@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// It opens connections when callers need them, up to a maximum, and can be used from anywhere at once. ``run()`` adds
 /// what needs a clock: it keeps the minimum open, replaces old connections, and looks for a server that was away.
-/// A failed statement is never repeated: only its caller can know whether that is safe.
+/// A statement that may have been run is never repeated: only its caller can know whether that is safe.
 ///
 /// While the server cannot be reached callers are refused at once with an error that `isUnavailable`; attempts to connect
 /// go on with growing pauses up to `maximumBackoff`, so that the pool can be used again soon after the server's return.
@@ -42,17 +42,22 @@ public final class PostgresPool: PostgresQuerying, Service {
     ///
     /// - Parameter deadline: For waiting and running together; nil means the statement time-out from now.
     /// - Throws: ``PostgresError``.
+    @discardableResult
     public func query(
         _ query: PostgresQuery, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> PostgresResult {
         let deadline = deadline ?? configuration.defaultDeadline
-        let member = try await acquire(until: deadline)
-        defer { release(member) }
-        do throws(PostgresError) {
-            return try await member.connection.run(query, deadline: deadline)
-        } catch {
-            metrics.failed(error)
-            throw error
+        while true {
+            let member = try await acquire(until: deadline)
+            defer { release(member) }
+            do throws(PostgresError) {
+                return try await member.connection.run(query, deadline: deadline)
+            } catch {
+                metrics.failed(error)
+                // The statement crossed the server's farewell on the way and was not run; anything else is the
+                // caller's to decide.
+                if error.sqlState != .idleSessionTimeout { throw error }
+            }
         }
     }
 
@@ -94,7 +99,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     /// Whether the server answers within a second. For readiness checks.
     public func probe() async -> Bool {
         do {
-            _ = try await query("SELECT 1", deadline: .now + .seconds(1))
+            try await query("SELECT 1", deadline: .now + .seconds(1))
             return true
         } catch {
             return false
@@ -145,6 +150,7 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
         let start = ContinuousClock.now
         guard !Task.isCancelled else { throw PostgresError(.cancelled, "the task was cancelled") }
+        guard deadline > start else { throw PostgresError(.timedOut, "the deadline passed") }
         let id = lastWaiter.add(1, ordering: .relaxed).newValue
         let patience = min(deadline, start + pool.acquireTimeout)
         let outcome = await withTaskCancellationHandler {

@@ -1,0 +1,179 @@
+import Foundation
+import Postgres
+
+/// A PostgreSQL server of the test's own, on a free port, which may be killed, stopped and started again.
+public actor PostgresServer {
+    /// Its superuser `postgres` has this password.
+    public static let password = "correct horse"
+
+    /// The port stays the same over restarts.
+    public nonisolated let port: Int
+    /// The authority that signed the server's certificate, when it speaks TLS.
+    public nonisolated let trustRootsFile: String?
+    private nonisolated let folder: URL
+    private var process: TestProcess
+
+    /// Its address with `options`, such as `sslmode=verify-full`.
+    public nonisolated func url(_ options: String = "", password: String = password) -> String {
+        var url = URLComponents()
+        (url.scheme, url.host, url.port, url.path) = ("postgres", "127.0.0.1", port, "/postgres")
+        (url.user, url.password, url.query) = ("postgres", password, options.isEmpty ? nil : options)
+        return url.string ?? ""
+    }
+
+    private init(port: Int, trustRootsFile: String?, folder: URL, process: TestProcess) {
+        self.port = port
+        self.trustRootsFile = trustRootsFile
+        self.folder = folder
+        self.process = process
+    }
+
+    /// Makes a server and returns when it answers.
+    fileprivate static func start(tls: Bool) async throws -> PostgresServer {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-postgres-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data(password.utf8).write(to: folder.appending(path: "password"))
+        let certificate = tls ? try await TestCertificate.make(in: folder) : nil
+        try await own(folder)
+        let data = folder.appending(path: "data").path
+        let initdb = try PostgresProgram.run(
+            "initdb",
+            [
+                "--pgdata", data, "--username", "postgres", "--pwfile", folder.appending(path: "password").path,
+                "--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions",
+            ], output: folder.appending(path: "initdb.log"))
+        guard await initdb.waitForExit() == 0 else {
+            let log = try? String(contentsOf: folder.appending(path: "initdb.log"), encoding: .utf8)
+            throw TestKitError("initdb failed: \(log ?? "")")
+        }
+        for _ in 1...5 {
+            let port = try freePort()
+            let process = try launch(port: port, certificate: certificate, folder: folder)
+            let server = PostgresServer(
+                port: port, trustRootsFile: certificate?.authority.path, folder: folder, process: process)
+            if try await server.answers() { return server }
+        }
+        throw TestKitError("No PostgreSQL server could be started.")
+    }
+
+    private static func launch(port: Int, certificate: TestCertificate?, folder: URL) throws -> TestProcess {
+        var settings = [
+            "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
+            "shared_buffers=16MB", "max_connections=60", "autovacuum=off", "dynamic_shared_memory_type=mmap",
+        ]
+        if let certificate {
+            settings += [
+                "ssl=on", "ssl_cert_file=\(certificate.certificate.path)", "ssl_key_file=\(certificate.key.path)",
+            ]
+        }
+        return try PostgresProgram.run(
+            "postgres", ["-D", folder.appending(path: "data").path] + settings.flatMap { ["-c", $0] },
+            output: folder.appending(path: "postgres.log"))
+    }
+
+    /// PostgreSQL does not run as root: `initdb` and the server run as `postgres`, who owns the files.
+    private static func own(_ folder: URL) async throws {
+        guard PostgresProgram.changesUser else { return }
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { folder.path + "/" + $0 }
+        for path in [folder.path] + files {
+            try FileManager.default.setAttributes([.ownerAccountName: "postgres"], ofItemAtPath: path)
+        }
+    }
+
+    /// Waits until the server answers; false when it has ended, because its port was taken, say.
+    private func answers() async throws -> Bool {
+        let configuration = try PostgresConfiguration(url: url())
+        let process = process
+        try await eventually("PostgreSQL answers") {
+            if !process.isRunning { return true }
+            guard let connection = try? await PostgresConnection.connect(configuration) else { return false }
+            await connection.close()
+            return true
+        }
+        return process.isRunning
+    }
+
+    /// `SIGKILL` to all of its processes: gone at once, as when the machine loses its power.
+    public func kill() async {
+        let children = children
+        process.signal(SIGKILL)
+        for child in children { Foundation.kill(child, SIGKILL) }
+        await process.waitForExit()
+    }
+
+    /// `SIGSTOP` to all of its processes: connections stay, and the kernel accepts new ones, but nobody answers.
+    public func freeze() {
+        process.signal(SIGSTOP)
+        for child in children { Foundation.kill(child, SIGSTOP) }
+    }
+
+    /// `SIGCONT`.
+    public func thaw() {
+        for child in children { Foundation.kill(child, SIGCONT) }
+        process.signal(SIGCONT)
+    }
+
+    /// Starts the server again, on the same port and data; kills it before if it runs.
+    public func restart() async throws {
+        if process.isRunning { await kill() }
+        let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
+        process = try Self.launch(port: port, certificate: certificate, folder: folder)
+        guard try await answers() else {
+            throw TestKitError("PostgreSQL did not start again on port \(port).")
+        }
+    }
+
+    fileprivate func remove() async {
+        thaw()
+        // A fast shutdown, since a killed server leaves a piece of shared memory behind.
+        process.signal(SIGINT)
+        await process.waitForExit()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private var children: [Int32] {
+        let id = process.processID
+        let list = try? String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)
+        return list?.split(whereSeparator: \.isWhitespace).compactMap { Int32($0) } ?? []
+    }
+}
+
+/// Runs `body` with a PostgreSQL server of its own, which is gone afterwards.
+public func withPostgresServer<Value: Sendable>(
+    tls: Bool = false, isolation: isolated (any Actor)? = #isolation,
+    _ body: (PostgresServer) async throws -> Value
+) async throws -> Value {
+    let server = try await PostgresServer.start(tls: tls)
+    let result: Result<Value, any Error>
+    do {
+        result = .success(try await body(server))
+    } catch {
+        result = .failure(error)
+    }
+    await server.remove()
+    return try result.get()
+}
+
+/// The programs of a PostgreSQL installation that Debian keeps out of `PATH`.
+private enum PostgresProgram {
+    static var changesUser: Bool { getuid() == 0 }
+
+    static func run(_ name: String, _ arguments: [String], output: URL) throws -> TestProcess {
+        let program = try locate(name)
+        if changesUser {
+            let user = ["--reuid=postgres", "--regid=postgres", "--init-groups", program]
+            return try TestProcess("setpriv", user + arguments, currentDirectory: URL(filePath: "/"), output: output)
+        }
+        return try TestProcess(program, arguments, output: output)
+    }
+
+    private static func locate(_ name: String) throws -> String {
+        let debian = "/usr/lib/postgresql"
+        let versions = (try? FileManager.default.contentsOfDirectory(atPath: debian)) ?? []
+        let newestFirst = versions.sorted { (Int($0) ?? 0) > (Int($1) ?? 0) }
+        let folders = newestFirst.map { "\(debian)/\($0)/bin" } + ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin"]
+        guard let folder = folders.first(where: { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") })
+        else { throw TestKitError("There is no program \(name). `make test` installs what the tests need.") }
+        return "\(folder)/\(name)"
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+/// Servers that die, hang and come back, connections that break. Each test has a server of its own.
+@Suite struct FaultTests {
+    @Test func aServerThatIsKilledAndComesBack() async throws {
+        try await withPostgresServer { server in
+            try await withRunningPool(server.url()) { pool in
+                try await pool.query("CREATE TABLE kept (value integer)")
+                await server.kill()
+                // Connections that lie idle, and those that would have to be opened.
+                try await expectUnavailableSoon(pool, callers: 50)
+                try await expectUnavailableSoon(pool, callers: 50)
+                #expect(await !pool.probe())
+                try await server.restart()
+                try await expectUsable(pool, within: .seconds(3))
+                try await pool.query("INSERT INTO kept VALUES (1)")
+            }
+        }
+    }
+
+    @Test func aServerThatHangsAndGoesOn() async throws {
+        try await withPostgresServer { server in
+            try await withRunningPool(server.url()) { pool in
+                try await pool.query("SELECT 1")
+                await server.freeze()
+                try await expectUnavailableSoon(pool, callers: 50)
+                try await expectUnavailableSoon(pool, callers: 50)
+                await server.thaw()
+                try await expectUsable(pool, within: .seconds(3))
+            }
+        }
+    }
+
+    @Test func statementsUnderWayWhenTheServerDies() async throws {
+        try await withPostgresServer { server in
+            try await withRunningPool(server.url()) { pool in
+                let tasks = (1...4).map { _ in
+                    Task { try await pool.query("SELECT pg_sleep(60)", deadline: .now + .seconds(60)) }
+                }
+                try await eventually("four statements run") {
+                    try await pool.query(
+                        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+                    )[0].decode(Int.self) == 4
+                }
+                await server.kill()
+                for task in tasks {
+                    let error = await #expect(throws: PostgresError.self) { try await task.value }
+                    #expect(error?.isUnavailable == true)
+                    #expect(error?.outcomeIsUnknown == true)
+                }
+            }
+        }
+    }
+
+    @Test func anAdministratorEndsTheSession() async throws {
+        try await withDatabase { database in
+            let connection = try await database.connect()
+            let backend = try await connection.query("SELECT pg_backend_pid()")[0].decode(Int32.self)
+            try await database.pool.query("SELECT pg_terminate_backend(\(backend), 10000)", deadline: .now + .seconds(10))
+            let error = await #expect(throws: PostgresError.self) { try await connection.query("SELECT 1") }
+            #expect(error?.isUnavailable == true)
+            #expect(connection.isClosed)
+        }
+    }
+
+    @Test func aConnectionThatIsCutInTheMiddleOfAnAnswer() async throws {
+        try await withPostgresServer { server in
+            try await withTCPProxy(to: server.port) { proxy in
+                let url = server.url("sslmode=disable").replacing(":\(server.port)/", with: ":\(proxy.port)/")
+                try await withRunningPool(url) { pool in
+                    let answer: PostgresQuery = "SELECT repeat('x', 1000) FROM generate_series(1, 1000)"
+                    // In the first byte, in a header, in a row, and so on through the whole answer.
+                    for cut in [0, 1, 4, 7, 40, 1_000, 100_003, 1_000_000] {
+                        let whole = try await pool.query(answer)
+                        #expect(whole.count == 1000)
+                        proxy.cut(afterBytesFromServer: cut)
+                        let error = await #expect(throws: PostgresError.self) { try await pool.query(answer) }
+                        #expect(error?.code == .connectionLost, "after \(cut) bytes")
+                        #expect(error?.outcomeIsUnknown == true)
+                    }
+                    try await pool.query(answer)
+                }
+            }
+        }
+    }
+
+    @Test func aCommitWhoseAnswerIsLostIsNotTakenForARollback() async throws {
+        try await withPostgresServer { server in
+            try await withTCPProxy(to: server.port) { proxy in
+                let url = server.url("sslmode=disable").replacing(":\(server.port)/", with: ":\(proxy.port)/")
+                try await withRunningPool(url) { pool in
+                    try await pool.query("CREATE TABLE kept (value integer)")
+                    let error = await #expect(throws: PostgresError.self) {
+                        try await pool.withTransaction { transaction in
+                            try await transaction.query("INSERT INTO kept VALUES (1)")
+                            proxy.cut(afterBytesFromServer: 0)
+                        }
+                    }
+                    #expect(error?.outcomeIsUnknown == true)
+                    #expect(try await pool.query("SELECT value FROM kept").count == 1)
+                }
+            }
+        }
+    }
+
+    private func withRunningPool(_ url: String, _ body: (PostgresPool) async throws -> Void) async throws {
+        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url))
+        let running = Task { await pool.run() }
+        defer { running.cancel() }
+        try await body(pool)
+    }
+
+    /// All of many callers are refused, each well within the two seconds that a client may be made to wait.
+    private func expectUnavailableSoon(_ pool: PostgresPool, callers: Int) async throws {
+        try await withThrowingTaskGroup { group in
+            for _ in 1...callers {
+                group.addTask {
+                    let start = ContinuousClock.now
+                    let error = await #expect(throws: PostgresError.self) { try await pool.query("SELECT 1") }
+                    #expect(error?.isUnavailable == true)
+                    #expect(.now - start < .milliseconds(1950))
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func expectUsable(_ pool: PostgresPool, within limit: Duration) async throws {
+        try await eventually("the pool can be used again", within: limit) {
+            (try? await pool.query("SELECT 1")) != nil
+        }
+    }
+}
