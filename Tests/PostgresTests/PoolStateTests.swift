@@ -80,6 +80,7 @@ import Testing
     @Test func pausesGrowUpToALimitAndVary() {
         var state = state { _ in }
         var now = start
+        _ = admit("first", &state)
         _ = state.startOpening(now: now)
         for pause in [50, 100, 200, 400, 500, 500] {
             _ = state.openingFailed(refused, now: now, jitter: 0.5)
