@@ -58,6 +58,7 @@ extension Target.Dependency {
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
+    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
     static let instrumentation = product(name: "Instrumentation", package: "swift-distributed-tracing")
     static let jwtKit = product(name: "JWTKit", package: "jwt-kit")
     static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -67,11 +68,12 @@ extension Target.Dependency {
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
     static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
     static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
-    static let systemPackage = product(name: "SystemPackage", package: "swift-system")
     static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
+    static let yams = product(name: "Yams", package: "Yams")
 }
 
 // MARK: - The map
@@ -91,9 +93,9 @@ let libraries: [Target] = [
     shared(
         "ServiceKit", at: "ServiceKit/Sources",
         uses: [
-            "Contracts", .argumentParser, .asyncHTTPClient, .configuration, .crypto, .httpTypes, .hummingbird,
-            .instrumentation, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix, .serviceContext,
-            .systemPackage, .tracing,
+            "Contracts", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes, .hummingbird,
+            .hummingbirdCore, .instrumentation, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
+            .nioHTTP1, .nioHTTPTypes, .serviceContext, .yams,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -103,7 +105,7 @@ let libraries: [Target] = [
         "TestKit", at: "TestKit/Sources",
         uses: [
             "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .logging,
-            .nioCore, .nioPosix,
+            .nioCore, .nioHTTP1, .nioPosix,
         ]),
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
@@ -217,11 +219,12 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
         .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
-        .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),

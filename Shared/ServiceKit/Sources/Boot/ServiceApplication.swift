@@ -1,0 +1,70 @@
+public import AsyncHTTPClient
+public import Logging
+public import NIOCore
+public import ServiceLifecycle
+
+/// What makes a program one of Gatehouse's services: its name, its settings and how its parts are put together.
+public protocol ServiceApplication: Sendable {
+    associatedtype Configuration: Sendable
+
+    /// As in `tokens`; prefix of the settings and name in logs.
+    static var name: String { get }
+
+    /// The port to listen on unless set otherwise; the admin port lies 10 above.
+    static var defaultPort: Int { get }
+
+    /// Reads all of the service's own settings. Wrong ones are noted by `settings`, not thrown.
+    static func configuration(from settings: Settings) -> Configuration
+
+    /// Puts the parts together. Nothing runs yet.
+    static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly
+}
+
+/// What every service is given to be built from.
+public struct ServiceBoot: Sendable {
+    /// The service's name.
+    public let name: String
+    public let environment: Settings.Environment
+    /// Whether rate and attempt limits are in force.
+    public let rateLimitsEnabled: Bool
+    public let logger: Logger
+    public let eventLoopGroup: any EventLoopGroup
+    /// For calls to other services and to Apple. Shut down after the service's parts have ended.
+    public let httpClient: HTTPClient
+    /// Where a service with a server of its own listens.
+    public let listenAddress: ListenAddress
+    /// To be told the port by a service with a server of its own.
+    public let listening: ListeningPort
+    /// For a service with a server of its own, which answers `/readyz` by it.
+    public let readiness: Readiness
+}
+
+/// The parts of a built service.
+public struct ServiceAssembly: Sendable {
+    let services: [any Service]
+    let readiness: [ReadinessCheck]
+    let server: Server?
+
+    struct Server: Sendable {
+        let routes: RoutingResponder
+        let credentials: CallerCredentials
+    }
+
+    /// - Parameters:
+    ///   - services: what runs beside the server; started in order, stopped in reverse after the last request.
+    ///   - readiness: what must hold before requests are welcome.
+    ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` where one of `services` is a server
+    ///     of its own.
+    ///   - credentials: by which callers are known.
+    public init(
+        services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
+        credentials: CallerCredentials = CallerCredentials([:]), boot: ServiceBoot
+    ) {
+        self.services = services
+        self.readiness = readiness
+        server = router.map { router in
+            AdminRoutes.addHealth(to: router, readiness: boot.readiness)
+            return Server(routes: router.makeResponder(), credentials: credentials)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+public import Foundation
+public import Logging
+
+/// All settings of one service: those that every service has, and its own.
+public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
+    public var application: Application.Configuration
+    public var environment: Settings.Environment
+    public var rateLimitsEnabled: Bool
+    public var logLevel: Logger.Level
+    public var listenAddress: ListenAddress
+    public var adminListenAddress: ListenAddress
+    /// How long requests in flight may take to end once the service is told to stop.
+    public var shutdownGrace: Duration
+
+    /// Reads the settings.
+    ///
+    /// - Parameter environment: the process' environment; another one in tests.
+    /// - Throws: ``SettingsError`` with all that is wrong at once.
+    public static func load(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(SettingsError) -> Self {
+        let settings = Settings(service: Application.name, environment: environment)
+        let configuration = Self(
+            application: Application.configuration(from: settings),
+            environment: settings.environment,
+            rateLimitsEnabled: settings.rateLimitsEnabled,
+            logLevel: settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: .info),
+            listenAddress: settings.listenAddress(
+                "listenAddress", default: ListenAddress(port: Application.defaultPort)),
+            adminListenAddress: settings.listenAddress(
+                "adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10)),
+            shutdownGrace: settings.seconds("shutdownGrace", default: 20, in: 1...3600))
+        try settings.finish()
+        return configuration
+    }
+}

@@ -1,0 +1,16 @@
+public import AsyncHTTPClient
+import NIOCore
+
+extension HTTPClient.Configuration {
+    /// For calls between services and to Apple: no redirects, and a callee that is away is known within a second.
+    public static func gatehouse() -> HTTPClient.Configuration {
+        var configuration = HTTPClient.Configuration(
+            redirectConfiguration: .disallow, timeout: .init(connect: .seconds(1)), decompression: .disabled)
+        // Shorter than the servers' keep-alive: a request never meets a connection that is being closed.
+        configuration.connectionPool.idleTimeout = .seconds(30)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+        // Whether to try again is decided by the caller, who knows another replica.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return configuration
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Synchronization
+
+/// The addresses of one service's replicas, and how they have fared of late.
+final class Replicas: Sendable {
+    private struct Replica {
+        let base: String
+        var outstanding = 0
+        /// Until then it is asked only if no other is left.
+        var asideUntil: ContinuousClock.Instant?
+    }
+
+    /// How long a replica that could not be asked is set aside.
+    static let aside = Duration.seconds(1)
+
+    private let state: Mutex<[Replica]>
+
+    init(_ urls: [URL]) {
+        state = Mutex(
+            urls.map { url in
+                let text = url.absoluteString
+                return Replica(base: text.hasSuffix("/") ? String(text.dropLast()) : text)
+            })
+    }
+
+    var count: Int { state.withLock(\.count) }
+
+    /// Chooses the one with fewer requests outstanding of two taken at random.
+    ///
+    /// - Parameter previous: the one that has just failed; not taken while there is another.
+    func acquire(avoiding previous: Int? = nil, now: ContinuousClock.Instant = .now) -> (index: Int, base: String)? {
+        state.withLock { replicas in
+            let others = replicas.indices.filter { $0 != previous }
+            let healthy = others.filter { index in replicas[index].asideUntil.map { $0 <= now } ?? true }
+            let candidates = !healthy.isEmpty ? healthy : !others.isEmpty ? others : Array(replicas.indices)
+            guard let first = candidates.randomElement(), let second = candidates.randomElement() else { return nil }
+            let index = replicas[first].outstanding <= replicas[second].outstanding ? first : second
+            replicas[index].outstanding += 1
+            return (index, replicas[index].base)
+        }
+    }
+
+    /// - Parameter failed: whether it could not be asked.
+    func release(_ index: Int, failed: Bool, now: ContinuousClock.Instant = .now) {
+        state.withLock { replicas in
+            replicas[index].outstanding -= 1
+            replicas[index].asideUntil = failed ? now.advanced(by: Self.aside) : nil
+        }
+    }
+}

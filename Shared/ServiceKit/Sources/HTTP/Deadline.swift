@@ -1,0 +1,33 @@
+/// The moment after which nobody waits for the answer any more. It shrinks along the chain of calls.
+public struct Deadline: Sendable, Equatable {
+    public let instant: ContinuousClock.Instant
+
+    public init(_ instant: ContinuousClock.Instant) {
+        self.instant = instant
+    }
+
+    /// A deadline that lies `duration` ahead.
+    public static func after(_ duration: Duration) -> Deadline {
+        Deadline(.now.advanced(by: duration))
+    }
+
+    /// What is left; never negative.
+    public var remaining: Duration {
+        max(.zero, ContinuousClock.now.duration(to: instant))
+    }
+
+    public var hasPassed: Bool {
+        instant <= .now
+    }
+
+    /// The earlier of this one and one that lies `duration` ahead.
+    public func capped(at duration: Duration) -> Deadline {
+        Deadline(min(instant, .now.advanced(by: duration)))
+    }
+
+    /// What is left in whole milliseconds, as it is told to the next service.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = remaining.components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,51 @@
+import Contracts
+
+/// A form as `application/x-www-form-urlencoded` (URL Standard §5.1), read strictly.
+enum FormBody {
+    static func parse(_ bytes: [UInt8]) throws(Problem) -> [String: String] {
+        var parameters: [String: String] = [:]
+        for pair in bytes.split(separator: UInt8(ascii: "&")) {
+            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = decode(parts[0]), let value = decode(parts.count > 1 ? parts[1] : []), !name.isEmpty else {
+                throw Problem(.invalidRequest)
+            }
+            guard parameters.updateValue(value, forKey: name) == nil else {
+                throw Problem.invalid(name, "This stands in the request twice.")
+            }
+        }
+        return parameters
+    }
+
+    /// Undoes `+` and percent-encoding; `nil` for what is not valid UTF-8, holds NUL or is encoded wrongly.
+    private static func decode(_ bytes: ArraySlice<UInt8>) -> String? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            var byte = bytes[index]
+            index += 1
+            if byte == UInt8(ascii: "+") {
+                byte = UInt8(ascii: " ")
+            } else if byte == UInt8(ascii: "%") {
+                guard index + 1 < bytes.endIndex, let high = hexadecimalDigit(bytes[index]),
+                    let low = hexadecimalDigit(bytes[index + 1])
+                else { return nil }
+                byte = high << 4 | low
+                index += 2
+            }
+            guard byte != 0 else { return nil }
+            decoded.append(byte)
+        }
+        return String(validating: decoded, as: UTF8.self)
+    }
+}
+
+/// The value of a hexadecimal digit of either case.
+func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+}

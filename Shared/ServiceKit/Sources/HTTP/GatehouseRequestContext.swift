@@ -1,0 +1,79 @@
+public import Contracts
+public import Foundation
+import HTTPTypes
+public import Hummingbird
+import HummingbirdCore
+import NIOCore
+
+/// What a route knows of the request besides its head and body.
+public struct GatehouseRequestContext: RequestContext {
+    public var coreContext: CoreRequestContextStorage
+    /// The client's `X-Request-Id` where it is well-formed, else a new one.
+    public let requestID: String
+    public let trace: TraceContext
+    /// When the caller stops waiting.
+    public let deadline: Deadline
+    /// The service whose credential was shown.
+    public let caller: String?
+    /// The signed-in user; present only together with the gateway's credential.
+    public let user: ForwardedUser?
+    /// Why the gateway refused the bearer, on a route that decides by itself what follows.
+    public let bearerError: ErrorCode?
+    /// The client's address as the gateway saw it, or that of the connection.
+    public let clientAddress: String
+
+    /// A context of a request that came from nobody in particular.
+    public init(source: ApplicationRequestContextSource) {
+        self.init(fields: [:], source: source, credentials: CallerCredentials([:]))
+    }
+
+    init(fields: HTTPFields, source: ApplicationRequestContextSource, credentials: CallerCredentials) {
+        coreContext = CoreRequestContextStorage(source: source)
+        caller = fields[.gatehouseCredential].flatMap(credentials.caller(showing:))
+        let isFromGateway = caller == "gateway"
+        user = isFromGateway ? ForwardedUser(fields) : nil
+        bearerError = isFromGateway ? fields[.gatehouseBearerError].flatMap(ErrorCode.init(rawValue:)) : nil
+        requestID =
+            Self.validRequestID(caller == nil ? nil : fields[.gatehouseRequestID])
+            ?? Self.validRequestID(fields[.requestID])
+            ?? RequestID.make()
+        clientAddress =
+            (isFromGateway ? fields[.gatehouseClientAddress] : nil) ?? source.channel.remoteAddress?.ipAddress ?? ""
+        trace = fields[.traceparent].flatMap(TraceContext.init(traceparent:))?.child() ?? TraceContext()
+        deadline = Self.deadline(fields[.gatehouseDeadline], isKnownCaller: caller != nil)
+    }
+
+    /// The signed-in user.
+    ///
+    /// - Throws: `INVALID_TOKEN` where there is none, or what the gateway found wrong with the bearer.
+    public func requireUser() throws(Problem) -> ForwardedUser {
+        guard let user else { throw Problem(bearerError ?? .invalidToken) }
+        return user
+    }
+
+    /// The path's parameter as a UUID.
+    ///
+    /// - Throws: `NOT_FOUND` where it is none: nothing can stand under that path.
+    public func uuid(_ parameter: String) throws(Problem) -> UUID {
+        guard let value = parameters.get(parameter), let uuid = UUID(uuidString: value) else {
+            throw Problem(.notFound)
+        }
+        return uuid
+    }
+
+    private static func validRequestID(_ text: String?) -> String? {
+        guard let text, RequestID.isValid(text.utf8) else { return nil }
+        return text
+    }
+
+    /// Anyone may ask for a shorter wait than the default; only a known caller for a longer one.
+    private static func deadline(_ field: String?, isKnownCaller: Bool) -> Deadline {
+        guard let field, let milliseconds = Int64(field), milliseconds >= 0 else {
+            return .after(defaultPatience)
+        }
+        return .after(min(.milliseconds(milliseconds), isKnownCaller ? longestPatience : defaultPatience))
+    }
+
+    static let defaultPatience = Duration.seconds(10)
+    static let longestPatience = Duration.seconds(60)
+}

@@ -1,0 +1,152 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+
+/// What Hummingbird leaves open about a connection: answers for what is no HTTP (431 and 400 as problems),
+/// `Expect: 100-continue`, requests whose body never ends, and a close after which the client can still read the
+/// answer.
+final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    /// How long a request may take to arrive once its head has.
+    static let bodyTimeout = TimeAmount.seconds(15)
+    /// After an early answer the rest of the request is thrown away, this long and this much.
+    static let lingerTimeout = TimeAmount.seconds(2)
+    static let lingerLimit = 16 << 20
+
+    private enum State {
+        case open
+        /// The answer said `Connection: close`; what the client still sends is dropped.
+        case lingering(dropped: Int)
+        case closed
+    }
+
+    private var state = State.open
+    private var isRequestIncomplete = false
+    private var requestsInProgress = 0
+    private var closesAfterResponse = false
+    private var bodyTimer: Scheduled<Void>?
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch state {
+        case .open: read(unwrapInboundIn(data), data, context)
+        case .lingering(let dropped): drop(unwrapInboundIn(data), dropped, context)
+        case .closed: break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if isRequestIncomplete, bodyTimer == nil {
+            bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.bodyTimeout) {
+                self.close(context)
+            }
+        }
+        context.fireChannelReadComplete()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        state = .closed
+        bodyTimer?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        bodyTimer?.cancel()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
+        // Within a request the route notices: its body ends with this error.
+        guard case .open = state, requestsInProgress == 0 else { return context.fireErrorCaught(error) }
+        let problem = Problem(error == .headerOverflow ? .headersTooLarge : .invalidRequest)
+        let (head, body) = Self.answer(problem)
+        state = .lingering(dropped: 0)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
+        finishAndLinger(context, NIOAny(HTTPResponsePart.end(nil)), promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let head):
+            if head.status.kind != .informational {
+                closesAfterResponse = head.headerFields[.connection] == "close"
+            }
+        case .body: break
+        case .end:
+            requestsInProgress -= 1
+            if closesAfterResponse {
+                state = .lingering(dropped: 0)
+                return finishAndLinger(context, data, promise: promise)
+            }
+        }
+        context.write(data, promise: promise)
+    }
+
+    private func read(_ part: HTTPRequestPart, _ data: NIOAny, _ context: ChannelHandlerContext) {
+        switch part {
+        case .head(let head):
+            isRequestIncomplete = true
+            if head.headerFields[.expect]?.lowercased() == "100-continue", requestsInProgress == 0,
+                Self.declaredLength(head) <= BodyLimit.bytes
+            {
+                context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
+            }
+            requestsInProgress += 1
+        case .body: break
+        case .end:
+            isRequestIncomplete = false
+            bodyTimer?.cancel()
+            bodyTimer = nil
+        }
+        context.fireChannelRead(data)
+    }
+
+    private func drop(_ part: HTTPRequestPart, _ dropped: Int, _ context: ChannelHandlerContext) {
+        guard case .body(let bytes) = part else { return }
+        let dropped = dropped + bytes.readableBytes
+        state = .lingering(dropped: dropped)
+        if dropped > Self.lingerLimit { close(context) }
+    }
+
+    /// Closing with bytes unread would reset the connection, and the client might never see the answer.
+    private func finishAndLinger(
+        _ context: ChannelHandlerContext, _ end: NIOAny, promise: EventLoopPromise<Void>?
+    ) {
+        context.writeAndFlush(end, promise: promise)
+        guard isRequestIncomplete else { return close(context) }
+        context.close(mode: .output, promise: nil)
+        // Nobody reads any more on the other side of this handler.
+        context.channel.setOption(.autoRead, value: true).assumeIsolated().whenSuccess { context.read() }
+        bodyTimer?.cancel()
+        bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTimeout) {
+            self.close(context)
+        }
+    }
+
+    private func close(_ context: ChannelHandlerContext) {
+        state = .closed
+        context.close(mode: .all, promise: nil)
+    }
+
+    private static func declaredLength(_ head: HTTPRequest) -> Int {
+        head.headerFields[.contentLength].flatMap { Int($0) } ?? 0
+    }
+
+    private static func answer(_ problem: Problem) -> (HTTPResponse, ByteBuffer) {
+        let requestID = RequestID.make()
+        let document = (try? JSON.encode(ProblemDocument(problem, requestID: requestID))) ?? .init()
+        var head = HTTPResponse(status: .init(code: problem.code.status))
+        head.headerFields[.contentType] = "application/problem+json"
+        head.headerFields[.contentLength] = String(document.count)
+        head.headerFields[.connection] = "close"
+        head.headerFields[.requestID] = requestID
+        return (head, ByteBuffer(bytes: document))
+    }
+}

@@ -1,0 +1,54 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP1
+import ServiceLifecycle
+
+/// An HTTP/1.1 server on Hummingbird, with the limits that all of Gatehouse's services share.
+struct HTTPServer: Service {
+    let address: ListenAddress
+    let pipeline: RequestPipeline
+    let eventLoopGroup: any EventLoopGroup
+    /// Told the port as soon as it is open.
+    let listening: ListeningPort
+
+    static let maximumConnections = 8192
+    static let headLimit = 16_384
+    static let fieldLimit = 100
+    /// Longer than callers keep idle connections, so that they close first and no request meets a closing one.
+    static let idleTimeout = TimeAmount.seconds(75)
+
+    func run() async throws {
+        let limits = HTTP1Channel.Configuration.DecoderConfiguration(
+            maxHeaderFieldSize: Self.headLimit, maxHeaderListSize: Self.headLimit,
+            maxHeaderFieldCount: Self.fieldLimit)
+        let http1 = HTTPServerBuilder.http1(
+            configuration: .init(
+                additionalChannelHandlers: [HTTPConnectionGuard()], idleTimeout: Self.idleTimeout,
+                httpDecoderConfiguration: limits))
+        let date = HTTPDate()
+        let server = try http1.buildServer(
+            configuration: ServerConfiguration(
+                address: .hostname(address.host, port: address.port), backlog: 1024,
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    Self.maximumConnections, logger: pipeline.logger)),
+            eventLoopGroup: eventLoopGroup,
+            logger: Logger(label: "http", factory: { _ in SwiftLogNoOpLogHandler() }),
+            responder: { [pipeline] request, writer, channel in
+                var response = await pipeline.respond(to: request, channel: channel)
+                response.headers[.date] = date.now()
+                let body = request.method == .head ? ResponseBody() : response.body
+                do {
+                    try await writer.write(response: response.head, body: body)
+                } catch is HTTPParserError {
+                    // What follows in the connection is no HTTP: the connection guard has closed it.
+                    throw ChannelError.ioOnClosedChannel
+                }
+            },
+            onServerRunning: { [listening] channel in
+                listening.open(channel.localAddress?.port ?? 0)
+            })
+        try await server.run()
+    }
+}

@@ -1,0 +1,74 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+
+/// The one place where an error becomes an answer.
+enum ProblemResponse {
+    /// - Returns: the answer, and whether the error is one that nobody foresaw.
+    static func make(for error: any Error, requestID: String) -> (response: Response, isUnforeseen: Bool) {
+        if let methodNotAllowed = error as? MethodNotAllowed {
+            var response = make(Problem(.methodNotAllowed), requestID: requestID)
+            response.headers[.allow] = methodNotAllowed.allow
+            return (response, false)
+        }
+        if let known = problem(for: error) {
+            return (make(known, requestID: requestID), false)
+        }
+        return (make(Problem(.internal), requestID: requestID), true)
+    }
+
+    static func make(_ problem: Problem, requestID: String) -> Response {
+        // A document of strings and numbers alone always encodes.
+        let body = (try? JSON.encode(ProblemDocument(problem, requestID: requestID))) ?? .init()
+        var headers = HTTPFields()
+        headers[.contentType] = "application/problem+json"
+        headers[.cacheControl] = "no-store"
+        if let retryAfter = problem.retryAfter {
+            headers[.retryAfter] = String(retryAfter)
+        }
+        if let challenge = challenge(for: problem.code) {
+            headers[.wwwAuthenticate] = challenge
+        }
+        if problem.code == .payloadTooLarge {
+            // The rest of the body is not read.
+            headers[.connection] = "close"
+        }
+        return Response(
+            status: .init(code: problem.code.status), headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+    }
+
+    private static func problem(for error: any Error) -> Problem? {
+        switch error {
+        case let error as any ProblemConvertible: error.problem
+        case let error as HTTPError: Problem(code(for: error.status))
+        case is CancellationError: Problem(.unavailable)
+        default: nil
+        }
+    }
+
+    /// What Hummingbird itself refuses.
+    private static func code(for status: HTTPResponse.Status) -> ErrorCode {
+        switch status.code {
+        case 404: .notFound
+        case 405: .methodNotAllowed
+        case 413: .payloadTooLarge
+        case 415: .unsupportedMediaType
+        case 431: .headersTooLarge
+        case 400..<500: .invalidRequest
+        default: .unavailable
+        }
+    }
+
+    /// RFC 6750 §3.
+    private static func challenge(for code: ErrorCode) -> String? {
+        switch code {
+        case .invalidToken: #"Bearer error="invalid_token""#
+        case .tokenExpired: #"Bearer error="invalid_token", error_description="The access token expired""#
+        default: nil
+        }
+    }
+}

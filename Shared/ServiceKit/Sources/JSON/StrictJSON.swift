@@ -1,0 +1,80 @@
+public import Contracts
+import Foundation
+
+/// JSON from outside, read strictly (RFC 8259, and of what it leaves open only one reading).
+///
+/// Foundation's decoder takes the first of two equal keys, trailing commas, a byte-order mark, NUL in strings and
+/// `1.0` for a whole number; none of that passes here.
+public enum StrictJSON {
+    /// Decodes a value. Unknown keys are ignored; `null` is as if absent; times are ISO 8601 in UTC.
+    ///
+    /// - Throws: `INVALID_REQUEST`, with the field by its dotted path where one is to blame.
+    public static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) throws(Problem) -> Value {
+        let tree: JSONValue
+        do {
+            tree = try parse(bytes)
+        } catch {
+            throw Problem(.invalidRequest, "The request's body is not valid JSON.")
+        }
+        do {
+            return try Value(from: JSONValueDecoder(value: tree, codingPath: []))
+        } catch let error as DecodingError {
+            throw problem(for: error)
+        } catch {
+            throw Problem(.invalidRequest)
+        }
+    }
+
+    static func parse(_ bytes: [UInt8]) throws(StrictJSONError) -> JSONValue {
+        let result = bytes.withUnsafeBufferPointer { buffer in
+            Result { () throws(StrictJSONError) in
+                var parser = StrictJSONParser(buffer)
+                return try parser.parseDocument()
+            }
+        }
+        return try result.get()
+    }
+
+    private static func problem(for error: DecodingError) -> Problem {
+        let (path, message): ([any CodingKey], String) =
+            switch error {
+            case .keyNotFound(let key, let context): (context.codingPath + [key], "This is missing.")
+            case .valueNotFound(_, let context): (context.codingPath, "This is missing.")
+            case .typeMismatch(_, let context): (context.codingPath, context.debugDescription)
+            case .dataCorrupted(let context): (context.codingPath, "This has a value that is not allowed.")
+            @unknown default: ([], "")
+            }
+        guard !path.isEmpty else {
+            return Problem(.invalidRequest, "The request's body must be a JSON object.")
+        }
+        return .invalid(path.map { $0.intValue.map(String.init) ?? $0.stringValue }.joined(separator: "."), message)
+    }
+}
+
+/// Why a text is not taken as JSON.
+struct StrictJSONError: Error, Equatable {
+    enum Code: Equatable {
+        case unexpectedByte
+        case unexpectedEnd
+        case trailingBytes
+        case tooDeep
+        case duplicateKey
+        case invalidNumber
+        case invalidString
+        case invalidUTF8
+    }
+
+    let code: Code
+    /// The offset of the byte at which it was seen.
+    let offset: Int
+}
+
+/// A JSON text as a tree. Numbers keep their spelling.
+enum JSONValue: Equatable {
+    case null
+    case bool(Bool)
+    case number(String)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What the operating system knows of this process, under the names that Prometheus' own clients use.
+enum ProcessMetrics {
+    static func write(to text: inout String) {
+        add("process_cpu_seconds_total", "counter", cpuSeconds(), to: &text)
+        if let resident = residentBytes() {
+            add("process_resident_memory_bytes", "gauge", Double(resident), to: &text)
+        }
+        if let descriptors = openDescriptors() {
+            add("process_open_fds", "gauge", Double(descriptors), to: &text)
+        }
+    }
+
+    private static func add(_ name: String, _ type: String, _ value: Double, to text: inout String) {
+        text += "# TYPE \(name) \(type)\n\(name) \(value)\n"
+    }
+
+    private static func cpuSeconds() -> Double {
+        var usage = rusage()
+        #if canImport(Glibc)
+            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        #else
+            getrusage(RUSAGE_SELF, &usage)
+        #endif
+        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
+    }
+
+    private static func residentBytes() -> Int? {
+        guard let status = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
+        let pages = status.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
+    }
+
+    private static func openDescriptors() -> Int? {
+        let folder = FileManager.default.fileExists(atPath: "/proc/self/fd") ? "/proc/self/fd" : "/dev/fd"
+        return try? FileManager.default.contentsOfDirectory(atPath: folder).count
+    }
+}

@@ -1,0 +1,80 @@
+import AsyncHTTPClient
+public import Contracts
+public import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// An HTTP client for tests: no redirects, no retries, whole answers.
+public struct TestHTTPClient: Sendable {
+    /// An answer, read whole.
+    public struct Response: Sendable {
+        public let status: Int
+        public let body: Data
+        let headers: HTTPHeaders
+
+        /// The first field of that name, in any case.
+        public func header(_ name: String) -> String? { headers.first(name: name) }
+
+        public var text: String { String(decoding: body, as: UTF8.self) }
+
+        /// The body as Gatehouse's JSON.
+        public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+            try JSON.decode(type, from: body)
+        }
+
+        /// The body as a problem document.
+        public func problem() throws -> ProblemDocument {
+            try decode(ProblemDocument.self)
+        }
+    }
+
+    private let baseURL: String
+    private let timeout: TimeAmount
+
+    /// - Parameter timeout: of a whole exchange, in seconds.
+    public init(_ baseURL: URL, timeout: Int64 = 15) {
+        let text = baseURL.absoluteString
+        self.baseURL = text.hasSuffix("/") ? String(text.dropLast()) : text
+        self.timeout = .seconds(timeout)
+    }
+
+    public func send(
+        _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
+    ) async throws -> Response {
+        var request = HTTPClientRequest(url: baseURL + path)
+        request.method = HTTPMethod(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: timeout)
+        let bytes = try await response.body.collect(upTo: 64 << 20)
+        return Response(
+            status: Int(response.status.code), body: Data(Array(buffer: bytes)), headers: response.headers)
+    }
+
+    public func get(_ path: String, headers: [String: String] = [:]) async throws -> Response {
+        try await send("GET", path, headers: headers)
+    }
+
+    public func delete(_ path: String, headers: [String: String] = [:]) async throws -> Response {
+        try await send("DELETE", path, headers: headers)
+    }
+
+    /// Posts a value as JSON.
+    public func post(
+        _ path: String, json: some Encodable, headers: [String: String] = [:]
+    ) async throws -> Response {
+        try await send(
+            "POST", path, headers: headers.merging(["Content-Type": "application/json"]) { own, _ in own },
+            body: try JSON.encode(json))
+    }
+
+    /// Posts text as it stands, as JSON unless the headers say otherwise.
+    public func post(
+        _ path: String, text: String = "", headers: [String: String] = [:]
+    ) async throws -> Response {
+        try await send(
+            "POST", path,
+            headers: text.isEmpty ? headers : headers.merging(["Content-Type": "application/json"]) { own, _ in own },
+            body: text.isEmpty ? nil : Data(text.utf8))
+    }
+}
