@@ -1,1 +1,4 @@
-SELECT 1;
+DROP FUNCTION session_is_live(uuid);
+DROP TABLE revocation_feed;
+DROP TABLE revoked_sessions;
+DROP TABLE devices;

@@ -1,0 +1,37 @@
+/// The address that APNs gave an app on a device. Who knows it can claim the device, so it is never shown.
+struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+    static let maximumDigits = 2048
+
+    let bytes: [UInt8]
+
+    /// Reads hexadecimal digits of either case. Apple fixes no length.
+    init?(hex: String) {
+        let digits = hex.utf8
+        guard !digits.isEmpty, digits.count <= Self.maximumDigits, digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        var high: UInt8?
+        for digit in digits {
+            guard let value = Self.value(of: digit) else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | value)
+                high = nil
+            } else {
+                high = value
+            }
+        }
+        self.bytes = bytes
+    }
+
+    private static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    var description: String { "DeviceToken(\(bytes.count) bytes)" }
+    var customMirror: Mirror { Mirror(self, children: ["count": bytes.count]) }
+}

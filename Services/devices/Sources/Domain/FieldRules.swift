@@ -1,0 +1,65 @@
+/// An app's bundle identifier, which APNs takes as topic: ASCII letters, digits, hyphens, and single periods between.
+enum BundleID {
+    /// Apple's own limit.
+    static let maximumLength = 155
+
+    static func isValid(_ text: String) -> Bool {
+        guard text.utf8.count <= maximumLength else { return false }
+        return text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { part in
+            !part.isEmpty && part.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
+        }
+    }
+}
+
+/// What an app calls its own installation, most often a UUID.
+enum InstallationID {
+    static let maximumLength = 128
+
+    static func isValid(_ text: String) -> Bool {
+        (1...maximumLength).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+}
+
+/// Text that is kept for people to read, such as a version or a model.
+enum Label {
+    static let maximumLength = 64
+
+    static func isValid(_ text: String) -> Bool {
+        (1...maximumLength).contains(text.unicodeScalars.count)
+            && text.unicodeScalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: false
+                default: true
+                }
+            }
+    }
+}
+
+/// The shape of a BCP 47 language tag (RFC 5646 §2.1). Whether its subtags are registered is not asked.
+enum LanguageTag {
+    static let maximumLength = 64
+
+    static func isValid(_ text: String) -> Bool {
+        guard text.utf8.count <= maximumLength else { return false }
+        let subtags = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        guard let language = subtags.first, subtags.allSatisfy(isSubtag) else { return false }
+        let privateUse = subtags.firstIndex { $0.count == 1 && $0.first.map { $0 | 0x20 } == UInt8(ascii: "x") }
+        guard privateUse == 0 || (language.count >= 2 && language.allSatisfy(\.isASCIILetter)) else { return false }
+        // A single letter or digit announces an extension, so something must follow; after `x` anything goes.
+        return subtags.last?.count != 1 || privateUse.map { $0 < subtags.count - 1 } == true
+    }
+
+    private static func isSubtag(_ subtag: Substring.UTF8View) -> Bool {
+        (1...8).contains(subtag.count) && subtag.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isASCIILetter: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    fileprivate var isASCIIDigit: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+    }
+}

@@ -1,0 +1,56 @@
+import Contracts
+
+/// A registration whose every field was found good.
+struct ValidRegistration: Sendable, Equatable {
+    let token: DeviceToken
+    let environment: PushEnvironment
+    let bundleID: String
+    let kind: PushKind
+    let installationID: String?
+    let locale: String?
+    let timeZone: String?
+    let appVersion: String?
+    let osVersion: String?
+    let model: String?
+
+    /// - Throws: `INVALID_REQUEST` with every field that is wrong, not only the first.
+    init(_ registration: Registration, timeZones: TimeZoneNames) throws(Problem) {
+        let token = DeviceToken(hex: registration.token)
+        var errors: [Problem.FieldError] = []
+        func check(_ field: String, _ isGood: Bool, _ message: String) {
+            if !isGood { errors.append(Problem.FieldError(field: field, message: message)) }
+        }
+        func check(_ field: String, _ value: String?, _ rule: (String) -> Bool, _ message: String) {
+            check(field, value.map(rule) ?? true, message)
+        }
+
+        check(
+            "token", token != nil, "Must be an even count of hexadecimal digits, at most \(DeviceToken.maximumDigits).")
+        check("bundleId", BundleID.isValid(registration.bundleId), "Must be an app's bundle identifier.")
+        check(
+            "installationId", registration.installationId, InstallationID.isValid,
+            "Must be 1 to \(InstallationID.maximumLength) visible ASCII characters.")
+        check("locale", registration.locale, LanguageTag.isValid, "Must be a language tag such as en-GB.")
+        check("timeZone", registration.timeZone, timeZones.contains, "Must be a time zone such as Europe/Berlin.")
+        for (field, value) in [
+            ("appVersion", registration.appVersion), ("osVersion", registration.osVersion),
+            ("model", registration.model),
+        ] {
+            check(field, value, Label.isValid, "Must be 1 to \(Label.maximumLength) printable characters.")
+        }
+
+        guard errors.isEmpty, let token else {
+            throw Problem(.invalidRequest, "Some of the input is not valid.", errors: errors)
+        }
+        self.token = token
+        environment = registration.environment
+        bundleID = registration.bundleId
+        kind = registration.kind ?? .alert
+        installationID = registration.installationId
+        locale = registration.locale
+        timeZone = registration.timeZone
+        appVersion = registration.appVersion
+        osVersion = registration.osVersion
+        model = registration.model
+    }
+}

@@ -1,0 +1,93 @@
+import Contracts
+import Foundation
+import Postgres
+
+extension DeviceStore {
+    /// Keeps a registration, in one statement:
+    ///
+    /// - The token goes to this user. If it was another's, that user's registration is gone with the same commit.
+    /// - What the same installation registered before, under another token, is replaced and its `id` kept.
+    /// - Registering again what is there only renews it.
+    /// - Beyond `maximumDevices` the user's device that registered longest ago goes.
+    ///
+    /// - Returns: the device as its user sees it; `nil` when the session was revoked, and then nothing has changed.
+    func register(
+        _ registration: ValidRegistration, user: UUID, session: UUID, deadline: ContinuousClock.Instant? = nil
+    ) async throws(PostgresError) -> Device? {
+        let statement = Self.statement(registration, user: user, session: session)
+        let rows = try await retryingConflicts { () throws(PostgresError) in
+            try await database.query(statement, deadline: deadline)
+        }
+        guard let row = rows.first else { return nil }
+        let (id, createdAt, updatedAt) = try row.decode((UUID, Date, Date).self)
+        return Device(
+            id: id, installationId: registration.installationID, environment: registration.environment,
+            bundleId: registration.bundleID, kind: registration.kind, status: .active, locale: registration.locale,
+            timeZone: registration.timeZone, appVersion: registration.appVersion, createdAt: createdAt,
+            updatedAt: updatedAt)
+    }
+
+    private static func statement(
+        _ registration: ValidRegistration, user: UUID, session: UUID
+    ) -> PostgresQuery {
+        let token = registration.token.bytes
+        let environment = registration.environment.rawValue
+        let bundle = registration.bundleID
+        let kind = registration.kind.rawValue
+        let installation = registration.installationID
+        // `replaced` is read by the INSERT, so that its rows are gone before the unique index of installations looks.
+        return """
+            WITH session AS MATERIALIZED (
+                SELECT session_is_live(\(session)) AS is_live
+            ), replaced AS (
+                DELETE FROM devices
+                WHERE user_id = \(user) AND installation_id = \(installation) AND environment = \(environment)
+                  AND bundle_id = \(bundle) AND kind = \(kind) AND kind <> 'liveactivity' AND token <> \(token)
+                  AND (SELECT is_live FROM session)
+                RETURNING id, created_at
+            ), surplus AS (
+                DELETE FROM devices
+                WHERE (SELECT is_live FROM session) AND id IN (
+                    SELECT id FROM devices
+                    WHERE user_id = \(user)
+                      AND NOT (token = \(token) AND environment = \(environment) AND bundle_id = \(bundle)
+                               AND kind = \(kind))
+                    ORDER BY updated_at DESC OFFSET \(maximumDevices - 1))
+            )
+            INSERT INTO devices AS kept
+                (id, user_id, session_id, token, environment, bundle_id, kind, installation_id, locale, time_zone,
+                 app_version, os_version, model, created_at)
+            SELECT coalesce((SELECT id FROM replaced), gen_random_uuid()), \(user), \(session), \(token),
+                   \(environment), \(bundle), \(kind), \(installation), \(registration.locale),
+                   \(registration.timeZone), \(registration.appVersion), \(registration.osVersion),
+                   \(registration.model), coalesce((SELECT created_at FROM replaced), now())
+            FROM session WHERE is_live
+            ON CONFLICT (token, environment, bundle_id, kind) DO UPDATE SET
+                id = CASE WHEN kept.user_id = excluded.user_id THEN kept.id ELSE excluded.id END,
+                created_at = CASE WHEN kept.user_id = excluded.user_id THEN kept.created_at
+                                  ELSE excluded.created_at END,
+                user_id = excluded.user_id, session_id = excluded.session_id,
+                installation_id = excluded.installation_id, status = 'active', status_reason = NULL,
+                locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+                os_version = excluded.os_version, model = excluded.model, updated_at = now()
+            RETURNING id, created_at, updated_at
+            """
+    }
+
+    /// Two registrations at once may meet in a unique index, or wait for each other: one of them starts over, and then
+    /// sees what the other did.
+    private func retryingConflicts<Value>(
+        _ body: () async throws(PostgresError) -> Value
+    ) async throws(PostgresError) -> Value {
+        for _ in 0..<4 {
+            do throws(PostgresError) {
+                return try await body()
+            } catch {
+                guard let state = error.sqlState,
+                    [.uniqueViolation, .deadlockDetected, .serializationFailure].contains(state)
+                else { throw error }
+            }
+        }
+        return try await body()
+    }
+}

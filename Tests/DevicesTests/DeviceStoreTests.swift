@@ -1,0 +1,228 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+@Suite struct DeviceStoreTests {
+    static let timeZones = TimeZoneNames(["UTC"])
+
+    static func registration(
+        token: String = "aabb", environment: PushEnvironment = .sandbox, bundle: String = "com.example.app",
+        installation: String? = nil, kind: PushKind = .alert, model: String? = nil
+    ) throws -> ValidRegistration {
+        try ValidRegistration(
+            Registration(
+                token: token, environment: environment, bundleId: bundle, installationId: installation, kind: kind,
+                model: model),
+            timeZones: timeZones)
+    }
+
+    static func withStore(_ body: (DeviceStore) async throws -> Void) async throws {
+        try await withDatabase(migrations: DevicesMigrations.all) { database in
+            try await body(DeviceStore(database: database.pool))
+        }
+    }
+
+    let ada = UUID()
+    let bob = UUID()
+    let session = UUID()
+
+    @Test func aRegistrationIsKeptAndListed() async throws {
+        try await Self.withStore { store in
+            let registration = try ValidRegistration(
+                Registration(
+                    token: "AABB", environment: .production, bundleId: "com.example.app", installationId: "phone",
+                    kind: .voip, locale: "en-GB", timeZone: "UTC", appVersion: "1", osVersion: "2", model: "3"),
+                timeZones: Self.timeZones)
+            let device = try #require(try await store.register(registration, user: ada, session: session))
+            let kept = try await store.devices(of: ada)
+            #expect(
+                kept == [
+                    DeviceExport.Entry(
+                        id: device.id, installationId: "phone", environment: .production, bundleId: "com.example.app",
+                        kind: .voip, status: .active, locale: "en-GB", timeZone: "UTC", appVersion: "1",
+                        osVersion: "2", model: "3", sessionId: session, createdAt: device.createdAt,
+                        updatedAt: device.updatedAt)
+                ])
+            #expect(try await store.devices(of: bob).isEmpty)
+        }
+    }
+
+    @Test func registeringAgainRenews() async throws {
+        try await Self.withStore { store in
+            let first = try #require(try await store.register(Self.registration(), user: ada, session: session))
+            let again = try #require(
+                try await store.register(Self.registration(model: "new"), user: ada, session: UUID()))
+            #expect(again.id == first.id)
+            #expect(again.createdAt == first.createdAt)
+            #expect(again.updatedAt > first.updatedAt)
+            let kept = try await store.devices(of: ada)
+            #expect(kept.map(\.model) == ["new"])
+            #expect(kept.map(\.sessionId) != [session])
+        }
+    }
+
+    @Test func registeringAgainRevivesAnInvalidDevice() async throws {
+        try await Self.withStore { store in
+            _ = try await store.register(Self.registration(), user: ada, session: session)
+            try await store.database.query("UPDATE devices SET status = 'invalid', status_reason = 'Unregistered'")
+            #expect(try await store.devices(of: ada).map(\.status) == [.invalid])
+            _ = try await store.register(Self.registration(), user: ada, session: session)
+            #expect(try await store.devices(of: ada).map(\.status) == [.active])
+            let reasons = try await store.database.query("SELECT status_reason FROM devices").decode(String?.self)
+            #expect(reasons == [nil])
+        }
+    }
+
+    @Test func theLastRegistrantOfATokenWins() async throws {
+        try await Self.withStore { store in
+            let old = try #require(try await store.register(Self.registration(), user: ada, session: session))
+            let new = try #require(try await store.register(Self.registration(), user: bob, session: UUID()))
+            #expect(new.id != old.id)
+            #expect(new.createdAt > old.createdAt)
+            #expect(try await store.devices(of: ada).isEmpty)
+            #expect(try await store.devices(of: bob).map(\.id) == [new.id])
+            #expect(try await store.remove(old.id, of: ada) == false)
+        }
+    }
+
+    @Test func tokensOfOtherEnvironmentsAppsAndKindsAreOthers() async throws {
+        try await Self.withStore { store in
+            for registration in try [
+                Self.registration(), Self.registration(environment: .production), Self.registration(bundle: "other"),
+                Self.registration(kind: .voip),
+            ] {
+                _ = try await store.register(registration, user: ada, session: session)
+            }
+            #expect(try await store.devices(of: ada).count == 4)
+        }
+    }
+
+    @Test func aNewTokenReplacesTheInstallationsOld() async throws {
+        try await Self.withStore { store in
+            let old = try #require(
+                try await store.register(Self.registration(installation: "phone"), user: ada, session: session))
+            _ = try await store.register(
+                Self.registration(token: "01", installation: "tablet"), user: ada, session: session)
+            let new = try #require(
+                try await store.register(
+                    Self.registration(token: "02", installation: "phone"), user: ada, session: session))
+            #expect(new.id == old.id)
+            #expect(new.createdAt == old.createdAt)
+            let tokens = try await store.database.query("SELECT token FROM devices ORDER BY token").decode([UInt8].self)
+            #expect(tokens == [[1], [2]])
+        }
+    }
+
+    @Test func anInstallationMayTakeOverAnothersTokenWhileItReplacesItsOwn() async throws {
+        try await Self.withStore { store in
+            let own = try #require(
+                try await store.register(Self.registration(installation: "phone"), user: ada, session: session))
+            _ = try await store.register(Self.registration(token: "02", installation: "x"), user: bob, session: UUID())
+            let both = try #require(
+                try await store.register(
+                    Self.registration(token: "02", installation: "phone"), user: ada, session: session))
+            #expect(both.id == own.id)
+            #expect(try await store.devices(of: bob).isEmpty)
+            #expect(try await store.devices(of: ada).count == 1)
+            // The same among devices of one user.
+            _ = try await store.register(
+                Self.registration(token: "03", installation: "tablet"), user: ada, session: session)
+            let merged = try #require(
+                try await store.register(
+                    Self.registration(token: "03", installation: "phone"), user: ada, session: session))
+            #expect(try await store.devices(of: ada).map(\.id) == [merged.id])
+        }
+    }
+
+    @Test func liveActivitiesOfOneInstallationStandSideBySide() async throws {
+        try await Self.withStore { store in
+            for token in ["01", "02", "03"] {
+                let registration = try Self.registration(token: token, installation: "phone", kind: .liveactivity)
+                _ = try await store.register(registration, user: ada, session: session)
+            }
+            #expect(try await store.devices(of: ada).count == 3)
+        }
+    }
+
+    @Test func theOldestMakesRoomBeyondTheLimit() async throws {
+        try await Self.withStore { store in
+            var ids: [UUID] = []
+            for number in 0...DeviceStore.maximumDevices {
+                let token = String(number + 4096, radix: 16)
+                ids.append(
+                    try #require(
+                        try await store.register(Self.registration(token: token), user: ada, session: session)
+                    ).id)
+            }
+            #expect(try await store.devices(of: ada).map(\.id) == ids.dropFirst().reversed())
+            // Renewing the oldest that is left removes nothing.
+            _ = try await store.register(Self.registration(token: "1001"), user: ada, session: session)
+            #expect(try await store.devices(of: ada).count == DeviceStore.maximumDevices)
+            #expect(try await store.devices(of: ada).first?.id == ids[1])
+        }
+    }
+
+    @Test func aUserRemovesOnlyOwnDevices() async throws {
+        try await Self.withStore { store in
+            let device = try #require(try await store.register(Self.registration(), user: ada, session: session))
+            #expect(try await store.remove(device.id, of: bob) == false)
+            #expect(try await store.remove(device.id, of: ada))
+            #expect(try await store.remove(device.id, of: ada) == false)
+        }
+    }
+
+    @Test func erasingAUserMayBeRepeated() async throws {
+        try await Self.withStore { store in
+            _ = try await store.register(Self.registration(token: "01"), user: ada, session: session)
+            _ = try await store.register(Self.registration(token: "02"), user: bob, session: session)
+            try await store.erase(user: ada)
+            try await store.erase(user: ada)
+            #expect(try await store.devices(of: ada).isEmpty)
+            #expect(try await store.devices(of: bob).count == 1)
+        }
+    }
+
+    @Test func twoUsersRegisterOneTokenAtOnce() async throws {
+        try await Self.withStore { store in
+            let users = [ada, bob, UUID()]
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for attempt in 0..<60 {
+                    group.addTask {
+                        let registration = try Self.registration(
+                            token: attempt % 2 == 0 ? "aa" : "bb", installation: "phone")
+                        let device = try await store.register(
+                            registration, user: users[attempt % 3], session: UUID())
+                        #expect(device != nil)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let owners = try await store.database.query("SELECT token, user_id FROM devices").decode(
+                ([UInt8], UUID).self)
+            #expect((1...2).contains(owners.count))
+            #expect(Set(owners.map(\.0)).count == owners.count)
+            #expect(Set(owners.map(\.1)).count == owners.count)
+        }
+    }
+
+    @Test func migrationsMatchTheirFiles() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Services/devices/Sources/Migrations")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path()).sorted()
+        #expect(
+            files
+                == DevicesMigrations.all.flatMap { migration in
+                    let stem = String(format: "%04d_", migration.number) + migration.name
+                    return [stem + ".down.sql", stem + ".up.sql"]
+                })
+        for migration in DevicesMigrations.all {
+            let stem = String(format: "%04d_", migration.number) + migration.name
+            #expect(Array(try Data(contentsOf: folder.appending(path: stem + ".up.sql"))) == migration.up)
+            #expect(Array(try Data(contentsOf: folder.appending(path: stem + ".down.sql"))) == migration.down)
+        }
+    }
+}

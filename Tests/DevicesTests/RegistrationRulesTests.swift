@@ -1,0 +1,172 @@
+import Contracts
+import Testing
+
+@testable import DevicesService
+
+@Suite struct RegistrationRulesTests {
+    static let timeZones = TimeZoneNames(["Europe/Berlin", "UTC"])
+    static let good = Registration(
+        token: "00FFab", environment: .sandbox, bundleId: "com.example.app", installationId: "installation-1",
+        kind: .voip, locale: "en-GB", timeZone: "Europe/Berlin", appVersion: "1.2 (34)", osVersion: "iOS 26.1",
+        model: "iPhone17,2")
+
+    /// The fields that are refused.
+    static func refused(_ change: (inout Registration) -> Void) -> [String] {
+        var registration = good
+        change(&registration)
+        do throws(Problem) {
+            _ = try ValidRegistration(registration, timeZones: timeZones)
+            return []
+        } catch {
+            #expect(error.code == .invalidRequest)
+            return error.errors.map(\.field)
+        }
+    }
+
+    @Test func goodFieldsAreKept() throws {
+        let valid = try ValidRegistration(Self.good, timeZones: Self.timeZones)
+        #expect(valid.token.bytes == [0x00, 0xFF, 0xAB])
+        #expect(valid.kind == .voip)
+        #expect(valid.installationID == "installation-1")
+        #expect(valid.osVersion == "iOS 26.1")
+    }
+
+    @Test func onlyThreeFieldsAreRequired() throws {
+        let registration = Registration(token: "aa", environment: .production, bundleId: "app")
+        let valid = try ValidRegistration(registration, timeZones: Self.timeZones)
+        #expect(valid.kind == .alert)
+        #expect(valid.installationID == nil)
+    }
+
+    @Test func everyWrongFieldIsTold() {
+        let fields = Self.refused {
+            $0.token = "x"
+            $0.bundleId = ""
+            $0.installationId = ""
+            $0.locale = ""
+            $0.timeZone = ""
+            $0.appVersion = ""
+            $0.osVersion = ""
+            $0.model = ""
+        }
+        #expect(
+            fields == [
+                "token", "bundleId", "installationId", "locale", "timeZone", "appVersion", "osVersion", "model",
+            ])
+    }
+
+    @Test(arguments: ["00", "aF09", String(repeating: "ab", count: 32), String(repeating: "0", count: 2048)])
+    func tokens(hex: String) {
+        #expect(DeviceToken(hex: hex)?.bytes.count == hex.utf8.count / 2)
+    }
+
+    @Test(arguments: ["", "0", "abc", "0g", "0x00", " 00", "00 ", "é", "٠٠", String(repeating: "0", count: 2050)])
+    func textThatIsNoToken(text: String) {
+        #expect(Self.refused { $0.token = text } == ["token"])
+    }
+
+    @Test func bothCasesAreOneToken() {
+        #expect(DeviceToken(hex: "ABCDEF") == DeviceToken(hex: "abcdef"))
+    }
+
+    @Test func tokensAreNotPrinted() throws {
+        let token = try #require(DeviceToken(hex: "deadbeef"))
+        var dumped = ""
+        dump(token, to: &dumped)
+        for text in ["\(token)", String(reflecting: token), dumped] {
+            #expect(!text.contains("222") && !text.contains("dead"))
+        }
+    }
+
+    @Test(arguments: [
+        "com.example.app", "App", "com.example-corp.App2", "1.2", String(repeating: "a", count: 155),
+    ])
+    func bundleIDs(text: String) {
+        #expect(Self.refused { $0.bundleId = text } == [])
+    }
+
+    @Test(arguments: [
+        "", ".", "com..app", ".com", "com.", "com.ex ample", "com.example/app", "com_example", "com.exämple", "a\n",
+        String(repeating: "a", count: 156),
+    ])
+    func textThatIsNoBundleID(text: String) {
+        #expect(Self.refused { $0.bundleId = text } == ["bundleId"])
+    }
+
+    @Test(arguments: [
+        "en", "de-DE", "zh-Hant-TW", "sr-Latn-RS", "es-419", "sl-rozaj-biske", "de-CH-1901", "en-US-u-ca-gregory",
+        "x-private", "de-x-a", "EN-gb", "i-klingon", "art-lojban",
+    ])
+    func languageTags(text: String) {
+        #expect(Self.refused { $0.locale = text } == (text == "i-klingon" ? ["locale"] : []))
+    }
+
+    @Test(arguments: [
+        "", "e", "en_US", "en-", "-en", "en--US", "1en", "en-toolongsubtag", "en-u", "x", "en US", "dé", "en-US@x",
+        "toolonglanguage", String(repeating: "en-", count: 21) + "en-US",
+    ])
+    func textThatIsNoLanguageTag(text: String) {
+        #expect(Self.refused { $0.locale = text } == ["locale"])
+    }
+
+    @Test(arguments: ["GMT+3", "europe/berlin", "Europe/Berlin ", "Europe", "../UTC", "+01:00", "Mars/Olympus"])
+    func textThatIsNoTimeZone(text: String) {
+        #expect(Self.refused { $0.timeZone = text } == ["timeZone"])
+    }
+
+    @Test(arguments: ["a", "6F9619FF-8B86-D011-B42D-00CF4FC964FF", "!~", String(repeating: "i", count: 128)])
+    func installationIDs(text: String) {
+        #expect(Self.refused { $0.installationId = text } == [])
+    }
+
+    @Test(arguments: ["", " ", "a b", "ü", "a\u{0}", "a\u{7F}", String(repeating: "i", count: 129)])
+    func textThatIsNoInstallationID(text: String) {
+        #expect(Self.refused { $0.installationId = text } == ["installationId"])
+    }
+
+    @Test(arguments: ["1", "1.0 β", "Adas Telefon 📱", String(repeating: "ü", count: 64)])
+    func labels(text: String) {
+        #expect(Self.refused { $0.model = text } == [])
+        #expect(Self.refused { $0.appVersion = text } == [])
+    }
+
+    @Test(arguments: [
+        "", "a\u{0}", "a\nb", "\u{202E}evil", "\u{200B}", "\u{2028}", String(repeating: "ü", count: 65),
+        "a" + String(repeating: "\u{301}", count: 64),
+    ])
+    func textThatIsNoLabel(text: String) {
+        #expect(Self.refused { $0.model = text } == ["model"])
+        #expect(Self.refused { $0.osVersion = text } == ["osVersion"])
+    }
+}
+
+@Suite struct TimeZoneNamesTests {
+    @Test func zonesAndLinksAreRead() {
+        let names = TimeZoneNames(
+            zic: """
+                # version 2025b
+                R c 1916 o - Jun 14 23s 1 S
+                Z Europe/Berlin 0:53:28 - LMT 1893 Ap
+                1 c CE%sT 1945 May 24 2
+                L Asia/Kolkata Asia/Calcutta
+                L broken
+                """)
+        #expect(names == TimeZoneNames(["Europe/Berlin", "Asia/Calcutta"]))
+    }
+
+    @Test(arguments: [
+        "Europe/Berlin", "Asia/Calcutta", "America/Argentina/Buenos_Aires", "US/Pacific", "UTC", "GMT", "Etc/GMT+3",
+    ])
+    func theSystemKnows(name: String) {
+        #expect(TimeZoneNames.system().contains(name))
+    }
+
+    @Test(arguments: ["GMT+3", "UTC+1", "PST", "CEST", "Europe/Atlantis", "", "posix/UTC", "tzdata.zi"])
+    func theSystemDoesNotKnow(name: String) {
+        #expect(!TimeZoneNames.system().contains(name))
+    }
+
+    @Test func foundationHelpsOutWithoutADatabase() {
+        #expect(TimeZoneNames.system(database: "/nowhere").contains("Europe/Berlin"))
+    }
+}

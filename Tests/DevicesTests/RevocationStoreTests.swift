@@ -1,0 +1,150 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import DevicesService
+
+@Suite struct RevocationStoreTests {
+    static func page(_ sessions: [UUID], cursor: String, expires: Date = .now + 3600) -> RevocationPage {
+        RevocationPage(
+            entries: sessions.map {
+                RevocationPage.Entry(
+                    sessionID: $0, userID: UUID(), revokedAt: .now, accessExpiresAt: expires, reason: .logout)
+            }, cursor: cursor, reset: false, more: false)
+    }
+
+    static func withStores(_ body: (DeviceStore, RevocationStore) async throws -> Void) async throws {
+        try await withDatabase(migrations: DevicesMigrations.all) { database in
+            try await body(DeviceStore(database: database.pool), RevocationStore(database: database.pool))
+        }
+    }
+
+    let user = UUID()
+    let session = UUID()
+
+    @Test func aRevokedSessionsDevicesAreDetached() async throws {
+        try await Self.withStores { devices, revocations in
+            let other = UUID()
+            _ = try await devices.register(DeviceStoreTests.registration(token: "01"), user: user, session: session)
+            _ = try await devices.register(DeviceStoreTests.registration(token: "02"), user: user, session: other)
+            #expect(try await revocations.cursor() == nil)
+            #expect(try await revocations.apply(Self.page([session, UUID()], cursor: "c1"), after: nil) == 1)
+            #expect(try await devices.devices(of: user).map(\.sessionId) == [other])
+            #expect(try await revocations.cursor() == "c1")
+        }
+    }
+
+    @Test func aRevokedSessionRegistersNothingAndChangesNothing() async throws {
+        try await Self.withStores { devices, revocations in
+            let bob = UUID()
+            _ = try await devices.register(
+                DeviceStoreTests.registration(installation: "phone"), user: user, session: UUID())
+            _ = try await devices.register(DeviceStoreTests.registration(token: "02"), user: bob, session: UUID())
+            _ = try await revocations.apply(Self.page([session], cursor: "c1"), after: nil)
+            for token in ["03", "02", "aabb"] {
+                let registration = try DeviceStoreTests.registration(token: token, installation: "phone", model: "x")
+                #expect(try await devices.register(registration, user: user, session: session) == nil)
+            }
+            #expect(try await devices.devices(of: user).map(\.model) == [nil])
+            #expect(try await devices.devices(of: bob).count == 1)
+        }
+    }
+
+    @Test func pagesMayBeRepeated() async throws {
+        try await Self.withStores { _, revocations in
+            let page = Self.page([session, session], cursor: "c1")
+            let first = try await revocations.apply(page, after: nil)
+            let second = try await revocations.apply(page, after: "c1")
+            let empty = try await revocations.apply(Self.page([], cursor: "c2"), after: "c1")
+            #expect([first, second, empty] == [0, 0, 0])
+            #expect(try await revocations.cursor() == "c2")
+        }
+    }
+
+    @Test func aPageAskedForElsewhereIsNotApplied() async throws {
+        try await Self.withStores { devices, revocations in
+            _ = try await devices.register(DeviceStoreTests.registration(), user: user, session: session)
+            _ = try await revocations.apply(Self.page([], cursor: "c5"), after: nil)
+            #expect(try await revocations.apply(Self.page([session], cursor: "c1"), after: nil) == nil)
+            #expect(try await revocations.cursor() == "c5")
+            #expect(try await devices.devices(of: user).count == 1)
+        }
+    }
+
+    @Test func aLargePageIsAppliedWhole() async throws {
+        try await Self.withStores { devices, revocations in
+            let sessions = (0..<450).map { _ in UUID() }
+            for (index, session) in [sessions[0], sessions[200], sessions[449]].enumerated() {
+                _ = try await devices.register(
+                    DeviceStoreTests.registration(token: "0\(index)"), user: user, session: session)
+            }
+            #expect(try await revocations.apply(Self.page(sessions, cursor: "c1"), after: nil) == 3)
+            let count = try await devices.database.query("SELECT count(*) FROM revoked_sessions").decode(Int64.self)
+            #expect(count == [450])
+        }
+    }
+
+    @Test func sessionsAreForgottenWhenTheirAccessTokensAreLongGone() async throws {
+        try await Self.withStores { devices, revocations in
+            _ = try await revocations.apply(Self.page([session], cursor: "c1", expires: .now - 600), after: nil)
+            _ = try await revocations.apply(Self.page([UUID()], cursor: "c2"), after: "c1")
+            let kept = try await devices.database.query("SELECT session_id FROM revoked_sessions").decode(UUID.self)
+            #expect(kept.count == 1)
+            #expect(kept != [session])
+        }
+    }
+
+    /// Registrations in flight while their session is revoked: whatever the order, no row is left.
+    @Test func noRegistrationOutrunsARevocation() async throws {
+        try await Self.withStores { devices, revocations in
+            var cursor: String?
+            for round in 0..<20 {
+                let session = UUID()
+                let user = UUID()
+                let after = cursor
+                let next = "c\(round)"
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<6 {
+                        group.addTask {
+                            _ = try await devices.register(
+                                DeviceStoreTests.registration(token: "0\(number)"), user: user, session: session)
+                        }
+                    }
+                    group.addTask { _ = try await revocations.apply(Self.page([session], cursor: next), after: after) }
+                    try await group.waitForAll()
+                }
+                cursor = next
+                #expect(try await devices.devices(of: user).isEmpty)
+            }
+        }
+    }
+
+    /// The worst case made certain: the registration's statement has begun, and has its snapshot, when the revocation
+    /// commits.
+    @Test func aRegistrationThatBeganBeforeTheRevocationIsRefused() async throws {
+        try await withDatabase(migrations: DevicesMigrations.all) { database in
+            let devices = DeviceStore(database: database.pool)
+            let revocations = RevocationStore(database: database.pool)
+            let blocker = try await database.connect()
+            try await blocker.query("SELECT pg_advisory_lock(uuid_hash_extended(\(session), 0))")
+            async let registration = devices.register(DeviceStoreTests.registration(), user: user, session: session)
+            try await eventually("the registration waits for the lock") {
+                let waiting = try await database.pool.query(
+                    """
+                    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                    WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted
+                    """
+                ).decode(Int64.self)
+                return waiting == [1]
+            }
+            // As `apply` does, on the connection that has the lock already.
+            try await blocker.query("INSERT INTO revoked_sessions VALUES (\(session), \(Date.now + 3600))")
+            try await blocker.query("SELECT pg_advisory_unlock(uuid_hash_extended(\(session), 0))")
+            #expect(try await registration == nil)
+            #expect(try await revocations.cursor() == nil)
+            await blocker.close()
+        }
+    }
+}
