@@ -16,8 +16,8 @@ import Testing
     }
 
     static func withStores(_ body: (DeviceStore, RevocationStore) async throws -> Void) async throws {
-        try await withDatabase(migrations: DevicesMigrations.all) { database in
-            try await body(DeviceStore(database: database.pool), RevocationStore(database: database.pool))
+        try await DeviceStoreTests.withPatientPool { pool in
+            try await body(DeviceStore(database: pool), RevocationStore(database: pool))
         }
     }
 
@@ -124,27 +124,24 @@ import Testing
     /// The worst case made certain: the registration's statement has begun, and has its snapshot, when the revocation
     /// commits.
     @Test func aRegistrationThatBeganBeforeTheRevocationIsRefused() async throws {
-        try await withDatabase(migrations: DevicesMigrations.all) { database in
-            let devices = DeviceStore(database: database.pool)
-            let revocations = RevocationStore(database: database.pool)
-            let blocker = try await database.connect()
-            try await blocker.query("SELECT pg_advisory_lock(uuid_hash_extended(\(session), 0))")
-            async let registration = devices.register(DeviceStoreTests.registration(), user: user, session: session)
-            try await eventually("the registration waits for the lock") {
-                let waiting = try await database.pool.query(
-                    """
-                    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
-                    WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted
-                    """
-                ).decode(Int64.self)
-                return waiting == [1]
+        try await Self.withStores { devices, _ in
+            try await devices.database.withConnection { blocker in
+                try await blocker.query("SELECT pg_advisory_lock(uuid_hash_extended(\(session), 0))")
+                async let registration = devices.register(DeviceStoreTests.registration(), user: user, session: session)
+                try await eventually("the registration waits for the lock") {
+                    let waiting = try await devices.database.query(
+                        """
+                        SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                        WHERE datname = current_database() AND locktype = 'advisory' AND NOT granted
+                        """
+                    ).decode(Int64.self)
+                    return waiting == [1]
+                }
+                // As `apply` does, on the connection that has the lock already.
+                try await blocker.query("INSERT INTO revoked_sessions VALUES (\(session), \(Date.now + 3600))")
+                try await blocker.query("SELECT pg_advisory_unlock(uuid_hash_extended(\(session), 0))")
+                #expect(try await registration == nil)
             }
-            // As `apply` does, on the connection that has the lock already.
-            try await blocker.query("INSERT INTO revoked_sessions VALUES (\(session), \(Date.now + 3600))")
-            try await blocker.query("SELECT pg_advisory_unlock(uuid_hash_extended(\(session), 0))")
-            #expect(try await registration == nil)
-            #expect(try await revocations.cursor() == nil)
-            await blocker.close()
         }
     }
 }

@@ -29,7 +29,8 @@ struct RevocationStore: Sendable {
             let batch = Array(rest.prefix(Self.batchSize))
             rest = rest.dropFirst(Self.batchSize)
             let isLast = rest.isEmpty
-            let count: Int? = try await database.withTransaction { transaction in
+            // Nobody waits for it, so it may take longer than a request.
+            let count: Int? = try await database.withTransaction(deadline: .now + .seconds(30)) { transaction in
                 let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
                 guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
                 let count = try await Self.revoke(batch, in: transaction)
