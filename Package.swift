@@ -59,7 +59,6 @@ extension Target.Dependency {
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
-    static let instrumentation = product(name: "Instrumentation", package: "swift-distributed-tracing")
     static let jwtKit = product(name: "JWTKit", package: "jwt-kit")
     static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let logging = product(name: "Logging", package: "swift-log")
@@ -94,13 +93,13 @@ let libraries: [Target] = [
         "ServiceKit", at: "ServiceKit/Sources",
         uses: [
             "Contracts", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes, .hummingbird,
-            .hummingbirdCore, .instrumentation, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
+            .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
             .nioHTTP1, .nioHTTPTypes, .serviceContext, .yams,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
         "ServiceKitPostgres", at: "ServiceKit/Postgres",
-        uses: ["ServiceKit", "Postgres", .argumentParser, .lifecycle, .logging]),
+        uses: ["Contracts", "ServiceKit", "Postgres", .argumentParser, .logging]),
     shared(
         "TestKit", at: "TestKit/Sources",
         uses: [

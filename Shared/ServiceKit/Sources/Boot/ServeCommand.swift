@@ -1,5 +1,4 @@
 public import ArgumentParser
-import Foundation
 import Logging
 import UnixSignals
 
@@ -26,34 +25,7 @@ public struct ServeCommand<Application: ServiceApplication>: AsyncParsableComman
             try await ServiceProcess(configuration, logger: logger).run(stoppingOn: [.sigterm, .sigint])
         } catch {
             logger.critical("stopped by an error", error: error)
-            throw CommandError.exit(Application.name, error)
-        }
-    }
-}
-
-/// How commands end that cannot do what they were asked.
-public enum CommandError {
-    /// Of programs whose configuration is wrong (`EX_CONFIG` of sysexits.h).
-    public static let wrongConfiguration = ExitCode(78)
-
-    /// Tells the error on one line.
-    static func exit(_ service: String, _ error: any Error) -> ExitCode {
-        let line = String(describing: error).split(separator: "\n").joined(separator: "; ")
-        FileHandle.standardError.write(Data("\(service): \(line)\n".utf8))
-        return .failure
-    }
-}
-
-extension ServiceConfiguration {
-    /// As ``load(environment:)`` for commands: tells what is wrong, a line for each setting.
-    ///
-    /// - Throws: the exit code.
-    public static func loadOrExit() throws(ExitCode) -> Self {
-        do {
-            return try load()
-        } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
-            throw CommandError.wrongConfiguration
+            throw CommandError.failure(Application.name, error)
         }
     }
 }

@@ -31,6 +31,8 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var isRequestIncomplete = false
     private var requestsInProgress = 0
     private var closesAfterResponse = false
+    /// What follows the requests in progress is no HTTP.
+    private var pendingError: HTTPParserError?
     private var bodyTimer: Scheduled<Void>?
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -42,7 +44,10 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if isRequestIncomplete, bodyTimer == nil {
+        if case .lingering = state {
+            // Nobody asks for more on the other side of this handler.
+            context.read()
+        } else if isRequestIncomplete, bodyTimer == nil {
             bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.bodyTimeout) {
                 self.close(context)
             }
@@ -60,30 +65,41 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         bodyTimer?.cancel()
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .lingering = state, event as? ChannelEvent == .inputClosed { return close(context) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard let error = error as? HTTPParserError else { return context.fireErrorCaught(error) }
-        // Within a request the route notices: its body ends with this error.
-        guard case .open = state, requestsInProgress == 0 else { return context.fireErrorCaught(error) }
-        let problem = Problem(error == .headerOverflow ? .headersTooLarge : .invalidRequest)
-        let (head, body) = Self.answer(problem)
-        state = .lingering(dropped: 0)
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(body)), promise: nil)
-        finishAndLinger(context, NIOAny(HTTPResponsePart.end(nil)), promise: nil)
+        // While lingering, what arrives is dropped whatever it is.
+        if case .lingering = state { return }
+        guard let error = error as? HTTPParserError, case .open = state else {
+            return context.fireErrorCaught(error)
+        }
+        if requestsInProgress == 0 {
+            refuse(error, context)
+        } else if isRequestIncomplete {
+            // The route notices: the body that it reads ends with this error.
+            closesAfterResponse = true
+            context.fireErrorCaught(error)
+        } else {
+            pendingError = error
+        }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(let head):
-            if head.status.kind != .informational {
-                closesAfterResponse = head.headerFields[.connection] == "close"
-            }
+            if head.headerFields[.connection] == "close" { closesAfterResponse = true }
         case .body: break
         case .end:
             requestsInProgress -= 1
-            if closesAfterResponse {
-                state = .lingering(dropped: 0)
+            if closesAfterResponse, requestsInProgress == 0 || isRequestIncomplete {
                 return finishAndLinger(context, data, promise: promise)
+            }
+            if requestsInProgress == 0, let error = pendingError {
+                context.write(data, promise: promise)
+                return refuse(error, context)
             }
         }
         context.write(data, promise: promise)
@@ -98,6 +114,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             {
                 context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
             }
+            if head.headerFields[.connection]?.lowercased() == "close" { closesAfterResponse = true }
             requestsInProgress += 1
         case .body: break
         case .end:
@@ -115,16 +132,28 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         if dropped > Self.lingerLimit { close(context) }
     }
 
-    /// Closing with bytes unread would reset the connection, and the client might never see the answer.
+    private func refuse(_ error: HTTPParserError, _ context: ChannelHandlerContext) {
+        let (head, body) = Self.answer(Problem(error == .headerOverflow ? .headersTooLarge : .invalidRequest))
+        isRequestIncomplete = true
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
+        finishAndLinger(context, wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    /// Ends the answer and the connection. Closing with bytes unread would reset it, and the client might never see
+    /// the answer: what it still sends is read and dropped for a while.
     private func finishAndLinger(
         _ context: ChannelHandlerContext, _ end: NIOAny, promise: EventLoopPromise<Void>?
     ) {
-        context.writeAndFlush(end, promise: promise)
-        guard isRequestIncomplete else { return close(context) }
-        context.close(mode: .output, promise: nil)
-        // Nobody reads any more on the other side of this handler.
-        context.channel.setOption(.autoRead, value: true).assumeIsolated().whenSuccess { context.read() }
+        state = .lingering(dropped: 0)
         bodyTimer?.cancel()
+        let written = promise ?? context.eventLoop.makePromise()
+        context.writeAndFlush(end, promise: written)
+        guard isRequestIncomplete else {
+            return written.futureResult.assumeIsolated().whenComplete { _ in self.close(context) }
+        }
+        context.close(mode: .output, promise: nil)
+        context.read()
         bodyTimer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingerTimeout) {
             self.close(context)
         }

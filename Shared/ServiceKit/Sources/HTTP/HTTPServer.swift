@@ -46,8 +46,10 @@ struct HTTPServer: Service {
                     throw ChannelError.ioOnClosedChannel
                 }
             },
-            onServerRunning: { [listening] channel in
-                listening.open(channel.localAddress?.port ?? 0)
+            onServerRunning: { [listening, address, pipeline] channel in
+                let port = channel.localAddress?.port ?? address.port
+                pipeline.logger.info("listening", .address(ListenAddress(host: address.host, port: port).description))
+                listening.open(port)
             })
         try await server.run()
     }

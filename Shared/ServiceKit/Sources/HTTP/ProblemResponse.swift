@@ -14,10 +14,8 @@ enum ProblemResponse {
             response.headers[.allow] = methodNotAllowed.allow
             return (response, false)
         }
-        if let known = problem(for: error) {
-            return (make(known, requestID: requestID), false)
-        }
-        return (make(Problem(.internal), requestID: requestID), true)
+        let problem = problem(for: error) ?? Problem(.internal)
+        return (make(problem, requestID: requestID), problem.code == .internal)
     }
 
     static func make(_ problem: Problem, requestID: String) -> Response {

@@ -39,6 +39,9 @@ extension Request {
             return try await body.collect(upTo: limit)
         } catch is NIOTooManyBytesError {
             throw Problem(.payloadTooLarge)
+        } catch let error where !(error is CancellationError) {
+            // Framing that is no HTTP, or a client that has gone.
+            throw Problem(.invalidRequest, "The request's body could not be read.")
         }
     }
 }

@@ -41,6 +41,8 @@ struct RequestPipeline: Sendable {
             let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)
             if isUnforeseen {
                 logger.error("unforeseen error", .error(error), .route(route(context)))
+            } else if response.status == .serviceUnavailable {
+                logger.warning("unavailable", .error(error), .route(route(context)))
             }
             return response
         }
@@ -56,7 +58,7 @@ struct RequestPipeline: Sendable {
         if isLogged {
             logger.info(
                 "request", .method(method), .route(route(context)), .status(status), .duration(duration),
-                .caller(context.caller ?? ""))
+                .caller(context.caller ?? "none"))
         }
     }
 

@@ -70,9 +70,10 @@ public final class Settings {
 
     /// Ends the reading.
     ///
+    /// - Parameter allowingUnknown: for commands that read a part of the settings only.
     /// - Throws: ``SettingsError`` with all problems found, names that nobody asked for among them.
-    public func finish() throws(SettingsError) {
-        let all = problems + unknownNames()
+    public func finish(allowingUnknown: Bool = false) throws(SettingsError) {
+        let all = problems + (allowingUnknown ? [] : unknownNames())
         if !all.isEmpty {
             throw SettingsError(service: service, problems: all)
         }

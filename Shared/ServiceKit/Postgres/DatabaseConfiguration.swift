@@ -1,0 +1,38 @@
+public import Logging
+public import Postgres
+public import ServiceKit
+
+/// Where a service's database is: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`.
+public struct DatabaseConfiguration: Sendable {
+    /// The connection's settings.
+    public var connection: PostgresConfiguration
+    /// The pool's settings.
+    public var pool: PostgresPoolConfiguration
+
+    /// Reads the settings; what is wrong is noted there.
+    public init(settings: Settings) {
+        pool = PostgresPoolConfiguration()
+        pool.name = settings.service
+        pool.maximumConnections = settings.int(
+            "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
+        let url = settings.string("databaseURL", secret: true)
+        do {
+            connection = try PostgresConfiguration(url: url.isEmpty ? Self.placeholder : url)
+            connection.applicationName = settings.service
+        } catch {
+            settings.problem("databaseURL", "must be an address as in postgres://user:password@host:5432/name")
+            guard let placeholder = try? PostgresConfiguration(url: Self.placeholder) else {
+                preconditionFailure("the placeholder is an address")
+            }
+            connection = placeholder
+        }
+    }
+
+    /// A pool; it runs as one of the service's parts.
+    public func pool(logger: Logger) -> PostgresPool {
+        PostgresPool(configuration: connection, pool: pool, logger: logger)
+    }
+
+    /// Stands in for an address that is missing or wrong, so that reading can go on.
+    private static let placeholder = "postgres://localhost/none"
+}
