@@ -24,9 +24,12 @@ upstream_port=$((base + 17))
 export GATEWAY_ROUTES_FILE=$state/routes.yaml
 cat >"$GATEWAY_ROUTES_FILE" <<END
 routes:
-  - path: /bench
+  - name: bench
+    path: /bench
     upstreams: [http://127.0.0.1:$upstream_port]
 END
 
 system_up
+# pgbench stands beside the server's programs.
+PATH=$PATH:$(postgres_bin)
 "$binaries/bench" --environment-file "$state/env" --upstream-port "$upstream_port" "$@"
