@@ -8,7 +8,7 @@ extension SystemBenchmarks {
         let salt = [UInt8](repeating: 7, count: 16)
         var hash = [UInt8](repeating: 0, count: 32)
         let started = ContinuousClock.now
-        let before = threadTime()
+        let before = ThreadTime.now
         var operations = 0
         while ContinuousClock.now - started < schedule.measured {
             let status = argon2id_hash_raw(2, 19456, 1, password, password.count, salt, salt.count, &hash, hash.count)
@@ -17,12 +17,6 @@ extension SystemBenchmarks {
         }
         return Measurement(
             name: "Argon2id alone (m=19456 t=2 p=1)", operations: operations, elapsed: .now - started,
-            cpu: [("bench", threadTime() - before)])
-    }
-
-    private func threadTime() -> Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+            cpu: [("bench", ThreadTime.now - before)])
     }
 }

@@ -24,6 +24,7 @@ struct Bench: AsyncParsableCommand {
         try await RedisBenchmark(
             url: system.value("REDIS_URL"), server: system.process("redis"), schedule: schedule
         ).run()
+        try AccessTokenBenchmark(schedule: schedule).run()
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         let http = HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration)

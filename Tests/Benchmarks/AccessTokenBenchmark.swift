@@ -1,0 +1,76 @@
+import AccessToken
+import Foundation
+
+/// Signing and verifying one access token, beside the bare RSA operation as `openssl speed` measures it.
+struct AccessTokenBenchmark {
+    let schedule: Schedule
+
+    func run() throws {
+        Table.header("Access tokens, one thread")
+        let now = Int64(Date.now.timeIntervalSince1970)
+        let key = try RSAPrivateKey.generate()
+        let signer = try AccessTokenSigner(key: key)
+        let verifier = try AccessTokenVerifier(
+            issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: VerificationKeySet(keys: [key.publicKey])
+        )
+        let claims = AccessTokenClaims(
+            issuer: "http://gatehouse.localhost", audience: "gatehouse", subject: UUID(), sessionID: UUID(),
+            issuedAt: now, expiresAt: now + 3600, clientID: "com.example.app", role: "courier",
+            storeIDs: ["store-1", "store-2"], email: "ada@example.com")
+        let token = Array(try signer.sign(claims).utf8)
+
+        let openssl = try opensslSpeed()
+        Table.line(openssl.sign)
+        Table.line(try repeating("sign an access token") { _ = try signer.sign(claims) })
+        Table.line(openssl.verify)
+        Table.line(try repeating("verify an access token") { _ = try verifier.verify(token, now: now) })
+    }
+
+    private func repeating(_ name: String, _ body: () throws -> Void) throws -> Measurement {
+        for _ in 0..<100 { try body() }
+        let started = ContinuousClock.now
+        let before = ThreadTime.now
+        var operations = 0
+        while ContinuousClock.now - started < schedule.measured {
+            for _ in 0..<100 { try body() }
+            operations += 100
+        }
+        return Measurement(
+            name: name, operations: operations, elapsed: .now - started, cpu: [("bench", ThreadTime.now - before)])
+    }
+
+    /// `openssl speed` counts its own CPU time; its machine-readable line is
+    /// `+F2:index:bits:signatures per second:verifications per second`.
+    private func opensslSpeed() throws -> (sign: Measurement, verify: Measurement) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        let seconds = max(1, Int(schedule.measured.seconds))
+        process.arguments = ["openssl", "speed", "-mr", "-seconds", String(seconds), "rsa2048"]
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        let fields = text.split(separator: "\n").last { $0.hasPrefix("+F2:") }?.split(separator: ":")
+        guard let fields, fields.count == 5, let sign = Double(fields[3]), let verify = Double(fields[4]) else {
+            throw BenchmarkError("openssl speed printed no figures")
+        }
+        func measurement(_ name: String, perSecond: Double) -> Measurement {
+            Measurement(name: name, operations: Int(perSecond), elapsed: .seconds(1), cpu: [("openssl", .seconds(1))])
+        }
+        return (
+            measurement("openssl speed: RSA-2048 sign", perSecond: sign),
+            measurement("openssl speed: RSA-2048 verify", perSecond: verify)
+        )
+    }
+}
+
+enum ThreadTime {
+    /// CPU time of the calling thread.
+    static var now: Duration {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+    }
+}
