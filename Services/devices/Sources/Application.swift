@@ -1,0 +1,38 @@
+import Logging
+public import Postgres
+public import ServiceKit
+public import ServiceKitPostgres
+
+/// The devices service: which push address belongs to which user.
+public enum DevicesApplication: MigratingApplication {
+    public static let name = "devices"
+    public static let defaultPort = 8083
+
+    public static var migrations: [PostgresMigration] { DevicesMigrations.all }
+
+    public static func configuration(from settings: Settings) -> DevicesConfiguration {
+        DevicesConfiguration(settings: settings)
+    }
+
+    public static func build(
+        _ configuration: DevicesConfiguration, boot: ServiceBoot
+    ) async throws -> ServiceAssembly {
+        let database = configuration.database.pool(logger: boot.logger)
+        let devices = DeviceStore(database: database)
+
+        let router = ServiceRouter()
+        DeviceRoutes(store: devices, timeZones: .system()).add(to: router)
+        UserRoutes(store: devices).add(to: router)
+
+        let tokens = ServiceClient(
+            callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
+            httpClient: boot.httpClient)
+        let consumer = RevocationConsumer(
+            tokens: tokens, store: RevocationStore(database: database), logger: boot.logger)
+
+        return ServiceAssembly(
+            services: [database, consumer],
+            readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
+            credentials: configuration.credentials, boot: boot)
+    }
+}

@@ -1,0 +1,52 @@
+import Contracts
+import Foundation
+import Hummingbird
+import ServiceKit
+
+/// What users do with their devices. The gateway has verified who they are.
+struct DeviceRoutes: Sendable {
+    let store: DeviceStore
+    let timeZones: TimeZoneNames
+
+    func add(to router: ServiceRouter) {
+        router.post("/v1/devices/register", use: register)
+        router.get("/v1/devices", use: list)
+        router.delete("/v1/devices/{id}", use: remove)
+    }
+
+    private func register(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let registration = try ValidRegistration(
+            await request.decode(Registration.self), timeZones: timeZones)
+        let device = try await store.register(
+            registration, user: user.id, session: user.sessionID, deadline: context.deadline.instant)
+        // The session was revoked after the gateway had verified its access token.
+        guard let device else { throw Problem(.invalidToken) }
+        return try .json(device)
+    }
+
+    private func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let devices = try await store.devices(of: user.id, deadline: context.deadline.instant)
+        return try .json(DeviceList(devices: devices.map(Device.init)))
+    }
+
+    private func remove(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let wasThere = try await store.remove(
+            context.uuid("id"), of: user.id, deadline: context.deadline.instant)
+        guard wasThere else { throw Problem(.notFound) }
+        return .empty()
+    }
+}
+
+extension Device {
+    /// What a user is shown of what is kept.
+    fileprivate init(_ entry: DeviceExport.Entry) {
+        self.init(
+            id: entry.id, installationId: entry.installationId, environment: entry.environment,
+            bundleId: entry.bundleId, kind: entry.kind, status: entry.status, locale: entry.locale,
+            timeZone: entry.timeZone, appVersion: entry.appVersion, createdAt: entry.createdAt,
+            updatedAt: entry.updatedAt)
+    }
+}

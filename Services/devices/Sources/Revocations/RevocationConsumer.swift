@@ -1,0 +1,58 @@
+import Contracts
+import HTTPTypes
+import Logging
+import Metrics
+import ServiceKit
+import ServiceLifecycle
+
+/// Follows tokens' revocation feed for as long as the service runs, and detaches the devices of revoked sessions.
+///
+/// How far it has read is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows
+/// the feed; whoever is first does the work.
+struct RevocationConsumer: Service {
+    /// How long tokens holds a request to which there is nothing to say yet.
+    static let wait = Duration.seconds(20)
+    private static let backoff: ClosedRange<Double> = 0.1...2
+
+    let tokens: ServiceClient
+    let store: RevocationStore
+    let logger: Logger
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var pause = Self.backoff.lowerBound
+            while !Task.isCancelled {
+                do {
+                    try await readPage()
+                    pause = Self.backoff.lowerBound
+                } catch {
+                    guard !Task.isCancelled else { return }
+                    logger.warning("revocation feed not read", error: error)
+                    try? await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
+                    pause = min(pause * 2, Self.backoff.upperBound)
+                }
+            }
+        }
+    }
+
+    /// Asks for what follows the cursor, and does it.
+    func readPage() async throws {
+        let cursor = try await store.cursor()
+        var query = [("wait", String(Self.wait.components.seconds))]
+        if let cursor { query.append(("after", cursor)) }
+        let patience = Self.wait + .seconds(2)
+        // Not repeated by the client, which would halve the time for each attempt: the loop asks again anyway.
+        let page: RevocationPage = try await tokens.send(
+            .get, "/internal/revocations", query: query, deadline: .after(patience), timeout: patience,
+            idempotent: false)
+        if page.reset, cursor != nil {
+            // What was revoked in between and is forgotten there cannot be detached here any more.
+            logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
+            Counter(label: "devices_revocation_feed_resets").increment()
+        }
+        guard !page.entries.isEmpty || page.cursor != cursor else { return }
+        if let detached = try await store.apply(page, after: cursor), detached > 0 {
+            Counter(label: "devices_detached").increment(by: detached)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Contracts
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+
+/// Tokens' revocation feed, as a test wants it.
+actor FakeFeed {
+    private var entries: [RevocationPage.Entry] = []
+    /// The cursors that were asked for.
+    private(set) var asked: [String?] = []
+    private var generation = 1
+    private var isDown = false
+
+    func revoke(_ session: UUID, accessExpiresAt: Date = .now + 3600) {
+        entries.append(
+            RevocationPage.Entry(
+                sessionID: session, userID: UUID(), revokedAt: .now, accessExpiresAt: accessExpiresAt, reason: .logout))
+    }
+
+    func setDown(_ isDown: Bool) {
+        self.isDown = isDown
+    }
+
+    /// Cursors that were given out are not known any more.
+    func forgetCursors() {
+        generation += 1
+    }
+
+    func note(_ cursor: String?) {
+        asked.append(cursor)
+    }
+
+    /// What follows the cursor; `nil` while that is nothing.
+    func page(after cursor: String?) throws -> RevocationPage? {
+        guard !isDown else { throw HTTPError(.serviceUnavailable) }
+        let parts = cursor?.split(separator: ".").compactMap { Int($0) } ?? [generation, 0]
+        let isKnown = parts.count == 2 && parts[0] == generation
+        let position = isKnown ? parts[1] : 0
+        guard position < entries.count || !isKnown else { return nil }
+        return RevocationPage(
+            entries: Array(entries[position...]), cursor: "\(generation).\(entries.count)", reset: !isKnown,
+            more: false)
+    }
+}
+
+/// Serves a feed as tokens does, long polls included.
+func withFakeTokens(_ body: @Sendable (FakeFeed, URL) async throws -> Void) async throws {
+    let feed = FakeFeed()
+    let router = Router()
+    router.get("/internal/revocations") { request, _ -> Response in
+        guard request.headers[.init(HeaderName.credential)!] == "dev-devices-tokens" else {
+            throw HTTPError(.forbidden)
+        }
+        let cursor = request.uri.queryParameters["after"].map { String($0) }
+        let wait = request.uri.queryParameters["wait"].flatMap { Int(String($0)) } ?? 0
+        await feed.note(cursor)
+        let end = ContinuousClock.now + .seconds(wait)
+        while ContinuousClock.now < end {
+            if let page = try await feed.page(after: cursor) {
+                let bytes = ByteBuffer(bytes: try JSON.encode(page))
+                return Response(
+                    status: .ok, headers: [.contentType: "application/json"], body: ResponseBody(byteBuffer: bytes))
+            }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        let empty = RevocationPage(entries: [], cursor: cursor ?? "1.0", reset: false, more: false)
+        return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSON.encode(empty))))
+    }
+    let (ports, port) = AsyncStream.makeStream(of: Int.self)
+    let application = Application(
+        router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+        onServerRunning: { channel in port.yield(channel.localAddress?.port ?? 0) },
+        logger: Logger(label: "tokens") { _ in SwiftLogNoOpLogHandler() })
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await application.run() }
+        for await port in ports.prefix(1) {
+            try await body(feed, URL(string: "http://127.0.0.1:\(port)")!)
+        }
+        group.cancelAll()
+    }
+}

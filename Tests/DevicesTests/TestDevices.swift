@@ -1,0 +1,60 @@
+import Contracts
+import Foundation
+import TestKit
+
+@testable import DevicesService
+
+/// A user as the gateway forwards one.
+struct SignedIn: Sendable {
+    var id = UUID()
+    var session = UUID()
+
+    var headers: [String: String] {
+        [
+            HeaderName.credential: "dev-gateway-devices", HeaderName.userID: id.uuidString.lowercased(),
+            HeaderName.sessionID: session.uuidString.lowercased(), HeaderName.role: "courier",
+        ]
+    }
+}
+
+/// The running service, with what a test does to it.
+struct TestDevices: Sendable {
+    let client: TestHTTPClient
+    let feed: FakeFeed
+
+    init(url: URL, feed: FakeFeed) {
+        client = TestHTTPClient(url)
+        self.feed = feed
+    }
+
+    static func settings(database: String, tokens: URL) -> [String: String] {
+        [
+            "DEVICES_DATABASE_URL": database,
+            "DEVICES_TOKENS_URL": tokens.absoluteString,
+            "DEVICES_TOKENS_CREDENTIAL": "dev-devices-tokens",
+            "DEVICES_GATEWAY_CREDENTIALS": "dev-gateway-devices",
+            "DEVICES_IDENTITY_CREDENTIALS": "dev-identity-devices",
+        ]
+    }
+
+    func register(token: String, as user: SignedIn) async throws -> TestHTTPClient.Response {
+        let registration = Registration(token: token, environment: .sandbox, bundleId: "com.example.app")
+        return try await client.post("/v1/devices/register", json: registration, headers: user.headers)
+    }
+
+    func list(_ user: SignedIn) async throws -> [Device] {
+        try await client.get("/v1/devices", headers: user.headers).decode(DeviceList.self).devices
+    }
+}
+
+/// Runs the service with a database and a feed of its own.
+func withDevices(_ body: @Sendable (TestDevices) async throws -> Void) async throws {
+    try await withFakeTokens { feed, tokens in
+        try await withDatabase(migrations: DevicesMigrations.all) { database in
+            let settings = TestDevices.settings(database: database.url, tokens: tokens)
+            try await withService(DevicesApplication.self, settings: settings) { service in
+                try await body(TestDevices(url: service.url, feed: feed))
+            }
+        }
+    }
+}
