@@ -56,6 +56,7 @@ extension Target.Dependency {
     static let collections = product(name: "DequeModule", package: "swift-collections")
     static let configuration = product(name: "Configuration", package: "swift-configuration")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let cryptoExtras = product(name: "CryptoExtras", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
@@ -109,8 +110,8 @@ let libraries: [Target] = [
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
         uses: [
-            "Contracts", "ServiceKit", .crypto, .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging, .nioCore,
-            .nioPosix, .nioHTTP2, .nioHTTP1,
+            "ServiceKit", .cryptoExtras, .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1,
+            .nioHTTP2, .nioPosix, .nioSSL,
         ]),
 ]
 
@@ -146,7 +147,7 @@ let services =
 let tools: [Target] = [
     tool(
         "apple-simulator", at: "Shared/TestKit/AppleSimulator/Main",
-        uses: ["AppleSimulator", "ServiceKit", .lifecycle, .logging]),
+        uses: ["AppleSimulator", "ServiceKit"]),
     tool(
         "bench", at: "Tests/Benchmarks",
         uses: [
@@ -167,7 +168,9 @@ let everyTest: [Target] = [
             .configuration, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore,
             .nioPosix, .serviceContext, .tracing,
         ]),
-    tests("AppleSimulator", uses: ["AppleSimulator", "ServiceKit", .asyncHTTPClient, .jwtKit, .nioCore, .logging]),
+    tests(
+        "AppleSimulator",
+        uses: ["AppleSimulator", "ServiceKit", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix]),
     tests(
         "Gateway",
         uses: [

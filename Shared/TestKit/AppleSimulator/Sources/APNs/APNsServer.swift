@@ -1,0 +1,61 @@
+import Logging
+import NIOCore
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+import ServiceLifecycle
+
+/// The APNs server: HTTP/2, in clear text from the first byte on (RFC 9113 §3.3), or over TLS when it has a
+/// certificate.
+struct APNsServer: Service {
+    /// A certificate and its key, as paths of PEM files.
+    struct Certificate: Sendable {
+        var certificateFile: String
+        var keyFile: String
+    }
+
+    private let channel: any Channel
+
+    /// Listens at once, so that the port is known before the server runs.
+    init(
+        host: String, port: Int, certificate: Certificate?, answers: APNsAnswers, log: RequestLog,
+        eventLoopGroup: any EventLoopGroup
+    ) async throws {
+        let tls = try certificate.map { try Self.context($0) }
+        channel = try await ServerBootstrap(group: eventLoopGroup)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    _ = try channel.pipeline.syncOperations.configureHTTP2Pipeline(
+                        mode: .server, connectionConfiguration: .init(), streamConfiguration: .init()
+                    ) { stream in
+                        stream.eventLoop.makeCompletedFuture {
+                            try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTP1ServerCodec())
+                            try stream.pipeline.syncOperations.addHandler(APNsHandler(answers: answers, log: log))
+                        }
+                    }
+                }
+            }
+            .bind(host: host, port: port).get()
+    }
+
+    /// The port that the system chose where 0 was asked for.
+    var port: Int { channel.localAddress?.port ?? 0 }
+
+    func run() async throws {
+        try await withTaskCancellationOrGracefulShutdownHandler {
+            try await channel.closeFuture.get()
+        } onCancelOrGracefulShutdown: {
+            channel.close(promise: nil)
+        }
+    }
+
+    private static func context(_ certificate: Certificate) throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMFile(certificate.certificateFile).map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(file: certificate.keyFile, format: .pem)))
+        configuration.applicationProtocols = ["h2"]
+        return try NIOSSLContext(configuration: configuration)
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+
+/// What Apple would do: keep keys, consents, codes and tokens.
+actor AppleAccounts {
+    private let clientSecret: ClientSecret
+    private let audience: String
+    private let issuer: String
+    /// Seconds since 1970.
+    private let now: @Sendable () -> Int
+    private var keys: SigningKeys
+    private var codes = AuthorizationCodes()
+    /// By refresh or access token; the value names the refresh token, so that revoking either ends both.
+    private var tokens: [String: String] = [:]
+    private var grants: [String: Grant] = [:]
+
+    init(
+        keys: SigningKeys, clientSecret: ClientSecret, audience: String, issuer: String,
+        now: @escaping @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
+    ) {
+        self.keys = keys
+        self.clientSecret = clientSecret
+        self.audience = audience
+        self.issuer = issuer
+        self.now = now
+    }
+
+    // MARK: - Keys
+
+    var publishedKeys: [PublishedKey] { keys.published }
+
+    /// Signs with a new key from here on.
+    func rotateKeys() async throws -> [PublishedKey] {
+        keys.rotate(to: try await SigningKeys.Key.generate())
+        return keys.published
+    }
+
+    // MARK: - Signing in
+
+    func signIn(_ request: SignInRequest) async throws -> SignInResponse {
+        let grant = Grant(request, audience: audience, issuer: issuer, sub: Self.newSubject())
+        let now = now()
+        let token = try await keys.current.sign(grant.claims(now: now, expiresIn: request.expiresIn ?? 600))
+        let code = "c" + Self.random() + ".0." + Self.random().prefix(8)
+        codes.issue(code, for: grant, now: now)
+        return SignInResponse(identityToken: token, authorizationCode: code, sub: grant.sub)
+    }
+
+    // MARK: - Tokens
+
+    func exchange(_ form: ClientForm) async throws -> TokenResponse {
+        let clientID = try await authenticate(form)
+        switch form.grantType {
+        case "authorization_code":
+            guard let code = form.code else { throw OAuthError.invalidRequest }
+            guard let grant = codes.redeem(code, now: now()), grant.audience == clientID else {
+                throw OAuthError.invalidGrant
+            }
+            let refreshToken = "r" + Self.random()
+            grants[refreshToken] = grant
+            tokens[refreshToken] = refreshToken
+            return try await response(for: grant, refreshToken: refreshToken, isNew: true)
+        case "refresh_token":
+            guard let refreshToken = form.refreshToken else { throw OAuthError.invalidRequest }
+            guard let grant = grants[refreshToken], grant.audience == clientID else { throw OAuthError.invalidGrant }
+            return try await response(for: grant, refreshToken: refreshToken, isNew: false)
+        case nil: throw OAuthError.invalidRequest
+        default: throw OAuthError.unsupportedGrantType
+        }
+    }
+
+    /// Ends the consent that the token stands for. A token that is not known, or no longer, is as good as revoked;
+    /// one of another client is not the caller's to revoke.
+    func revoke(_ form: ClientForm) async throws {
+        let clientID = try await authenticate(form)
+        guard let token = form.token else { throw OAuthError.invalidRequest }
+        guard let refreshToken = tokens[token], let grant = grants[refreshToken] else { return }
+        guard grant.audience == clientID else { throw OAuthError.invalidGrant }
+        grants[refreshToken] = nil
+        tokens = tokens.filter { $0.value != refreshToken }
+    }
+
+    private func authenticate(_ form: ClientForm) async throws -> String {
+        guard let clientID = form.clientID, let secret = form.clientSecret else { throw OAuthError.invalidRequest }
+        guard await clientSecret.isValid(secret, clientID: clientID, now: now()) else {
+            throw OAuthError.invalidClient
+        }
+        return clientID
+    }
+
+    private func response(for grant: Grant, refreshToken: String, isNew: Bool) async throws -> TokenResponse {
+        let accessToken = "a" + Self.random()
+        tokens[accessToken] = refreshToken
+        return TokenResponse(
+            access_token: accessToken, refresh_token: isNew ? refreshToken : nil,
+            id_token: try await keys.current.sign(grant.claims(now: now(), expiresIn: 600)))
+    }
+
+    // MARK: - Notifications
+
+    /// The `payload` of a server-to-server notification.
+    func notify(_ request: NotificationRequest) async throws -> NotificationResponse {
+        let claims = try NotificationClaims(request, issuer: issuer, audience: audience, now: now())
+        return NotificationResponse(payload: try await keys.current.sign(claims))
+    }
+
+    // MARK: - Random values
+
+    /// Of the form of Apple's: six digits, 32 hexadecimal ones, four digits.
+    private static func newSubject() -> String {
+        let digits = { (count: Int) in String((0..<count).map { _ in "0123456789".randomElement() ?? "0" }) }
+        return "\(digits(6)).\(random()).\(digits(4))"
+    }
+
+    private static func random() -> String {
+        UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
+    }
+}

@@ -1,0 +1,27 @@
+/// Codes that wait to be exchanged: each once, within five minutes.
+struct AuthorizationCodes: Sendable {
+    static let lifetime = 300
+
+    private var grants: [String: (grant: Grant, expiresAt: Int)] = [:]
+    private var order: [(code: String, expiresAt: Int)] = []
+
+    /// - Parameter now: seconds since 1970.
+    mutating func issue(_ code: String, for grant: Grant, now: Int) {
+        forgetExpired(now: now)
+        grants[code] = (grant, now + Self.lifetime)
+        order.append((code, now + Self.lifetime))
+    }
+
+    /// The code's grant, if it has not been redeemed and its time is not up. It is used up even when the client is
+    /// another than the one that it was issued to.
+    mutating func redeem(_ code: String, now: Int) -> Grant? {
+        guard let (grant, expiresAt) = grants.removeValue(forKey: code), now < expiresAt else { return nil }
+        return grant
+    }
+
+    private mutating func forgetExpired(now: Int) {
+        guard let first = order.first, first.expiresAt <= now else { return }
+        for entry in order.prefix(while: { $0.expiresAt <= now }) { grants[entry.code] = nil }
+        order.removeAll { $0.expiresAt <= now }
+    }
+}

@@ -1,0 +1,47 @@
+import JWTKit
+
+/// The claims of an identity token, as Apple names them.
+struct IdentityTokenClaims: JWTPayload {
+    var iss: String
+    var aud: String
+    var exp: Int
+    var iat: Int
+    var sub: String
+    var nonce: String?
+    var nonce_supported: Bool
+    var email: String?
+    var email_verified: AppleBoolean?
+    var is_private_email: AppleBoolean?
+    var auth_time: Int
+
+    func verify(using algorithm: some JWTAlgorithm) async throws {}
+}
+
+/// A claim that Apple writes as `true` at times and as `"true"` at others.
+struct AppleBoolean: Codable, Sendable {
+    var value: Bool
+    var asString: Bool
+
+    init(_ value: Bool, asString: Bool) {
+        self.value = value
+        self.asString = asString
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let text = try? container.decode(String.self) {
+            self.init(text == "true", asString: true)
+        } else {
+            self.init(try container.decode(Bool.self), asString: false)
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if asString {
+            try container.encode(value ? "true" : "false")
+        } else {
+            try container.encode(value)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import JWTKit
+
+/// What `POST /simulator/notification` is asked.
+struct NotificationRequest: Codable, Sendable {
+    /// `email-enabled`, `email-disabled`, `consent-revoked`, `account-delete`, or what a test makes up.
+    var type: String
+    var sub: String
+    /// For the two about e-mail.
+    var email: String?
+    /// The configured one unless given.
+    var audience: String?
+}
+
+/// The body that Apple would send to the app's server.
+struct NotificationResponse: Codable, Sendable {
+    var payload: String
+}
+
+/// The claims of a server-to-server notification. `events` is one event as JSON in a string.
+struct NotificationClaims: JWTPayload {
+    private struct Event: Encodable {
+        var type: String
+        var sub: String
+        /// Milliseconds.
+        var event_time: Int
+        var email: String?
+        var is_private_email: String?
+    }
+
+    var iss: String
+    var aud: String
+    var iat: Int
+    var exp: Int
+    var jti: String
+    var events: String
+
+    /// - Parameter now: seconds since 1970.
+    init(_ request: NotificationRequest, issuer: String, audience: String, now: Int) throws {
+        iss = issuer
+        aud = request.audience ?? audience
+        iat = now
+        exp = now + 86_400
+        jti = UUID().uuidString.lowercased()
+        let event = Event(
+            type: request.type, sub: request.sub, event_time: now * 1_000, email: request.email,
+            is_private_email: request.email.map { $0.hasSuffix("@privaterelay.appleid.com") ? "true" : "false" })
+        events = String(decoding: try JSONEncoder().encode(event), as: UTF8.self)
+    }
+
+    func verify(using algorithm: some JWTAlgorithm) async throws {}
+}

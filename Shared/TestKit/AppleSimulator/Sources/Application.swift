@@ -1,0 +1,35 @@
+import Logging
+public import ServiceKit
+
+/// Apple as far as Gatehouse knows it: its sign-in endpoints and its push service, for development and tests.
+public struct AppleSimulatorApplication: ServiceApplication {
+    public static let name = "apple-simulator"
+    public static let defaultPort = 8084
+
+    public static func configuration(from settings: Settings) -> AppleSimulatorConfiguration {
+        AppleSimulatorConfiguration(settings)
+    }
+
+    public static func build(
+        _ configuration: AppleSimulatorConfiguration, boot: ServiceBoot
+    ) async throws -> ServiceAssembly {
+        let accounts = AppleAccounts(
+            keys: try await SigningKeys(), clientSecret: try await ClientSecret(privateKey: configuration.clientKey),
+            audience: configuration.audience,
+            issuer: configuration.issuer)
+        let fault = Fault()
+        let log = RequestLog()
+        let answers = APNsAnswers()
+        let apns = try await APNsServer(
+            host: configuration.apnsListenAddress.host, port: configuration.apnsListenAddress.port,
+            certificate: configuration.apnsCertificate, answers: answers, log: log,
+            eventLoopGroup: boot.eventLoopGroup)
+        boot.logger.info("APNs listens", metadata: ["port": "\(apns.port)"])
+
+        let router = ServiceRouter()
+        AppleRoutes(accounts: accounts, fault: fault, log: log).add(to: router)
+        SimulatorRoutes(accounts: accounts, fault: fault, log: log, answers: answers, apnsPort: apns.port)
+            .add(to: router)
+        return ServiceAssembly(services: [apns], router: router, boot: boot)
+    }
+}

@@ -1,0 +1,40 @@
+import ServiceKit
+
+/// The simulator's settings.
+public struct AppleSimulatorConfiguration: Sendable {
+    /// The bundle identifier of sign-ins that name none.
+    var audience: String
+    /// The issuer of sign-ins that name none.
+    var issuer: String
+    /// The client's private key (PEM). With it the signature of client secrets is checked, not only their shape.
+    var clientKey: String?
+    /// Where the APNs server listens.
+    var apnsListenAddress: ListenAddress
+    /// Makes APNs speak TLS, as clients do that have no HTTP/2 in clear text.
+    var apnsCertificate: APNsServer.Certificate?
+
+    init(_ settings: Settings) {
+        if settings.environment == .production {
+            settings.problem(
+                "listenAddress",
+                "opens a door for everybody: the simulator is not for production (GATEHOUSE_ENVIRONMENT)")
+        }
+        audience = settings.string("audience", default: "com.example.app")
+        issuer = settings.string("issuer", default: "https://appleid.apple.com")
+        clientKey = settings.optionalFile("clientKeyFile").map(Self.withoutComments)
+        apnsListenAddress = settings.listenAddress(
+            "apnsListenAddress", default: ListenAddress(port: AppleSimulatorApplication.defaultPort + 1))
+        let certificateFile = settings.optionalString("apnsCertificateFile")
+        let keyFile = settings.optionalString("apnsCertificateKeyFile")
+        if let certificateFile, let keyFile {
+            apnsCertificate = APNsServer.Certificate(certificateFile: certificateFile, keyFile: keyFile)
+        } else if certificateFile != nil || keyFile != nil {
+            settings.problem("apnsCertificateFile", "and APPLE_SIMULATOR_APNS_CERTIFICATE_KEY_FILE go together")
+        }
+    }
+
+    /// Development keys bear their mark as a comment before the PEM block.
+    private static func withoutComments(_ pem: String) -> String {
+        pem.split(separator: "\n").filter { !$0.hasPrefix("#") }.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// Apple's half: what identity talks to. Every request stands in the log, and obeys the fault of the moment.
+struct AppleRoutes: Sendable {
+    let accounts: AppleAccounts
+    let fault: Fault
+    let log: RequestLog
+
+    func add(to router: some RouterMethods<GatehouseRequestContext>) {
+        router.on("/auth/keys", method: .get) { request, _ in
+            try await answer(request, form: [:]) { _ in
+                try .json(KeysResponse(keys: await accounts.publishedKeys))
+            }
+        }
+        router.on("/auth/token", method: .post) { request, _ in
+            try await answer(request, form: try await request.decodeForm()) { form in
+                try .json(try await accounts.exchange(form), holdsToken: true)
+            }
+        }
+        router.on("/auth/revoke", method: .post) { request, _ in
+            try await answer(request, form: try await request.decodeForm()) { form in
+                try await accounts.revoke(form)
+                return .empty(.ok)
+            }
+        }
+    }
+
+    private func answer(
+        _ request: Request, form fields: [String: String], _ body: (ClientForm) async throws -> Response
+    ) async throws -> Response {
+        let response = try await obeyingFault {
+            do {
+                return try await body(ClientForm(fields: fields))
+            } catch let error as OAuthError {
+                return try .json(error, status: .badRequest)
+            }
+        }
+        log.add(
+            RequestLog.Entry(
+                time: Date(), service: "apple", method: request.method.rawValue, path: request.uri.path,
+                parameters: fields.filter { $0.key != "client_secret" }, status: response.status.code))
+        return response
+    }
+
+    private func obeyingFault(_ body: () async throws -> Response) async throws -> Response {
+        switch fault.mode {
+        case .none:
+            return try await body()
+        case .slow:
+            try await Task.sleep(for: .seconds(10))
+            return try await body()
+        case .down:
+            return .empty(.serviceUnavailable)
+        case .garbage:
+            return Response(
+                status: .ok, headers: [.contentType: "text/html"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "<html><body>We'll be back soon.</body></html>")))
+        }
+    }
+}
+
+/// The answer to `GET /auth/keys` (RFC 7517 §5).
+private struct KeysResponse: Codable {
+    var keys: [PublishedKey]
+}

@@ -1,0 +1,56 @@
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// The tests' half: what a person, an app or fate does.
+struct SimulatorRoutes: Sendable {
+    let accounts: AppleAccounts
+    let fault: Fault
+    let log: RequestLog
+    let answers: APNsAnswers
+    let apnsPort: Int
+
+    func add(to router: some RouterMethods<GatehouseRequestContext>) {
+        router.on("/simulator/sign-in", method: .post) { request, _ in
+            let wanted = try await request.decode(SignInRequest.self)
+            return try Response.json(try await accounts.signIn(wanted), holdsToken: true)
+        }
+        router.on("/simulator/rotate-keys", method: .post) { _, _ in
+            try Response.json(RotateKeysResponse(kids: try await accounts.rotateKeys().map(\.kid)))
+        }
+        router.on("/simulator/notification", method: .post) { request, _ in
+            let wanted = try await request.decode(NotificationRequest.self)
+            return try Response.json(try await accounts.notify(wanted))
+        }
+        router.on("/simulator/fault", method: .post) { request, _ in
+            let wanted = try await request.decode(FaultRequest.self)
+            fault.mode = wanted.mode
+            return try Response.json(wanted)
+        }
+        router.on("/simulator/apns-answer", method: .post) { request, _ in
+            let wanted = try await request.decode(APNsAnswerRequest.self)
+            answers.set(wanted)
+            return try Response.json(wanted)
+        }
+        router.on("/simulator/apns", method: .get) { _, _ in
+            try Response.json(APNsResponse(port: apnsPort))
+        }
+        router.on("/simulator/log", method: .get) { _, _ in
+            try Response.json(LogResponse(entries: log.entries))
+        }
+    }
+}
+
+/// The keys that are published, the one that signs first.
+private struct RotateKeysResponse: Codable {
+    var kids: [String]
+}
+
+/// Where APNs listens, for tests that let the system choose the port.
+private struct APNsResponse: Codable {
+    var port: Int
+}
+
+private struct LogResponse: Codable {
+    var entries: [RequestLog.Entry]
+}

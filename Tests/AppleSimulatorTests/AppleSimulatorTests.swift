@@ -1,0 +1,135 @@
+import AppleSimulator
+import Foundation
+import JWTKit
+import ServiceKit
+import TestKit
+import Testing
+
+/// The whole simulator, over HTTP.
+@Suite struct AppleSimulatorTests {
+    private struct SignIn: Decodable { var identityToken, authorizationCode, sub: String }
+    private struct Log: Decodable {
+        struct Entry: Decodable {
+            var service, method, path: String
+            var parameters: [String: String]
+            var status: Int
+        }
+        var entries: [Entry]
+    }
+
+    private func withSimulator(
+        _ body: @Sendable (TestHTTPClient) async throws -> Void
+    ) async throws {
+        let settings = ["APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:0"]
+        try await withService(AppleSimulatorApplication.self, settings: settings) { service in
+            try await body(TestHTTPClient(service.url))
+        }
+    }
+
+    @Test func signsInAndExchangesTheCode() async throws {
+        try await withSimulator { simulator in
+            let answer = try await simulator.post(
+                "/simulator/sign-in", text: #"{"email":"ada@example.com","nonce":"n"}"#)
+            #expect(answer.status == 200)
+            let signIn = try answer.decode(SignIn.self)
+            let keys = try await simulator.get("/auth/keys")
+            let verifier = try await JWTKeyCollection().add(jwksJSON: keys.text)
+            let claims = try await verifier.verify(signIn.identityToken, as: AppleIdentityToken.self)
+            #expect(claims.subject.value == signIn.sub && claims.email == "ada@example.com" && claims.nonce == "n")
+            #expect(claims.audience.value == ["com.example.app"] && claims.emailVerified?.value == true)
+
+            let client = TestClient()
+            let form = try await client.form(
+                ["grant_type": "authorization_code", "code": signIn.authorizationCode])
+            let tokens = try await simulator.post("/auth/token", form: form)
+            struct Tokens: Decodable {
+                var access_token, refresh_token, id_token, token_type: String
+                var expires_in: Int
+            }
+            let granted = try tokens.decode(Tokens.self)
+            #expect(tokens.status == 200 && granted.token_type == "Bearer" && granted.expires_in == 3600)
+
+            let again = try await simulator.post("/auth/token", form: form)
+            #expect(again.status == 400 && again.text == #"{"error":"invalid_grant"}"#)
+
+            let revoked = try await simulator.post(
+                "/auth/revoke", form: client.form(["token": granted.refresh_token, "token_type_hint": "refresh_token"]))
+            #expect(revoked.status == 200 && revoked.body.isEmpty)
+
+            let log = try await simulator.get("/simulator/log").decode(Log.self).entries
+            #expect(log.map(\.path) == ["/auth/keys", "/auth/token", "/auth/token", "/auth/revoke"])
+            #expect(log.map(\.status) == [200, 200, 400, 200])
+            #expect(log[3].parameters["token"] == granted.refresh_token)
+            #expect(log[3].parameters["client_secret"] == nil)
+        }
+    }
+
+    @Test func aSignInNeedsNoBody() async throws {
+        try await withSimulator { simulator in
+            let signIn = try await simulator.post("/simulator/sign-in", text: "").decode(SignIn.self)
+            #expect(!signIn.sub.isEmpty)
+        }
+    }
+
+    @Test func failsAsToldAndRecovers() async throws {
+        try await withSimulator { simulator in
+            _ = try await simulator.post("/simulator/fault", text: #"{"mode":"down"}"#)
+            #expect(try await simulator.get("/auth/keys").status == 503)
+            _ = try await simulator.post("/simulator/fault", text: #"{"mode":"garbage"}"#)
+            let garbage = try await simulator.get("/auth/keys")
+            #expect(garbage.status == 200 && garbage.text.hasPrefix("<html>"))
+            // How slow shows in the clients that give up; nobody waits for it here.
+            #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"slow"}"#).status == 200)
+            #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"none"}"#).status == 200)
+            #expect(try await simulator.get("/auth/keys").text.contains(#""alg":"RS256""#))
+            #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"odd"}"#).status == 400)
+        }
+    }
+
+    @Test func rotatesKeysAndSendsNotifications() async throws {
+        try await withSimulator { simulator in
+            let before = try await simulator.get("/auth/keys").text
+            #expect(try await simulator.post("/simulator/rotate-keys", text: "").status == 200)
+            #expect(try await simulator.get("/auth/keys").text != before)
+            let answer = try await simulator.post(
+                "/simulator/notification", text: #"{"type":"consent-revoked","sub":"1.2.3"}"#)
+            struct Notification: Decodable { var payload: String }
+            #expect(try answer.decode(Notification.self).payload.split(separator: ".").count == 3)
+        }
+    }
+
+    @Test func tellsWhereAPNsListensAndTakesItsAnswers() async throws {
+        try await withSimulator { simulator in
+            struct APNs: Decodable { var port: Int }
+            let port = try await simulator.get("/simulator/apns").decode(APNs.self).port
+            _ = try await simulator.post(
+                "/simulator/apns-answer", text: #"{"token":"00aa","status":429,"reason":"TooManyRequests"}"#)
+            let client = try await HTTP2TestClient.connect(port: port)
+            #expect(try await client.post("/3/device/00aa", headers: [:], body: "{}").status == 400)
+            try await client.close()
+            #expect(try await simulator.get("/simulator/log").decode(Log.self).entries.map(\.service) == ["apns"])
+        }
+    }
+
+    @Test func neverRunsInProduction() throws {
+        for environment in [[:], ["GATEHOUSE_ENVIRONMENT": "production"]] {
+            #expect(throws: SettingsError.self) {
+                try ServiceConfiguration<AppleSimulatorApplication>.load(environment: environment)
+            }
+        }
+        let half = ["GATEHOUSE_ENVIRONMENT": "development", "APPLE_SIMULATOR_APNS_CERTIFICATE_FILE": "/a.pem"]
+        #expect(throws: SettingsError.self) {
+            try ServiceConfiguration<AppleSimulatorApplication>.load(environment: half)
+        }
+    }
+}
+
+extension TestHTTPClient {
+    fileprivate func post(_ path: String, form: [String: String]) async throws -> Response {
+        var unreserved = CharacterSet.alphanumerics
+        unreserved.insert(charactersIn: "-._~")
+        let pairs = form.map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "")" }
+        return try await post(
+            path, text: pairs.joined(separator: "&"), headers: ["Content-Type": "application/x-www-form-urlencoded"])
+    }
+}
