@@ -64,6 +64,7 @@ extension Target.Dependency {
     static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
     static let logging = product(name: "Logging", package: "swift-log")
     static let metrics = product(name: "Metrics", package: "swift-metrics")
+    static let metricsTestKit = product(name: "MetricsTestKit", package: "swift-metrics")
     static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
@@ -159,7 +160,7 @@ let tools: [Target] = [
 let everyTest: [Target] = [
     tests("Contracts", uses: ["Contracts"]),
     tests("AccessToken", uses: ["AccessToken", "COpenSSL"]),
-    tests("Postgres", uses: ["Postgres", .logging, .lifecycle]),
+    tests("Postgres", uses: ["Postgres", .logging, .metrics, .metricsTestKit]),
     tests("Redis", uses: ["Redis", .logging, .lifecycle, .nioCore, .nioPosix]),
     tests(
         "ServiceKit",

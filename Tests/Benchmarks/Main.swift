@@ -18,13 +18,34 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "Seconds that each line is measured.")
     var seconds = 5
 
+    @Option(help: "What to measure.")
+    var only: [Part] = Part.allCases
+
+    enum Part: String, CaseIterable, ExpressibleByArgument {
+        case postgres
+        case redis
+        case accessToken = "access-token"
+        case system
+    }
+
     func run() async throws {
         let system = try RunningSystem(environmentFile: environmentFile)
         let schedule = Schedule(measured: .seconds(seconds))
-        try await RedisBenchmark(
-            url: system.value("REDIS_URL"), server: system.process("redis"), schedule: schedule
-        ).run()
-        try AccessTokenBenchmark(schedule: schedule).run()
+        if only.contains(.postgres) {
+            try await PostgresBenchmark(
+                url: system.value("TOKENS_DATABASE_URL"), server: system.process("postgres"), schedule: schedule
+            ).run()
+        }
+        if only.contains(.redis) {
+            try await RedisBenchmark(
+                url: system.value("REDIS_URL"), server: system.process("redis"), schedule: schedule
+            ).run()
+        }
+        if only.contains(.accessToken) { try AccessTokenBenchmark(schedule: schedule).run() }
+        if only.contains(.system) { try await runSystem(system, schedule: schedule) }
+    }
+
+    private func runSystem(_ system: RunningSystem, schedule: Schedule) async throws {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         let http = HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration)

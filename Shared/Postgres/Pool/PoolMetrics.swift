@@ -7,22 +7,24 @@ import Metrics
 /// - `postgres_errors_total` by `code`.
 struct PoolMetrics: Sendable {
     private let pool: String
+    private let factory: any MetricsFactory
     private let idle: Gauge
     private let leased: Gauge
     private let opening: Gauge
     private let waiting: Gauge
     private let acquire: Metrics.Timer
 
-    init(pool: String) {
+    init(pool: String, factory: any MetricsFactory) {
         func connections(_ state: String) -> Gauge {
-            Gauge(label: "postgres_pool_connections", dimensions: [("pool", pool), ("state", state)])
+            Gauge(label: "postgres_pool_connections", dimensions: [("pool", pool), ("state", state)], factory: factory)
         }
         self.pool = pool
+        self.factory = factory
         idle = connections("idle")
         leased = connections("leased")
         opening = connections("opening")
-        waiting = Gauge(label: "postgres_pool_waiting", dimensions: [("pool", pool)])
-        acquire = Metrics.Timer(label: "postgres_pool_acquire_seconds", dimensions: [("pool", pool)])
+        waiting = Gauge(label: "postgres_pool_waiting", dimensions: [("pool", pool)], factory: factory)
+        acquire = Metrics.Timer(label: "postgres_pool_acquire_seconds", dimensions: [("pool", pool)], factory: factory)
     }
 
     func record(_ state: PostgresPool.State) {
@@ -33,10 +35,12 @@ struct PoolMetrics: Sendable {
     }
 
     func acquired(after wait: Duration) {
-        acquire.recordNanoseconds(wait == .zero ? 0 : wait.components.seconds * 1_000_000_000 + wait.components.attoseconds / 1_000_000_000)
+        let (seconds, attoseconds) = wait.components
+        acquire.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
     func failed(_ error: PostgresError) {
-        Counter(label: "postgres_errors_total", dimensions: [("pool", pool), ("code", error.code.description)]).increment()
+        let dimensions = [("pool", pool), ("code", error.code.description)]
+        Counter(label: "postgres_errors_total", dimensions: dimensions, factory: factory).increment()
     }
 }

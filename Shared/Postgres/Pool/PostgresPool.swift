@@ -1,4 +1,5 @@
 public import Logging
+public import Metrics
 public import ServiceLifecycle
 import Synchronization
 
@@ -27,12 +28,12 @@ public final class PostgresPool: PostgresQuerying, Service {
     /// Makes a pool; it connects when it is first used, or when it is run.
     public init(
         configuration: PostgresConfiguration, pool: PostgresPoolConfiguration = PostgresPoolConfiguration(),
-        logger: Logger = Logger(label: "postgres")
+        logger: Logger = Logger(label: "postgres"), metricsFactory: any MetricsFactory = MetricsSystem.factory
     ) {
         self.configuration = configuration
         self.pool = pool
         self.logger = logger
-        metrics = PoolMetrics(pool: pool.name)
+        metrics = PoolMetrics(pool: pool.name, factory: metricsFactory)
         state = Mutex(State(pool))
     }
 
@@ -182,7 +183,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     }
 
     private func release(_ member: Member) {
-        let isReusable = member.connection.control.isIdleAndQuiet
+        let isReusable = member.connection.control.status == .idle
         let placement = state.withLock { $0.release(member, isReusable: isReusable, now: .now) }
         place(placement)
         if case .close = placement { openConnections() }
