@@ -31,14 +31,13 @@ public final class PostgresTransaction: PostgresQuerying {
         try await connection.query(query, in: self, deadline: min(deadline ?? self.deadline, self.deadline))
     }
 
-    /// Called on the connection's thread before each statement; returns whether it is the first.
-    func enter() throws(PostgresError) -> Bool {
-        let before = state.withLock { state in
-            defer { if state == .unused { state = .begun } }
-            return state
+    /// Called on the connection's thread before each statement.
+    func enter() throws(PostgresError) {
+        let hasEnded = state.withLock { state in
+            if state == .unused { state = .begun }
+            return state == .ended
         }
-        if before == .ended { throw PostgresError(.closed, "the transaction has ended") }
-        return before == .unused
+        if hasEnded { throw PostgresError(.closed, "the transaction has ended") }
     }
 
     /// Cancellation does not stop a COMMIT: its outcome would be unknown.
@@ -58,7 +57,7 @@ public final class PostgresTransaction: PostgresQuerying {
             PostgresConnection.rollback, deadline: .now + .seconds(1), isShielded: true)
     }
 
-    /// Returns whether the server knows of the transaction.
+    /// Returns whether the server may know of the transaction.
     private func end() -> Bool {
         state.withLock { state in
             defer { state = .ended }

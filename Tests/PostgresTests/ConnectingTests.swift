@@ -6,12 +6,15 @@ import Testing
 /// What may keep a connection from being opened.
 @Suite struct ConnectingTests {
     @Test func urlsAreReadByLibpqAndNeverRepeated() throws {
-        for url in ["", "localhost", "host=localhost", "postgres://a:s3cret@[h/d", "postgres://h/d?s3cret=1", "http://h"] {
+        for url in [
+            "", "localhost", "host=localhost", "postgres://a:s3cret@[h/d", "postgres://h/d?s3cret=1", "http://h",
+        ] {
             let error = #expect(throws: PostgresError.self) { try PostgresConfiguration(url: url) }
             #expect(error?.code == .invalidConfiguration)
             #expect(error?.description.contains("s3cret") == false)
         }
-        let configuration = try PostgresConfiguration(url: "postgresql://u:s3cret@h/d?application_name=app&sslmode=require")
+        let configuration = try PostgresConfiguration(
+            url: "postgresql://u:s3cret@h/d?application_name=app&sslmode=require")
         #expect(configuration.applicationName == "app")
         var dumped = ""
         dump(configuration, to: &dumped)

@@ -19,7 +19,9 @@ import Testing
         try await withDatabase { database in
             let connection = try await database.connect()
             try await connection.execute(
-                script: "CREATE TABLE people (email text CONSTRAINT people_email UNIQUE); INSERT INTO people VALUES ('ada')")
+                script:
+                    "CREATE TABLE people (email text CONSTRAINT people_email UNIQUE); INSERT INTO people VALUES ('ada')"
+            )
             let error = await #expect(throws: PostgresError.self) {
                 try await connection.query("INSERT INTO people (email) VALUES (\("ada"))")
             }
@@ -53,7 +55,8 @@ import Testing
                 "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "TimeZone",
                 "application_name", "client_encoding",
             ]
-            let values = try await connection.query("SELECT array_agg(current_setting(name)) FROM unnest(\(names)) AS name")
+            let values = try await connection.query(
+                "SELECT array_agg(current_setting(name)) FROM unnest(\(names)) AS name")
             #expect(try values[0].decode([String].self) == ["1234ms", "567ms", "8s", "UTC", "a test", "UTF8"])
         }
     }
@@ -191,7 +194,9 @@ import Testing
             let connection = try await database.connect()
             #expect(try await connection.query("SELECT pg_typeof(\(1))::text")[0].decode(String.self) == "bigint")
             #expect(try await connection.query("SELECT pg_typeof(\("1"))::text")[0].decode(String.self) == "text")
-            #expect(try await connection.query("SELECT pg_typeof(\(1.0))::text")[0].decode(String.self) == "double precision")
+            #expect(
+                try await connection.query("SELECT pg_typeof(\(1.0))::text")[0].decode(String.self)
+                    == "double precision")
         }
     }
 

@@ -14,7 +14,8 @@ import Testing
                 configuration: try PostgresConfiguration(url: database.url), pool: limits, metricsFactory: metrics)
             let running = Task { await pool.run() }
             try await eventually("two connections are idle") {
-                try metrics.expectGauge("postgres_pool_connections", [("pool", "test"), ("state", "idle")]).lastValue == 2
+                try metrics.expectGauge("postgres_pool_connections", [("pool", "test"), ("state", "idle")]).lastValue
+                    == 2
             }
             try await pool.query("SELECT 1")
             await #expect(throws: PostgresError.self) { try await pool.query("SELECT 1/0") }

@@ -104,7 +104,8 @@ import Testing
         for connection in 1...3 {
             _ = admit("\(connection)", &state)
             _ = state.startOpening(now: start)
-            _ = state.opened(member(connection, expiresIn: connection == 3 ? .seconds(100) : .seconds(1000)), now: start)
+            _ = state.opened(
+                member(connection, expiresIn: connection == 3 ? .seconds(100) : .seconds(1000)), now: start)
         }
         for connection in 1...3 {
             _ = state.release(

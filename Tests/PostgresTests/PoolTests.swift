@@ -34,7 +34,8 @@ import Testing
                 try await withThrowingTaskGroup { group in
                     for _ in 1...15 {
                         group.addTask {
-                            try await pool.query("SELECT pg_advisory_xact_lock_shared(1)", deadline: .now + .seconds(30))
+                            try await pool.query(
+                                "SELECT pg_advisory_xact_lock_shared(1)", deadline: .now + .seconds(30))
                         }
                     }
                     // More connections wait than there are threads for tasks, and yet this task goes on.
@@ -121,7 +122,8 @@ import Testing
                         return try await group.reduce(into: [Int]()) { $0.append($1) }
                     }
                     try await eventually("the server closes idle connections") {
-                        try await watcher.pool.query("SELECT FROM pg_stat_activity WHERE pid = ANY(\(backends))").isEmpty
+                        try await watcher.pool.query("SELECT FROM pg_stat_activity WHERE pid = ANY(\(backends))")
+                            .isEmpty
                     }
                 }
             }

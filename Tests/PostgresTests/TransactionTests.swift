@@ -51,6 +51,20 @@ import Testing
         }
     }
 
+    @Test func aStatementThatWasNeverSentDoesNotTakeBeginWithIt() async throws {
+        try await withCounter { pool in
+            await #expect(throws: Change.self) {
+                try await pool.withTransaction { transaction in
+                    _ = try? await transaction.query("SELECT \(PostgresText("\u{0}"))")
+                    _ = try? await transaction.query("SELECT 1", deadline: .now - .seconds(1))
+                    try await transaction.query("UPDATE counter SET value = value + 1")
+                    throw Change()
+                }
+            }
+            try await expectCount(0, pool)
+        }
+    }
+
     @Test func anEndedTransactionRefusesStatements() async throws {
         try await withCounter { pool in
             let escaped = Mutex<PostgresTransaction?>(nil)

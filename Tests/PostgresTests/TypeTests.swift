@@ -46,7 +46,9 @@ import Testing
                 try await database.pool.query("SELECT 'infinity'::timestamptz")[0].decode(Date.self)
             }
             #expect(error?.code == .decoding)
-            await #expect(throws: PostgresError.self) { try await database.pool.query("SELECT \(Date(timeIntervalSince1970: 1e15))") }
+            await #expect(throws: PostgresError.self) {
+                try await database.pool.query("SELECT \(Date(timeIntervalSince1970: 1e15))")
+            }
         }
     }
 
@@ -83,7 +85,8 @@ import Testing
 
     @Test func nullsAndWrongTypesAreErrorsThatNameTheColumn() async throws {
         try await withDatabase { database in
-            let row = try await database.pool.query("SELECT NULL::text AS nickname, 70000 AS size, ARRAY[1, NULL] AS list")[0]
+            let row = try await database.pool.query(
+                "SELECT NULL::text AS nickname, 70000 AS size, ARRAY[1, NULL] AS list")[0]
             #expect(try row.decode(String?.self, column: 0) == nil)
             #expect(decodingError { try row.decode(String.self, column: 0) }?.contains("nickname") == true)
             #expect(decodingError { try row.decode(Int16.self, column: 1) } != nil)

@@ -82,16 +82,17 @@ final class LibpqConnection {
             withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count) { values in
                 withUnsafeTemporaryAllocation(of: Int32.self, capacity: count * 2) { numbers in
                     let (lengths, formats) = (numbers.baseAddress!, numbers.baseAddress! + count)
-                    for (index, entry) in parameters.entries.enumerated() {
-                        values[index] = entry.offset.map {
+                    for (index, value) in parameters.values.enumerated() {
+                        values[index] = value.offset.map {
                             (bytes.baseAddress! + $0).assumingMemoryBound(to: CChar.self)
                         }
-                        lengths[index] = Int32(entry.length)
-                        formats[index] = entry.format.rawValue
+                        lengths[index] = Int32(value.length)
+                        formats[index] = value.format.rawValue
                     }
                     let format = query.resultFormat.rawValue
                     if let name {
-                        return PQsendQueryPrepared(raw, name, Int32(count), values.baseAddress, lengths, formats, format)
+                        return PQsendQueryPrepared(
+                            raw, name, Int32(count), values.baseAddress, lengths, formats, format)
                     }
                     let types = parameters.types.map(\.oid)
                     return PQsendQueryParams(

@@ -71,21 +71,22 @@ public actor PostgresConnection: PostgresQuerying {
         }
     }
 
-    /// Runs a statement of `transaction`, with BEGIN before it in the same packet if it is the first.
+    /// Runs a statement of `transaction`, with BEGIN before it in the same packet if none has been sent.
     func query(
         _ query: PostgresQuery, in transaction: PostgresTransaction, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> PostgresResult {
-        try await run(query, beginning: try transaction.enter(), deadline: deadline)
+        try transaction.enter()
+        return try await run(query, inTransaction: true, deadline: deadline)
     }
 
     /// - Parameter isShielded: Whether the task's cancellation is ignored: for the ends of transactions.
     func run(
-        _ query: PostgresQuery, beginning: Bool = false, deadline: ContinuousClock.Instant, isShielded: Bool = false
+        _ query: PostgresQuery, inTransaction: Bool = false, deadline: ContinuousClock.Instant, isShielded: Bool = false
     ) async throws(PostgresError) -> PostgresResult {
         if let error = query.encodingError { throw error }
         return try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
-            let batch = beginning ? [Self.begin, query] : [query]
             let wasIdle = libpq.status == .idle
+            let batch = inTransaction && wasIdle ? [Self.begin, query] : [query]
             do throws(PostgresError) {
                 return try exchange(batch, with: libpq, until: deadline)
             } catch {
@@ -136,7 +137,9 @@ public actor PostgresConnection: PostgresQuerying {
         _ body: () throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
         guard isShielded || !Task.isCancelled else { throw PostgresError(.cancelled, "the task was cancelled") }
-        guard deadline > .now else { throw PostgresError(.timedOut, "the deadline passed before the statement was sent") }
+        guard deadline > .now else {
+            throw PostgresError(.timedOut, "the deadline passed before the statement was sent")
+        }
         lastOperation += 1
         let operation = lastOperation
         control.begin(operation)

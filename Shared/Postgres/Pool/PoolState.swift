@@ -74,7 +74,8 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
         // for the next attempt.
         if let failure, leased == 0, now < failure.retryAt || opening > 0 { return .refused(failure.error) }
         if self.waiting.count >= configuration.queueLimit {
-            return .refused(PostgresError(.poolExhausted, "\(self.waiting.count) callers already wait for a connection"))
+            return .refused(
+                PostgresError(.poolExhausted, "\(self.waiting.count) callers already wait for a connection"))
         }
         self.waiting.append(waiting)
         return .waits

@@ -147,7 +147,7 @@ public final class PostgresPool: PostgresQuerying, Service {
                 metrics.acquired(after: .zero)
                 return member
             }
-            release(member)
+            release(member, isReusable: false)
         }
         let start = ContinuousClock.now
         guard !Task.isCancelled else { throw PostgresError(.cancelled, "the task was cancelled") }
@@ -183,7 +183,10 @@ public final class PostgresPool: PostgresQuerying, Service {
     }
 
     private func release(_ member: Member) {
-        let isReusable = member.connection.control.status == .idle
+        release(member, isReusable: member.connection.control.status == .idle)
+    }
+
+    private func release(_ member: Member, isReusable: Bool) {
         let placement = state.withLock { $0.release(member, isReusable: isReusable, now: .now) }
         place(placement)
         if case .close = placement { openConnections() }

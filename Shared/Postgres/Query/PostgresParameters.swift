@@ -1,7 +1,6 @@
 /// The encoded parameters of one query: all bytes in one buffer, since a query has many small values.
 struct PostgresParameters: Sendable {
-    struct Entry: Sendable {
-        let type: PostgresType
+    struct Value: Sendable {
         let format: PostgresFormat
         /// Where the value starts in `bytes`; nil is NULL.
         let offset: Int?
@@ -9,23 +8,24 @@ struct PostgresParameters: Sendable {
     }
 
     private(set) var bytes: [UInt8] = []
-    private(set) var entries: [Entry] = []
+    private(set) var types: [PostgresType] = []
+    private(set) var values: [Value] = []
 
-    var count: Int { entries.count }
-    var types: [PostgresType] { entries.map(\.type) }
+    var count: Int { values.count }
 
     mutating func reserve(_ count: Int) {
-        entries.reserveCapacity(count)
+        types.reserveCapacity(count)
+        values.reserveCapacity(count)
         bytes.reserveCapacity(count * 24)
     }
 
-    mutating func append<Value: PostgresEncodable>(_ value: Value) throws(PostgresError) {
+    mutating func append<Encodable: PostgresEncodable>(_ value: Encodable) throws(PostgresError) {
         let offset = bytes.count
-        let present = try value.encode(into: &bytes)
-        entries.append(
-            Entry(
-                type: Value.postgresType, format: Value.postgresFormat, offset: present ? offset : nil,
-                length: bytes.count - offset))
+        let isPresent = try value.encode(into: &bytes)
+        types.append(Encodable.postgresType)
+        values.append(
+            Value(
+                format: Encodable.postgresFormat, offset: isPresent ? offset : nil, length: bytes.count - offset))
         // libpq reads a parameter in text form up to a zero byte, and wants an address for an empty value.
         bytes.append(0)
     }

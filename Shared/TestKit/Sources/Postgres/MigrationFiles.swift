@@ -11,7 +11,9 @@ public func migrationFiles(of service: String, sourceFile: String = #filePath) t
     let folder = root.appending(path: "Services/\(service)/Sources/Migrations")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
     let steps = Set(names.map { $0.replacing(/\.(up|down)\.sql$/, with: "") })
-    guard names.count == steps.count * 2 else { throw TestKitError("In \(folder.path) every .up.sql needs a .down.sql.") }
+    guard names.count == steps.count * 2 else {
+        throw TestKitError("In \(folder.path) every .up.sql needs a .down.sql.")
+    }
     return try steps.sorted().map { step in
         guard let match = step.wholeMatch(of: /([0-9]{4})_([a-z0-9_]+)/), let number = Int(match.1) else {
             throw TestKitError("\(step) is not named as in 0001_name.")
