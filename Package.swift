@@ -68,6 +68,7 @@ extension Target.Dependency {
     static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
     static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
     static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
@@ -176,7 +177,7 @@ let everyTest: [Target] = [
         "Gateway",
         uses: [
             "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .lifecycle,
-            .logging, .nioCore, .nioPosix, .nioHTTP1, .crypto,
+            .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHTTP1, .crypto,
         ]),
     tests(
         "Identity",

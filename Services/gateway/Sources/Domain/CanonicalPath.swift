@@ -1,0 +1,91 @@
+/// The one spelling of a path that authorisation, routing and forwarding all use.
+///
+/// A path is refused, never repaired: what one parser repairs the next one reads differently.
+enum CanonicalPath {
+    private static let plain = ByteSet(.alphanumeric, "-._~!$&'()*+,=:@/")
+
+    /// Whether `path` (without the query) begins with `/` and has a single reading:
+    /// no empty, `.` or `..` segment, no `;`, `\`, `#` or control byte, raw or escaped, no escape of a byte that needs
+    /// none or that separates (`/`, `?`), no escape of an escape, no escapes that are not UTF-8.
+    static func isCanonical(_ path: UnsafeRawBufferPointer) -> Bool {
+        guard path.first == UInt8(ascii: "/") else { return false }
+        let plain = plain
+        var index = 1
+        var segmentStart = 1
+        var hasEscapes = false
+        while index < path.count {
+            let byte = path[index]
+            if byte == UInt8(ascii: "/") {
+                if !isSegment(path, segmentStart, index) { return false }
+                segmentStart = index + 1
+            } else if byte == UInt8(ascii: "%") {
+                guard isAllowedEscape(path, at: index) else { return false }
+                hasEscapes = true
+                index += 2
+            } else if !plain.contains(byte) {
+                return false
+            }
+            index += 1
+        }
+        // The last segment may be empty: a trailing slash.
+        guard segmentStart == path.count || isSegment(path, segmentStart, path.count) else { return false }
+        return !hasEscapes || isUTF8(path)
+    }
+
+    private static func isSegment(_ path: UnsafeRawBufferPointer, _ start: Int, _ end: Int) -> Bool {
+        let dot = UInt8(ascii: ".")
+        switch end - start {
+        case 0: return false
+        case 1: return path[start] != dot
+        case 2: return path[start] != dot || path[start + 1] != dot
+        default: return true
+        }
+    }
+
+    private static func isAllowedEscape(_ path: UnsafeRawBufferPointer, at index: Int) -> Bool {
+        guard let byte = escapedByte(path, at: index) else { return false }
+        switch byte {
+        case 0...0x1F, 0x7F, UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: ";"), UInt8(ascii: "?"),
+            UInt8(ascii: "#"):
+            return false
+        case UInt8(ascii: "%"):
+            // `%252e` becomes `%2e` for who decodes twice.
+            return index + 4 >= path.count || hexValue(path[index + 3]) == nil || hexValue(path[index + 4]) == nil
+        default:
+            return !plain.contains(byte)
+        }
+    }
+
+    private static func isUTF8(_ path: UnsafeRawBufferPointer) -> Bool {
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < path.count {
+            if let byte = escapedByte(path, at: index) {
+                decoded.append(byte)
+                index += 3
+            } else {
+                decoded.append(path[index])
+                index += 1
+            }
+        }
+        return String(validating: decoded, as: UTF8.self) != nil
+    }
+
+    private static func escapedByte(_ path: UnsafeRawBufferPointer, at index: Int) -> UInt8? {
+        guard path[index] == UInt8(ascii: "%"), index + 2 < path.count, let high = hexValue(path[index + 1]),
+            let low = hexValue(path[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+}
+
+/// The value of a hexadecimal digit.
+@inline(__always)
+func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+}

@@ -1,0 +1,23 @@
+/// A token bucket: `capacity` requests at once, refilled at `perSecond`.
+///
+/// Kept as one number for each key (the generic cell rate algorithm): the moment at which the bucket is full again.
+struct RateLimit: Sendable, Equatable {
+    let capacity: Int
+    let perSecond: Double
+
+    private var interval: Int64 { Int64(1_000_000_000 / perSecond) }
+
+    /// Takes one token.
+    ///
+    /// - Parameters:
+    ///   - fullAt: the bucket's state; 0 for a new one. Nanoseconds.
+    ///   - now: nanoseconds of a monotonic clock.
+    /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
+    func take(_ fullAt: inout Int64, now: Int64) -> Int64? {
+        let next = max(fullAt, now) + interval
+        let wait = next - now - Int64(capacity) * interval
+        guard wait <= 0 else { return wait }
+        fullAt = next
+        return nil
+    }
+}

@@ -1,0 +1,97 @@
+/// What happens to the requests of one path and some methods.
+final class Route: Sendable {
+    /// What a route asks of `Authorization`.
+    enum Authentication: String, Sendable, CaseIterable {
+        /// Ignored altogether.
+        case none
+        /// A bad bearer is refused, a missing one is not.
+        case optional
+        /// A bad bearer is told to the upstream, which decides.
+        case reported
+        case required
+    }
+
+    enum Target: Sendable {
+        case upstream(Upstream)
+        /// The gateway itself: is the process there?
+        case liveness
+        /// The gateway itself: would it serve a request with a bearer?
+        case readiness
+    }
+
+    /// In metrics, logs and messages: the path's template, or the name that the routes file gives.
+    let name: String
+    let pattern: PathPattern
+    let methods: MethodSet
+    let authentication: Authentication
+    /// One of these is needed; empty: any will do.
+    let roles: Set<String>
+    let target: Target
+    /// Bytes; a larger body is refused.
+    let bodyLimit: Int
+    /// Until the head of the upstream's answer is there.
+    let timeout: Duration
+    /// Whether the upstream sees the path without the pattern's segments.
+    let stripsPrefix: Bool
+    let forwardsAuthorization: Bool
+    /// Whether guessing here could find a way in: a stricter limit per address holds.
+    let isSignIn: Bool
+
+    init(
+        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
+        target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
+        forwardsAuthorization: Bool = false, isSignIn: Bool = false
+    ) {
+        self.name = name
+        self.pattern = pattern
+        self.methods = methods
+        self.authentication = authentication
+        self.roles = roles
+        self.target = target
+        self.bodyLimit = bodyLimit
+        self.timeout = timeout
+        self.stripsPrefix = stripsPrefix
+        self.forwardsAuthorization = forwardsAuthorization
+        self.isSignIn = isSignIn
+    }
+}
+
+/// The paths of a route: segments, of which some stand for any, and whether more may follow.
+struct PathPattern: Sendable, Hashable, CustomStringConvertible {
+    enum Segment: Sendable, Hashable {
+        case literal(String)
+        /// Any one segment; the name is for people.
+        case parameter(String)
+    }
+
+    var segments: [Segment]
+    /// Whether the pattern also covers everything below it.
+    var isPrefix: Bool
+
+    /// Reads `/v1/things/{id}`. `nil` for what is no canonical path.
+    init?(_ template: String, isPrefix: Bool = false) {
+        var template = template
+        let filler = template.replacing("{", with: "").replacing("}", with: "")
+        guard template.hasPrefix("/"), template.utf8.allSatisfy({ $0 < 128 && $0 != UInt8(ascii: "%") }),
+            Array(filler.utf8).withUnsafeBytes(CanonicalPath.isCanonical)
+        else { return nil }
+        if isPrefix, template.hasSuffix("/") { template.removeLast() }
+        segments = template.isEmpty ? [] : template.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+            .map {
+                $0.hasPrefix("{") && $0.hasSuffix("}")
+                    ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
+            }
+        for case .literal(let text) in segments where text.contains("{") || text.contains("}") { return nil }
+        self.isPrefix = isPrefix
+    }
+
+    var description: String {
+        "/"
+            + segments.map {
+                switch $0 {
+                case .literal(let text): text
+                case .parameter(let name): "{\(name)}"
+                }
+            }.joined(separator: "/") + (isPrefix ? (segments.isEmpty ? "*" : "/*") : "")
+    }
+}

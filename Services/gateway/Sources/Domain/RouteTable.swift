@@ -1,0 +1,148 @@
+/// Finds the route of a path and method, at a cost that does not grow with the number of routes.
+struct RouteTable: Sendable {
+    enum Match {
+        case route(Route, forwardedPath: Range<Int>)
+        /// The path is known; `allow` is what `Allow` says.
+        case methodNotAllowed(allow: String)
+        case notFound
+    }
+
+    private struct Node: Sendable {
+        var segment: [UInt8] = []
+        /// By the segment's hash.
+        var literals: [UInt64: Int] = [:]
+        var parameter: Int?
+        var exact = Endpoint()
+        var prefix = Endpoint()
+    }
+
+    private struct Endpoint: Sendable {
+        var routes: [Route] = []
+        var methods: MethodSet = []
+
+        var isEmpty: Bool { routes.isEmpty }
+
+        mutating func add(_ route: Route) -> Bool {
+            guard methods.isDisjoint(with: route.methods) else { return false }
+            routes.append(route)
+            methods.formUnion(route.methods)
+            return true
+        }
+    }
+
+    /// Two routes want the same method of the same path.
+    struct Conflict: Error, Equatable {
+        var route: String
+        var pattern: String
+    }
+
+    private var nodes = [Node()]
+    private(set) var routes: [Route] = []
+
+    init() {}
+
+    init(_ routes: [Route]) throws(Conflict) {
+        for route in routes { try add(route) }
+    }
+
+    mutating func add(_ route: Route) throws(Conflict) {
+        var index = 0
+        for segment in route.pattern.segments {
+            switch segment {
+            case .literal(let text): index = literal(Array(text.utf8), below: index)
+            case .parameter: index = parameter(below: index)
+            }
+        }
+        let isAdded = route.pattern.isPrefix ? nodes[index].prefix.add(route) : nodes[index].exact.add(route)
+        guard isAdded else { throw Conflict(route: route.name, pattern: route.pattern.description) }
+        routes.append(route)
+    }
+
+    private mutating func literal(_ segment: [UInt8], below index: Int) -> Int {
+        let hash = segment.withUnsafeBytes { Self.hash($0[...]) }
+        if let child = nodes[index].literals[hash] {
+            precondition(nodes[child].segment == segment, "two segments of one table have the same hash")
+            return child
+        }
+        nodes.append(Node(segment: segment))
+        nodes[index].literals[hash] = nodes.count - 1
+        return nodes.count - 1
+    }
+
+    private mutating func parameter(below index: Int) -> Int {
+        if let child = nodes[index].parameter { return child }
+        nodes.append(Node())
+        nodes[index].parameter = nodes.count - 1
+        return nodes.count - 1
+    }
+
+    // MARK: Matching
+
+    /// The route for a canonical path and one method.
+    ///
+    /// Literal segments go before parameters, whole paths before prefixes, longer prefixes before shorter ones.
+    /// What would reach `/internal` of any upstream is not found.
+    func match(path: UnsafeRawBufferPointer, method: MethodSet) -> Match {
+        var nearest: (node: Int, end: Int)?
+        let endpoint: Endpoint
+        var stripped = 0
+        if let node = find(path, from: 1, at: 0, nearest: &nearest) {
+            endpoint = nodes[node].exact
+        } else if let nearest {
+            endpoint = nodes[nearest.node].prefix
+            stripped = nearest.end
+        } else {
+            return .notFound
+        }
+        guard !method.isEmpty, endpoint.methods.contains(method) else {
+            return .methodNotAllowed(allow: endpoint.methods.description)
+        }
+        for route in endpoint.routes where route.methods.contains(method) {
+            // A pattern for the whole root strips nothing.
+            let start = route.stripsPrefix ? min(stripped, path.count) : 0
+            guard !Self.isInternal(path, from: start) else { return .notFound }
+            return .route(route, forwardedPath: start..<path.count)
+        }
+        return .notFound
+    }
+
+    /// The node of the whole path; otherwise notes the deepest prefix on the way.
+    ///
+    /// - Parameters:
+    ///   - start: where the segment to compare begins.
+    private func find(
+        _ path: UnsafeRawBufferPointer, from start: Int, at index: Int, nearest: inout (node: Int, end: Int)?
+    ) -> Int? {
+        if !nodes[index].prefix.isEmpty, nearest == nil || nearest!.end < start - 1 { nearest = (index, start - 1) }
+        if start > path.count || (start == path.count && index == 0) {
+            return nodes[index].exact.isEmpty ? nil : index
+        }
+        var end = start
+        while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
+        let segment = path[start..<end]
+        if let child = nodes[index].literals[Self.hash(segment)], nodes[child].segment.elementsEqual(segment),
+            let found = find(path, from: end + 1, at: child, nearest: &nearest)
+        {
+            return found
+        }
+        if let child = nodes[index].parameter, !segment.isEmpty {
+            return find(path, from: end + 1, at: child, nearest: &nearest)
+        }
+        return nil
+    }
+
+    /// Whether the first segment is `internal`, in any case.
+    private static func isInternal(_ path: UnsafeRawBufferPointer, from start: Int) -> Bool {
+        let name: StaticString = "/internal"
+        let count = name.utf8CodeUnitCount
+        guard path.count - start >= count,
+            path.count - start == count || path[start + count] == UInt8(ascii: "/")
+        else { return false }
+        return UnsafeRawBufferPointer(rebasing: path[start..<(start + count)]).equalsFolded(name)
+    }
+
+    /// FNV-1a: short keys, and a comparison of the bytes follows.
+    private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+}

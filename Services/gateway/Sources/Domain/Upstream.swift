@@ -1,0 +1,20 @@
+/// A service that the gateway forwards to: one of Gatehouse's own, or a team's.
+struct Upstream: Sendable, Hashable {
+    /// Where one replica of it listens.
+    struct Address: Sendable, Hashable {
+        /// A name, or an IP address without brackets.
+        var host: String
+        var port: Int
+
+        /// As in a `Host` field.
+        var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    }
+
+    /// In metrics and logs.
+    var name: String
+    var addresses: [Address]
+    /// What the gateway proves itself with to this upstream and to no other.
+    var credential: String?
+    /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
+    var isGatehouse: Bool
+}

@@ -1,0 +1,53 @@
+import NIOCore
+
+/// The head that a client is sent for an upstream's answer.
+struct AnswerHead {
+    var requestID: [UInt8]
+    var isToHead: Bool
+    var closes: Bool
+
+    func write(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
+        let capacity = bytes.count + 256
+        var buffer = ByteBufferAllocator().buffer(capacity: capacity)
+        buffer.write(atMost: capacity) { writer in
+            writer.write("HTTP/1.1 ")
+            writer.write(decimal: head.status)
+            writer.write(" ")
+            writer.write(UnsafeRawBufferPointer(rebasing: bytes[head.reason]))
+            writer.write("\r\n")
+            head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }
+            writeFraming(head, to: &writer)
+            writer.write("X-Request-Id: ")
+            writer.write(requestID)
+            writer.write(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
+        }
+        return buffer
+    }
+
+    @inline(__always)
+    private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        switch line.name {
+        case .contentLength, .transferEncoding, .connection, .hopByHop, .requestID, .reserved, .disguised: false
+        default: !fields.hasConnectionOptions || !fields.isNamedByConnection(line, in: bytes)
+        }
+    }
+
+    private func writeFraming(_ head: ResponseHead, to writer: inout ByteWriter) {
+        if head.status == 204 || head.status < 200 { return }
+        let framing: BodyFraming
+        if isToHead || head.status == 304 {
+            // What a GET would be told, where the upstream tells.
+            guard head.fields.isChunked || head.fields.contentLength != nil else { return }
+            framing = head.fields.isChunked ? .chunked : .length(head.fields.contentLength ?? 0)
+        } else {
+            framing = head.framing(toHead: false)
+        }
+        switch framing {
+        case .length(let length):
+            writer.write("Content-Length: ")
+            writer.write(decimal: length)
+            writer.write("\r\n")
+        case .chunked, .untilClose: writer.write("Transfer-Encoding: chunked\r\n")
+        }
+    }
+}

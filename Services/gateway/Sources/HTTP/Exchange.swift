@@ -1,0 +1,268 @@
+import Contracts
+import Logging
+import NIOCore
+
+/// One request that is forwarded, from its admission to the end of its answer: between a client's connection and an
+/// upstream's, both of the same event loop.
+final class Exchange {
+    /// Why an upstream gave no answer that can be passed on.
+    enum Failure: String {
+        case unreachable
+        case busy
+        /// The connection ended before the answer did.
+        case cut
+        case garbage
+        case timeout
+    }
+
+    private enum Phase {
+        case connecting
+        case waitingForAnswer
+        case answering
+        case ended
+    }
+
+    let client: ClientConnection
+    let plan: RoutePlan
+    let method: MethodSet
+    let framing: BodyFraming
+    let requestID: [UInt8]
+    /// When the answer's head has to be there; nanoseconds of the worker's clock.
+    private(set) var deadline: Int64
+
+    private var head: ByteBuffer
+    /// Without the lines that are added when the head is sent.
+    private let headLength: Int
+    private let expectsContinue: Bool
+    private let trace: TraceContext
+    private let startedAt: Int64
+    private var phase = Phase.connecting
+    private var upstream: UpstreamConnection?
+    private var attempts = 0
+    private var bodyBytes = 0
+    private var status = 0
+    private(set) var isRequestComplete: Bool
+    /// Whether the answer goes out in chunks.
+    private var writesChunks = false
+
+    init(
+        client: ClientConnection, plan: RoutePlan, head: ByteBuffer, method: MethodSet, framing: BodyFraming,
+        expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, startedAt: Int64
+    ) {
+        self.client = client
+        self.plan = plan
+        self.head = head
+        headLength = head.readableBytes
+        self.method = method
+        self.framing = framing
+        self.expectsContinue = expectsContinue
+        self.requestID = requestID
+        self.trace = trace
+        self.startedAt = startedAt
+        deadline = startedAt + plan.timeout
+        isRequestComplete = framing == .length(0)
+    }
+
+    var hasBody: Bool { framing != .length(0) }
+    private var worker: Worker { client.worker }
+
+    // MARK: Towards the upstream
+
+    func start() {
+        attempts += 1
+        plan.pool!.lease(for: self, isRetry: attempts > 1)
+    }
+
+    func connected(_ connection: UpstreamConnection) {
+        guard case .connecting = phase else { return connection.release() }
+        upstream = connection
+        phase = .waitingForAnswer
+        head.moveWriterIndex(to: headLength)
+        head.write(atMost: 64) { writer in
+            writer.write("Gatehouse-Deadline-Ms: ")
+            writer.write(decimal: Int(max(1, (deadline - worker.now) / 1_000_000)))
+            writer.write("\r\n\r\n")
+        }
+        connection.begin(self, head: head)
+        if hasBody {
+            client.bodyMayFlow(afterContinue: expectsContinue)
+            upstream?.flush()
+        } else {
+            connection.flush()
+        }
+    }
+
+    /// Whether the upstream can take a part of the body now.
+    var takesBody: Bool { upstream?.isWritable ?? false }
+
+    func send(_ bytes: ByteBuffer) {
+        bodyBytes += bytes.readableBytes
+        guard bodyBytes <= plan.route.bodyLimit else { return refuse(Problem(.payloadTooLarge)) }
+        // While a body comes the upstream can't be late.
+        deadline = max(deadline, worker.now + plan.timeout)
+        if case .waitingForAnswer = phase { client.deadline = deadline }
+        if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
+    }
+
+    func endRequest(trailers: ByteBuffer?) {
+        isRequestComplete = true
+        if framing == .chunked { upstream?.writeLastChunk(trailers) }
+    }
+
+    func flushUpstream() { upstream?.flush() }
+
+    func upstreamIsWritable() { client.bodyMayFlow(afterContinue: false) }
+
+    // MARK: From the upstream
+
+    /// - Returns: the framing of the body that follows.
+    func answer(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
+        phase = .answering
+        status = answer.status
+        let framing = answer.framing(toHead: method == .head)
+        writesChunks = framing == .chunked || framing == .untilClose
+        let head = AnswerHead(requestID: requestID, isToHead: method == .head, closes: client.decideToClose())
+        client.write(head.write(answer, bytes))
+        extendStream()
+        return framing
+    }
+
+    func answer(_ bytes: ByteBuffer) {
+        if writesChunks { client.write(bytes.chunkHead) }
+        client.write(bytes)
+        if writesChunks { client.write(.lineEnd) }
+        extendStream()
+    }
+
+    private func extendStream() {
+        client.deadline = worker.now + worker.gateway.settings.streamTimeout.nanoseconds
+    }
+
+    func flushClient() { client.flush() }
+
+    var clientTakesBody: Bool { client.isWritable }
+
+    func clientIsWritable() { upstream?.resumeReading() }
+
+    /// The answer is complete and the upstream's connection let go.
+    func endAnswer(trailers: ByteBuffer?) {
+        upstream = nil
+        if writesChunks { client.write(.lastChunk(trailers)) }
+        end()
+        client.answerEnded()
+    }
+
+    // MARK: What goes wrong
+
+    /// The upstream's connection is gone, or was never there.
+    ///
+    /// - Parameters:
+    ///   - isSafeToRepeat: whether the upstream can't have begun to act on the request.
+    func failed(_ failure: Failure, isSafeToRepeat: Bool) {
+        let connection = upstream
+        upstream = nil
+        connection?.abandon()
+        switch phase {
+        case .ended: return
+        case .answering:
+            worker.gateway.logger.warning(
+                "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
+            end()
+            client.abort()
+        case .connecting, .waitingForAnswer:
+            let isUntouched = !hasBody || bodyBytes == 0
+            let replicas = plan.pool?.replicaCount ?? 1
+            // One replica that refuses connections is not asked twice; a connection that was stale is replaced.
+            let limit = failure == .unreachable ? replicas : replicas + 1
+            if isSafeToRepeat, isUntouched, attempts < limit {
+                phase = .connecting
+                start()
+            } else {
+                refuse(problem(for: failure), reason: failure.rawValue)
+            }
+        }
+    }
+
+    /// Of Gatehouse's own services, trouble is `UNAVAILABLE` and never the client's fault.
+    private func problem(for failure: Failure) -> Problem {
+        guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
+            return Problem(.unavailable)
+        }
+        return switch failure {
+        case .timeout: Problem(.timeout)
+        case .busy: Problem(.unavailable)
+        case .unreachable, .cut, .garbage: Problem(.badGateway)
+        }
+    }
+
+    func timedOut() { failed(.timeout, isSafeToRepeat: false) }
+
+    func requestIsMalformed() {
+        if case .answering = phase {
+            drop()
+            client.abort()
+        } else {
+            refuse(Problem(.invalidRequest))
+        }
+    }
+
+    private func refuse(_ problem: Problem, reason: String? = nil) {
+        if case .answering = phase {
+            drop()
+            return client.abort()
+        }
+        drop(status: problem.code.status)
+        worker.gateway.metrics.refused(reason ?? problem.code.rawValue)
+        client.answerInstead(
+            .problem(problem, requestID: requestID), requestID: requestID, isHead: method == .head)
+    }
+
+    func clientIsGone() {
+        worker.requestsInFlight -= 1
+        drop(status: 499)
+    }
+
+    /// Lets the upstream go in the middle.
+    private func drop(status: Int? = nil) {
+        let connection = upstream
+        upstream = nil
+        connection?.abandon()
+        if case .connecting = phase { plan.pool?.forget(self) }
+        if let status { self.status = status }
+        end()
+    }
+
+    private func end() {
+        phase = .ended
+        let duration = worker.now - startedAt
+        plan.metrics.record(status: status, nanoseconds: duration)
+        let sample = worker.gateway.settings.accessLogSample
+        guard status >= 500 || (sample > 0 && Double(worker.random.next() >> 11) < sample * 0x1p53) else { return }
+        worker.gateway.logger.info(
+            "request",
+            metadata: [
+                "requestId": "\(String(decoding: requestID, as: UTF8.self))", "traceId": "\(trace.traceID)",
+                "route": "\(plan.route.name)", "method": "\(method.description)", "status": "\(status)",
+                "durationMs": "\(duration / 1_000_000)",
+            ])
+    }
+}
+
+extension ByteBuffer {
+    /// What stands before a chunk of these bytes.
+    var chunkHead: ByteBuffer {
+        var buffer = ByteBuffer()
+        buffer.writeString(String(readableBytes, radix: 16))
+        buffer.writeStaticString("\r\n")
+        return buffer
+    }
+
+    static let lineEnd = ByteBuffer(string: "\r\n")
+
+    static func lastChunk(_ trailers: ByteBuffer?) -> ByteBuffer {
+        var buffer = ByteBuffer(string: "0\r\n")
+        if var trailers { buffer.writeBuffer(&trailers) }
+        buffer.writeStaticString("\r\n")
+        return buffer
+    }
+}

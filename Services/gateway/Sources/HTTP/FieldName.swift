@@ -1,0 +1,94 @@
+/// A header field's name as far as the gateway acts on it.
+enum FieldName: UInt8, Sendable {
+    case other
+    case host
+    case contentLength
+    case transferEncoding
+    case connection
+    case authorization
+    case expect
+    case requestID
+    case traceparent
+    case tracestate
+    /// Fields about one hop (RFC 9110 §7.6.1): never forwarded.
+    case hopByHop
+    /// `X-Forwarded-…` and what else tells where a request came from: written anew.
+    case forwarded
+    /// `Gatehouse-…`: only Gatehouse says these.
+    case reserved
+    /// Folds to a name above but is spelled otherwise (`content_length`): some servers would take it for the real
+    /// one, so it goes no further.
+    case disguised
+
+    private static let known: [(name: StaticString, field: FieldName)] = [
+        ("host", .host), ("content-length", .contentLength), ("transfer-encoding", .transferEncoding),
+        ("connection", .connection), ("authorization", .authorization), ("expect", .expect),
+        ("x-request-id", .requestID), ("traceparent", .traceparent), ("tracestate", .tracestate),
+        ("keep-alive", .hopByHop), ("proxy-connection", .hopByHop), ("proxy-authorization", .hopByHop),
+        ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .hopByHop),
+        ("http2-settings", .hopByHop), ("forwarded", .forwarded), ("x-real-ip", .forwarded),
+        ("x-client-ip", .forwarded), ("true-client-ip", .forwarded),
+    ]
+
+    /// A bit for every first letter of a known name: most fields are none of them and leave at once.
+    private static let firstLetters: UInt32 = known.reduce(bit("g") | bit("x")) {
+        $0 | 1 << UInt32($1.name.utf8Start.pointee & 31)
+    }
+
+    private static func bit(_ letter: Unicode.Scalar) -> UInt32 { 1 << (letter.value & 31) }
+
+    /// Reads a field name that consists of token bytes.
+    ///
+    /// Names are compared as servers that map them to variables do (CGI, WSGI): letters without case, and every
+    /// byte that is neither letter nor digit as one symbol.
+    @inline(__always)
+    init(_ name: UnsafeRawBufferPointer) {
+        guard Self.firstLetters &>> UInt32(name[0] & 31) & 1 == 1 || !isAlphanumeric(name[0]) else {
+            self = .other
+            return
+        }
+        self.init(slow: name)
+    }
+
+    @inline(never)
+    private init(slow name: UnsafeRawBufferPointer) {
+        if Self.folds(name, to: "gatehouse-") {
+            self = .reserved
+            return
+        }
+        if Self.folds(name, to: "x-forwarded-") {
+            self = .forwarded
+            return
+        }
+        for (known, field) in Self.known
+        where known.utf8CodeUnitCount == name.count && Self.folds(name, to: known) {
+            self = Self.hasOtherSymbols(name) ? .disguised : field
+            return
+        }
+        self = .other
+    }
+
+    /// Whether `name` begins with `prefix`, which is in lower case, once folded.
+    private static func folds(_ name: UnsafeRawBufferPointer, to prefix: StaticString) -> Bool {
+        let count = prefix.utf8CodeUnitCount
+        guard name.count >= count else { return false }
+        let wanted = prefix.utf8Start
+        for index in 0..<count {
+            let byte = name[index]
+            let folded = isAlphanumeric(byte) ? byte | 0x20 : UInt8(ascii: "-")
+            if folded != wanted[index] { return false }
+        }
+        return true
+    }
+
+    private static func hasOtherSymbols(_ name: UnsafeRawBufferPointer) -> Bool {
+        name.contains { !isAlphanumeric($0) && $0 != UInt8(ascii: "-") }
+    }
+}
+
+@inline(__always)
+private func isAlphanumeric(_ byte: UInt8) -> Bool {
+    let letter = byte | 0x20
+    return (letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z"))
+        || (byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9"))
+}

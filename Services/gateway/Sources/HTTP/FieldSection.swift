@@ -1,0 +1,207 @@
+/// One field line of a head, as offsets into the bytes that were scanned.
+struct FieldLine: Sendable {
+    var start: UInt16
+    var nameEnd: UInt16
+    var valueStart: UInt16
+    var valueEnd: UInt16
+    /// After the line's CRLF.
+    var end: UInt16
+    var name: FieldName
+
+    var line: Range<Int> { Int(start)..<Int(end) }
+    var nameRange: Range<Int> { Int(start)..<Int(nameEnd) }
+    var value: Range<Int> { Int(valueStart)..<Int(valueEnd) }
+}
+
+/// The field lines of a head or of a trailer section, and what the fields about framing say.
+///
+/// One is kept and used again for message after message, so that scanning allocates nothing.
+struct FieldSection: Sendable {
+    private(set) var lines: [FieldLine] = []
+    /// The place in `lines` of the only field of that name; `nil` when there is none.
+    private(set) var host: Int?
+    private(set) var authorization: Int?
+    private(set) var requestID: Int?
+    private(set) var traceparent: Int?
+    private(set) var expect: Int?
+    private(set) var contentLength: Int?
+    private(set) var isChunked = false
+    /// More than one `Authorization`.
+    private(set) var hasSeveralAuthorizations = false
+    /// `Connection` says `close`, or `keep-alive`.
+    private(set) var saysClose = false
+    private(set) var saysKeepAlive = false
+    /// Lines of `Connection` that name other fields.
+    private(set) var hasConnectionOptions = false
+
+    init() { lines.reserveCapacity(32) }
+
+    /// Scans field lines from `start` up to and with the empty line.
+    ///
+    /// - Returns: the offset after the empty line; `nil` when the bytes end before it.
+    mutating func scan(_ bytes: UnsafeRawBufferPointer, from start: Int) throws(HeadFault) -> Int? {
+        lines.removeAll(keepingCapacity: true)
+        host = nil
+        authorization = nil
+        requestID = nil
+        traceparent = nil
+        expect = nil
+        contentLength = nil
+        isChunked = false
+        hasSeveralAuthorizations = false
+        saysClose = false
+        saysKeepAlive = false
+        hasConnectionOptions = false
+
+        let token = Self.tokenBytes
+        let count = min(bytes.count, HeadLimits.bytes)
+        var index = start
+        while true {
+            guard index < count else { return try incomplete(bytes) }
+            if bytes[index] == .carriageReturn {
+                guard index + 1 < count else { return try incomplete(bytes) }
+                guard bytes[index + 1] == .lineFeed else { throw .malformed("CR without LF") }
+                return index + 2
+            }
+            let lineStart = index
+            while index < count, token.contains(bytes[index]) { index += 1 }
+            guard index < count else { return try incomplete(bytes) }
+            // A space before the colon, a folded line and a bare LF all end here.
+            guard bytes[index] == .colon, index > lineStart else { throw .malformed("field name") }
+            let nameEnd = index
+            index += 1
+            while index < count, bytes[index].isBlank { index += 1 }
+            let valueStart = index
+            index = Self.endOfValue(bytes, from: index, to: count)
+            guard index < count else { return try incomplete(bytes) }
+            guard bytes[index] == .carriageReturn else { throw .malformed("field value") }
+            guard index + 1 < count else { return try incomplete(bytes) }
+            guard bytes[index + 1] == .lineFeed else { throw .malformed("CR without LF") }
+            var valueEnd = index
+            while valueEnd > valueStart, bytes[valueEnd - 1].isBlank { valueEnd -= 1 }
+            index += 2
+            guard lines.count < HeadLimits.fields else { throw .tooLarge }
+            let name = FieldName(UnsafeRawBufferPointer(rebasing: bytes[lineStart..<nameEnd]))
+            let line = FieldLine(
+                start: UInt16(lineStart), nameEnd: UInt16(nameEnd), valueStart: UInt16(valueStart),
+                valueEnd: UInt16(valueEnd), end: UInt16(index), name: name)
+            if name != .other { try note(line, in: bytes) }
+            lines.append(line)
+        }
+    }
+
+    private func incomplete(_ bytes: UnsafeRawBufferPointer) throws(HeadFault) -> Int? {
+        guard bytes.count < HeadLimits.bytes else { throw .tooLarge }
+        return nil
+    }
+
+    private mutating func note(_ line: FieldLine, in bytes: UnsafeRawBufferPointer) throws(HeadFault) {
+        let value = UnsafeRawBufferPointer(rebasing: bytes[line.value])
+        let place = lines.count
+        switch line.name {
+        case .host:
+            guard host == nil else { throw .malformed("several Host fields") }
+            guard Self.hostBytes.containsAll(value) else { throw .malformed("Host") }
+            host = place
+        case .contentLength:
+            guard contentLength == nil, !isChunked else { throw .malformed("framing said twice") }
+            contentLength = try Self.length(value)
+        case .transferEncoding:
+            guard contentLength == nil, !isChunked else { throw .malformed("framing said twice") }
+            guard value.equalsFolded("chunked") else { throw .malformed("transfer coding") }
+            isChunked = true
+        case .connection: try noteConnection(value)
+        case .authorization:
+            if authorization != nil { hasSeveralAuthorizations = true }
+            authorization = place
+        case .requestID: requestID = place
+        case .traceparent: traceparent = place
+        case .expect: expect = place
+        default: break
+        }
+    }
+
+    private mutating func noteConnection(_ value: UnsafeRawBufferPointer) throws(HeadFault) {
+        if value.equalsFolded("keep-alive") {
+            saysKeepAlive = true
+            return
+        }
+        for option in ListMembers(value) {
+            guard Self.tokenBytes.containsAll(option) else { throw .malformed("Connection") }
+            if option.equalsFolded("close") {
+                saysClose = true
+            } else if option.equalsFolded("keep-alive") {
+                saysKeepAlive = true
+            } else {
+                hasConnectionOptions = true
+            }
+        }
+    }
+
+    /// Whether a `Connection` field names this line's field, which then concerns one hop only.
+    func isNamedByConnection(_ line: FieldLine, in bytes: UnsafeRawBufferPointer) -> Bool {
+        let name = UnsafeRawBufferPointer(rebasing: bytes[line.nameRange])
+        return lines.contains { other in
+            other.name == .connection
+                && ListMembers(UnsafeRawBufferPointer(rebasing: bytes[other.value])).contains {
+                    $0.equalsFolded(name)
+                }
+        }
+    }
+
+    /// Copies the lines that `isKept` lets through; neighbours in one piece.
+    @inline(__always)
+    func writeLines(
+        of bytes: UnsafeRawBufferPointer, to writer: inout ByteWriter, where isKept: (FieldLine) -> Bool
+    ) {
+        var run = 0..<0
+        for line in lines where isKept(line) {
+            if line.line.lowerBound == run.upperBound {
+                run = run.lowerBound..<line.line.upperBound
+            } else {
+                writer.write(UnsafeRawBufferPointer(rebasing: bytes[run]))
+                run = line.line
+            }
+        }
+        writer.write(UnsafeRawBufferPointer(rebasing: bytes[run]))
+    }
+
+    // MARK: Bytes
+
+    static let tokenBytes = ByteSet(.alphanumeric, "!#$%&'*+-.^_`|~")
+    private static let hostBytes = ByteSet(.alphanumeric, "-._~:[]")
+
+    private static func length(_ digits: UnsafeRawBufferPointer) throws(HeadFault) -> Int {
+        guard (1...18).contains(digits.count) else { throw .malformed("Content-Length") }
+        var length = 0
+        for digit in digits {
+            guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") else { throw .malformed("Content-Length") }
+            length = length * 10 + Int(digit - UInt8(ascii: "0"))
+        }
+        return length
+    }
+
+    /// The first byte at or after `index` that no field value holds: a control byte other than the tabulator.
+    /// Eight bytes are looked at together where none of them is one.
+    @inline(__always)
+    static func endOfValue(_ bytes: UnsafeRawBufferPointer, from index: Int, to end: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let tops: UInt64 = 0x8080_8080_8080_8080
+        var index = index
+        while index < end {
+            if index + 8 <= end {
+                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                let deletes = word ^ (ones &* 0x7F)
+                let controls = (word &- ones &* 0x20) & ~word | (deletes &- ones) & ~deletes
+                if controls & tops == 0 {
+                    index += 8
+                    continue
+                }
+            }
+            let byte = bytes[index]
+            if byte < 0x20 && byte != .tab || byte == 0x7F { return index }
+            index += 1
+        }
+        return index
+    }
+}

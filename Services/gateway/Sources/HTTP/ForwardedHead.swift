@@ -1,0 +1,90 @@
+import Contracts
+import NIOCore
+
+/// The head that an upstream is sent for a client's request: the client's own lines as they came, without those that
+/// are not its to say, and after them what the gateway says.
+struct ForwardedHead {
+    var upstreamLines: [UInt8]
+    var forwardsAuthorization: Bool
+    var forwardedPath: Range<Int>
+    var identity: VerifiedToken?
+    var bearerError: ErrorCode?
+    var client: ClientAddress
+    /// `https` where a trusted proxy says so.
+    var isSecure: Bool
+    var requestID: [UInt8]
+    var trace: TraceContext
+    var span: UInt64
+    var continuesTrace: Bool
+
+    /// Writes all but the deadline and the empty line, which are added when the head is sent.
+    func write(_ head: borrowing RequestHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
+        let capacity = bytes.count * 2 + upstreamLines.count + (identity?.identityLines.count ?? 0) + 1024
+        var buffer = ByteBufferAllocator().buffer(capacity: capacity)
+        buffer.write(atMost: capacity - 64) { writer in
+            writeRequestLine(head, bytes, to: &writer)
+            writer.write(upstreamLines)
+            head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }
+            writeOwnLines(head, bytes, to: &writer)
+        }
+        return buffer
+    }
+
+    private func writeRequestLine(_ head: RequestHead, _ bytes: UnsafeRawBufferPointer, to writer: inout ByteWriter) {
+        let path = UnsafeRawBufferPointer(rebasing: bytes[head.path])
+        writer.write(UnsafeRawBufferPointer(rebasing: bytes[..<head.path.lowerBound]))
+        if forwardedPath.isEmpty { writer.write("/") }
+        writer.write(UnsafeRawBufferPointer(rebasing: path[forwardedPath]))
+        writer.write(UnsafeRawBufferPointer(rebasing: bytes[head.path.upperBound..<head.target.upperBound]))
+        writer.write(" HTTP/1.1\r\n")
+    }
+
+    @inline(__always)
+    private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        switch line.name {
+        case .other: break
+        case .authorization: guard forwardsAuthorization else { return false }
+        case .tracestate: guard continuesTrace else { return false }
+        case .host, .contentLength, .transferEncoding, .connection, .expect, .requestID, .traceparent, .hopByHop,
+            .forwarded, .reserved, .disguised:
+            return false
+        }
+        return !fields.hasConnectionOptions || !fields.isNamedByConnection(line, in: bytes)
+    }
+
+    private func writeOwnLines(_ head: RequestHead, _ bytes: UnsafeRawBufferPointer, to writer: inout ByteWriter) {
+        switch head.framing {
+        case .chunked: writer.write("Transfer-Encoding: chunked\r\n")
+        case .length(let length):
+            // Without a body a POST still says so; a GET need not.
+            if length > 0 || head.fields.contentLength != nil {
+                writer.write("Content-Length: ")
+                writer.write(decimal: length)
+                writer.write("\r\n")
+            }
+        case .untilClose: break
+        }
+        writer.write("X-Forwarded-For: ")
+        writer.write(client.text)
+        writer.write(isSecure ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
+        if let host = head.fields.host {
+            writer.write("\r\nX-Forwarded-Host: ")
+            writer.write(UnsafeRawBufferPointer(rebasing: bytes[head.fields.lines[host].value]))
+        }
+        writer.write("\r\nX-Request-Id: ")
+        writer.write(requestID)
+        writer.write("\r\ntraceparent: ")
+        trace.write(to: &writer, span: span)
+        writer.write("\r\nGatehouse-Request-Id: ")
+        writer.write(requestID)
+        writer.write("\r\nGatehouse-Client-Address: ")
+        writer.write(client.text)
+        writer.write("\r\n")
+        if let identity { writer.write(identity.identityLines) }
+        if let bearerError {
+            writer.write("Gatehouse-Bearer-Error: ")
+            writer.write(Array(bearerError.rawValue.utf8))
+            writer.write("\r\n")
+        }
+    }
+}

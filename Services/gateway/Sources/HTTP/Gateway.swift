@@ -1,0 +1,37 @@
+import Logging
+import Synchronization
+
+/// What all event loops share.
+final class Gateway: Sendable {
+    let settings: GatewaySettings
+    let table: RouteTable
+    let keys: KeyStore
+    let revoked: RevokedSessions
+    let addressLimiter: AddressLimiter?
+    let signInLimiter: AddressLimiter?
+    let metrics = GatewayMetrics()
+    let logger: Logger
+    let openConnections = Atomic<Int>(0)
+    private let draining = Atomic<Bool>(false)
+
+    init(settings: GatewaySettings, table: RouteTable, keys: KeyStore, revoked: RevokedSessions, logger: Logger) {
+        self.settings = settings
+        self.table = table
+        self.keys = keys
+        self.revoked = revoked
+        self.logger = logger
+        addressLimiter = settings.addressLimit.map(AddressLimiter.init)
+        signInLimiter = settings.signInLimit.map(AddressLimiter.init)
+    }
+
+    /// Whether the process is about to end: every answer is the last of its connection.
+    var isDraining: Bool {
+        get { draining.load(ordering: .relaxed) }
+        set { draining.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Whether requests with a bearer would be served.
+    func isReady(now: Int64) -> Bool {
+        !isDraining && keys.isUsable(now: now) && revoked.isUsable(now: now)
+    }
+}

@@ -1,0 +1,76 @@
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Synchronization
+
+/// Listens for clients, and lets the last requests end when the process is to stop.
+struct GatewayServer: Service {
+    let gateway: Gateway
+    let group: MultiThreadedEventLoopGroup
+    let host: String
+    let port: Int
+    /// For which new connections are still taken after readiness has turned false.
+    var drainDelay = Duration.zero
+    /// For the requests in flight to end.
+    var grace = Duration.seconds(25)
+    /// Told the port once clients can connect.
+    var onListening: @Sendable (Int) async -> Void = { _ in }
+
+    func run() async throws {
+        let workers = try await makeWorkers()
+        let server = try await listen(workers)
+        gateway.logger.info("listening", metadata: ["port": "\(server.localAddress?.port ?? 0)"])
+        await onListening(server.localAddress?.port ?? 0)
+        try? await gracefulShutdown()
+        gateway.isDraining = true
+        try? await Task.sleep(for: drainDelay)
+        try? await server.close()
+        await drain(workers)
+    }
+
+    private func makeWorkers() async throws -> [NIOLoopBound<Worker>] {
+        let loops = Array(group.makeIterator())
+        var workers: [NIOLoopBound<Worker>] = []
+        for loop in loops {
+            let worker = try await loop.submit {
+                let worker = NIOLoopBound(
+                    Worker(eventLoop: loop, loops: loops.count, gateway: gateway), eventLoop: loop)
+                loop.scheduleRepeatedTask(initialDelay: Worker.sweepInterval, delay: Worker.sweepInterval) { _ in
+                    worker.value.sweep()
+                }
+                return worker
+            }.get()
+            gateway.keys.onChange { loop.execute { worker.value.keysChanged() } }
+            workers.append(worker)
+        }
+        return workers
+    }
+
+    private func listen(_ workers: [NIOLoopBound<Worker>]) async throws -> any Channel {
+        let byLoop = Dictionary(
+            uniqueKeysWithValues: zip(group.makeIterator(), workers).map { (ObjectIdentifier($0.0), $0.1) })
+        return try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let worker = byLoop[ObjectIdentifier(channel.eventLoop)]!.value
+                    try channel.pipeline.syncOperations.addHandler(ClientConnection(worker: worker))
+                }
+            }
+            .bind(host: host, port: port).get()
+    }
+
+    /// Ends the idle connections, and waits for the others.
+    private func drain(_ workers: [NIOLoopBound<Worker>]) async {
+        let deadline = ContinuousClock.now + grace
+        while gateway.openConnections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline {
+            for (loop, worker) in zip(group.makeIterator(), workers) {
+                loop.execute { worker.value.closeIdleConnections() }
+            }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/// Limits and times of the data path.
+struct GatewaySettings: Sendable {
+    var trustedProxies = TrustedProxies()
+    /// Open client connections in this process.
+    var maximumConnections = 20_000
+    /// Requests between their head and the end of their answer, in this process; more are refused at once.
+    var maximumRequestsInFlight = 4_096
+    /// For each upstream and event loop.
+    var maximumUpstreamConnections = 1_024
+    /// Verified tokens that each event loop remembers.
+    var tokenCacheCapacity = 10_000
+    /// From the first byte of a head to its last.
+    var headTimeout = Duration.seconds(10)
+    /// A connection without a request.
+    var idleTimeout = Duration.seconds(75)
+    /// An answer of which nothing more comes.
+    var streamTimeout = Duration.seconds(300)
+    /// For a client to read what it was told before its connection is cut.
+    var lingerTimeout = Duration.seconds(2)
+    var connectTimeout = Duration.seconds(1)
+    /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
+    var upstreamIdleTimeout = Duration.seconds(4)
+    /// `nil`: no limit.
+    var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
+    var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
+    /// The part of good requests that the access log tells of.
+    var accessLogSample = 0.0
+}
+
+extension Duration {
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}

@@ -1,0 +1,15 @@
+/// Why a message is not taken: the connection it came on is closed, because its framing can't be trusted.
+enum HeadFault: Error, Equatable {
+    /// What is wrong, for logs and metrics; it holds nothing of the message itself.
+    case malformed(String)
+    /// Longer than `HeadLimits.bytes`, or more fields than `HeadLimits.fields`.
+    case tooLarge
+}
+
+/// Caps on the head of a message, and on a chunked body's trailer section.
+enum HeadLimits {
+    static let bytes = 16 * 1024
+    static let fields = 100
+    /// The value of `Authorization` after the scheme.
+    static let bearer = 8 * 1024
+}

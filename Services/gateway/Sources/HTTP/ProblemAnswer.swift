@@ -1,0 +1,60 @@
+import Contracts
+import NIOCore
+
+/// An answer that the gateway gives by itself.
+struct LocalAnswer {
+    var status: Int
+    /// Whole field lines.
+    var fields = ""
+    var contentType = "application/json"
+    var body: String
+
+    /// A refusal in the form of RFC 9457.
+    ///
+    /// - Parameter requestID: of letters, digits, `-` and `_`.
+    static func problem(_ problem: Problem, requestID: [UInt8], fields: String = "") -> LocalAnswer {
+        let code = problem.code
+        // Nothing here needs escaping: the sentences are Gatehouse's own.
+        var answer = LocalAnswer(
+            status: code.status, fields: fields, contentType: "application/problem+json",
+            body: """
+                {"code":"\(code.rawValue)","detail":"\(problem.detail)",\
+                "requestId":"\(String(decoding: requestID, as: UTF8.self))","status":\(code.status),\
+                "title":"\(code.title)","type":"about:blank"}
+                """)
+        if let retryAfter = problem.retryAfter { answer.fields += "Retry-After: \(retryAfter)\r\n" }
+        answer.fields += "Cache-Control: no-store\r\n"
+        return answer
+    }
+
+    func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool) {
+        buffer.writeString(
+            """
+            HTTP/1.1 \(status) \(Self.reason(status))\r
+            Content-Type: \(contentType)\r
+            Content-Length: \(body.utf8.count)\r
+            \(fields)\(HeaderName.requestID): 
+            """)
+        buffer.writeBytes(requestID)
+        buffer.writeString(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
+        if !isHead { buffer.writeString(body) }
+    }
+
+    private static func reason(_ status: Int) -> String {
+        switch status {
+        case 200: "OK"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 413: "Content Too Large"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        default: ""
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// A request's place in a distributed trace (W3C Trace Context, version 00).
+struct TraceContext: Equatable, Sendable {
+    /// The trace's identifier, of which not all bits are 0.
+    var high: UInt64
+    var low: UInt64
+    var flags: UInt8
+
+    /// Bytes of the field's value.
+    static let length = 55
+
+    init(high: UInt64, low: UInt64, flags: UInt8) {
+        self.high = high
+        self.low = low
+        self.flags = flags
+    }
+
+    /// Reads `00-<trace>-<parent>-<flags>`; `nil` for anything else.
+    init?(_ value: UnsafeRawBufferPointer) {
+        let dash = UInt8(ascii: "-")
+        guard value.count == Self.length, value[2] == dash, value[35] == dash, value[52] == dash,
+            let version = Self.number(value[0..<2]), version == 0,
+            let high = Self.number(value[3..<19]), let low = Self.number(value[19..<35]), high | low != 0,
+            let parent = Self.number(value[36..<52]), parent != 0, let flags = Self.number(value[53..<55])
+        else { return nil }
+        self.init(high: high, low: low, flags: UInt8(flags))
+    }
+
+    private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
+        var number: UInt64 = 0
+        for digit in digits {
+            // Only lower case is allowed.
+            guard let value = hexValue(digit), digit.lowercased == digit else { return nil }
+            number = number << 4 | UInt64(value)
+        }
+        return number
+    }
+
+    /// Writes the value with the gateway's own part of the trace as parent.
+    func write(to writer: inout ByteWriter, span: UInt64) {
+        writer.write("00-")
+        writer.write(hexadecimal: high)
+        writer.write(hexadecimal: low)
+        writer.write("-")
+        writer.write(hexadecimal: span)
+        writer.write(flags & 1 == 1 ? "-01" : "-00")
+    }
+
+    /// The trace's identifier in 32 digits, as logs have it.
+    var traceID: String {
+        func digits(_ number: UInt64) -> String {
+            let text = String(number, radix: 16)
+            return String(repeating: "0", count: 16 - text.count) + text
+        }
+        return digits(high) + digits(low)
+    }
+}

@@ -1,0 +1,243 @@
+import NIOCore
+
+/// A connection to an upstream: sends one request at a time, reads its answer, and goes back to the pool.
+final class UpstreamConnection: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        case idle
+        case head
+        case body(BodyReader)
+        case closed
+    }
+
+    /// Interim answers (1xx) before the real one; more is not an answer.
+    private static let interimLimit = 8
+
+    let replica: UpstreamPool.Replica
+    /// When it came back to the pool; nanoseconds of the worker's clock.
+    var idleSince: Int64 = 0
+
+    private let pool: UpstreamPool
+    private var context: ChannelHandlerContext?
+    private var exchange: Exchange?
+    private var phase = Phase.idle
+    private var input = ByteBuffer()
+    private var interim = 0
+    private var keepsAlive = false
+    /// Whether it has carried a request before: then it may be closing as the next one is sent.
+    private var isReused = false
+    private var holdsRead = false
+    private var needsFlush = false
+
+    init(pool: UpstreamPool, replica: UpstreamPool.Replica) {
+        self.pool = pool
+        self.replica = replica
+    }
+
+    private var worker: Worker { pool.worker }
+    var isOpen: Bool { if case .closed = phase { false } else { context?.channel.isActive ?? false } }
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+
+    // MARK: The request
+
+    func begin(_ exchange: Exchange, head: ByteBuffer) {
+        self.exchange = exchange
+        phase = .head
+        interim = 0
+        replica.outstanding += 1
+        write(head)
+    }
+
+    func write(_ bytes: ByteBuffer) {
+        context?.write(wrapOutboundOut(bytes), promise: nil)
+        needsFlush = true
+    }
+
+    func writeChunk(_ bytes: ByteBuffer) {
+        write(bytes.chunkHead)
+        write(bytes)
+        write(.lineEnd)
+    }
+
+    func writeLastChunk(_ trailers: ByteBuffer?) { write(.lastChunk(trailers)) }
+
+    func flush() {
+        guard needsFlush else { return }
+        needsFlush = false
+        context?.flush()
+    }
+
+    /// Gives the connection up in the middle of an exchange.
+    func abandon() {
+        leaveExchange()
+        phase = .closed
+        context?.close(promise: nil)
+    }
+
+    /// Nobody needs the connection for now.
+    func release() { pool.giveBack(self) }
+
+    func close() {
+        phase = .closed
+        context?.close(promise: nil)
+    }
+
+    private func leaveExchange() {
+        guard exchange != nil else { return }
+        exchange = nil
+        replica.outstanding -= 1
+    }
+
+    // MARK: Channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
+        process()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { exchange?.flushClient() }
+
+    func read(context: ChannelHandlerContext) {
+        if case .body = phase, let exchange, !exchange.clientTakesBody { holdsRead = true } else { context.read() }
+    }
+
+    func resumeReading() {
+        guard holdsRead else { return }
+        holdsRead = false
+        context?.read()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable, let exchange else { return }
+        exchange.upstreamIsWritable()
+        flush()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        let phase = phase
+        self.phase = .closed
+        pool.lost(self)
+        guard let exchange else { return }
+        leaveExchange()
+        switch phase {
+        case .body(let reader) where reader.endsWithConnection:
+            exchange.endAnswer(trailers: nil)
+        case .head:
+            let sawNothing = input.readableBytes == 0 && interim == 0
+            let isSafe = isReused && sawNothing && MethodSet.idempotent.contains(exchange.method)
+            exchange.failed(.cut, isSafeToRepeat: isSafe)
+        default: exchange.failed(.cut, isSafeToRepeat: false)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    // MARK: The answer
+
+    private func process() {
+        while true {
+            switch phase {
+            case .closed:
+                input.clear()
+                return
+            case .idle:
+                // Nobody asked.
+                if input.readableBytes > 0 { close() }
+                return
+            case .head:
+                guard readHead() else { return }
+            case .body:
+                guard readBody() else { return }
+            }
+        }
+    }
+
+    private enum HeadOutcome {
+        case incomplete
+        case interim(length: Int)
+        case final(length: Int, BodyFraming)
+        case fault
+    }
+
+    /// - Returns: whether there may be more to do.
+    private func readHead() -> Bool {
+        guard input.readableBytes > 0, let exchange else { return false }
+        let outcome = input.withUnsafeReadableBytes { bytes in
+            do throws(HeadFault) {
+                guard let length = try worker.responseHead.scan(bytes) else { return HeadOutcome.incomplete }
+                let status = worker.responseHead.status
+                // Nobody asked for another protocol.
+                if status == 101 { return .fault }
+                if status < 200 { return .interim(length: length) }
+                let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                return .final(length: length, exchange.answer(worker.responseHead, head))
+            } catch {
+                return .fault
+            }
+        }
+        switch outcome {
+        case .incomplete: return false
+        case .interim(let length):
+            input.moveReaderIndex(forwardBy: length)
+            interim += 1
+            if interim > Self.interimLimit { return fail() }
+        case .final(let length, let framing):
+            input.moveReaderIndex(forwardBy: length)
+            keepsAlive = worker.responseHead.keepsAlive && framing != .untilClose
+            phase = .body(BodyReader(framing))
+        case .fault: return fail()
+        }
+        return true
+    }
+
+    private func readBody() -> Bool {
+        guard case .body(var reader) = phase, let exchange else { return false }
+        phase = .idle
+        let part: BodyReader.Part?
+        do throws(HeadFault) {
+            part = try reader.next(from: &input)
+        } catch {
+            return fail()
+        }
+        switch part {
+        case nil:
+            phase = .body(reader)
+            return false
+        case .data(let bytes):
+            phase = .body(reader)
+            exchange.answer(bytes)
+            return true
+        case .end(let trailers):
+            endAnswer(of: exchange, trailers: trailers)
+            return false
+        }
+    }
+
+    private func endAnswer(of exchange: Exchange, trailers: ByteBuffer?) {
+        let isReusable = keepsAlive && exchange.isRequestComplete && input.readableBytes == 0
+        leaveExchange()
+        if isReusable {
+            phase = .idle
+            isReused = true
+            release()
+        } else {
+            close()
+        }
+        exchange.endAnswer(trailers: trailers)
+    }
+
+    private func fail() -> Bool {
+        let exchange = exchange
+        abandon()
+        exchange?.failed(.garbage, isSafeToRepeat: false)
+        return false
+    }
+}

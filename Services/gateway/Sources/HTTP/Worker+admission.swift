@@ -1,0 +1,183 @@
+import Contracts
+import NIOCore
+
+/// What becomes of a request whose head is read.
+enum Admission {
+    case forward(Exchange)
+    case answer(LocalAnswer, requestID: [UInt8])
+    /// The bearer's key is being fetched: the head is looked at again afterwards.
+    case waitForKeys
+}
+
+/// Who may come in. The order is the contract's: limits, route, bearer, role, size.
+extension Worker {
+    /// - Parameter bytes: the head that was scanned into `requestHead`, whole and nothing else.
+    func admit(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection) -> Admission {
+        let fields = requestHead.fields
+        let requestID = identifier(fields, bytes)
+        func refuse(_ problem: Problem, fields: String = "") -> Admission {
+            gateway.metrics.refused(problem.code.rawValue)
+            return .answer(.problem(problem, requestID: requestID, fields: fields), requestID: requestID)
+        }
+
+        let now = now
+        if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }
+        let address = clientAddress(fields, bytes, peer: client.peer)
+        if let wait = gateway.addressLimiter?.take(address.key, now: now) { return refuse(.tooMany(wait)) }
+
+        let path = UnsafeRawBufferPointer(rebasing: bytes[requestHead.path])
+        let route: Route
+        let forwardedPath: Range<Int>
+        switch gateway.table.match(path: path, method: requestHead.method) {
+        case .notFound: return refuse(Problem(.notFound))
+        case .methodNotAllowed(let allow): return refuse(Problem(.methodNotAllowed), fields: "Allow: \(allow)\r\n")
+        case .route(let found, let range): (route, forwardedPath) = (found, range)
+        }
+        if case .liveness = route.target {
+            return .answer(LocalAnswer(status: 200, body: #"{"status":"ok"}"#), requestID: requestID)
+        }
+        if case .readiness = route.target {
+            return .answer(readiness(), requestID: requestID)
+        }
+        if route.isSignIn, let wait = gateway.signInLimiter?.take(address.key, now: now) {
+            return refuse(.tooMany(wait))
+        }
+
+        var identity: VerifiedToken?
+        var bearerError: ErrorCode?
+        if route.authentication != .none {
+            switch judge(fields, bytes) {
+            case .waitsForKeys: return .waitForKeys
+            case .missing:
+                if route.authentication == .required {
+                    return refuse(Problem(.invalidToken), fields: "WWW-Authenticate: Bearer realm=\"gatehouse\"\r\n")
+                }
+            case .refused(let code):
+                if route.authentication == .reported {
+                    bearerError = code
+                } else {
+                    return refuse(Problem(code), fields: Self.challenge(code))
+                }
+            case .accepted(let token): identity = token
+            }
+        }
+        if !route.roles.isEmpty, !(identity.map { route.roles.contains($0.role) } ?? false) {
+            return refuse(Problem(.forbidden))
+        }
+
+        let framing = requestHead.framing
+        if case .length(let length) = framing, length > route.bodyLimit { return refuse(Problem(.payloadTooLarge)) }
+        if let expect = fields.expect {
+            let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[expect].value])
+            guard value.equalsFolded("100-continue") else { return refuse(Problem(.invalidRequest)) }
+        }
+
+        let plan = plan(for: route)
+        let given = fields.traceparent.flatMap {
+            TraceContext(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
+        }
+        let trace = given ?? TraceContext(high: random.next(), low: random.next(), flags: 1)
+        let head = ForwardedHead(
+            upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
+            forwardedPath: forwardedPath, identity: identity, bearerError: bearerError, client: address,
+            isSecure: isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
+            span: random.next(), continuesTrace: given != nil)
+        return .forward(
+            Exchange(
+                client: client, plan: plan, head: head.write(requestHead, bytes), method: requestHead.method,
+                framing: framing, expectsContinue: fields.expect != nil, requestID: requestID, trace: trace,
+                startedAt: now))
+    }
+
+    private static func challenge(_ code: ErrorCode) -> String {
+        guard code.status == 401 else { return "" }
+        return """
+            WWW-Authenticate: Bearer realm="gatehouse", error="invalid_token", \
+            error_description="\(code == .tokenExpired ? "The access token has expired" : "The access token is not valid")"\r
+
+            """
+    }
+
+    private func readiness() -> LocalAnswer {
+        gateway.isReady(now: wallClock)
+            ? LocalAnswer(status: 200, body: #"{"status":"ready"}"#)
+            : LocalAnswer(status: 503, fields: "Retry-After: 1\r\n", body: #"{"status":"not ready"}"#)
+    }
+
+    // MARK: Parts of a head
+
+    private func identifier(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        if let line = fields.requestID {
+            let value = bytes[fields.lines[line].value]
+            if RequestID.isValid(value) { return Array(value) }
+        }
+        return [UInt8](unsafeUninitializedCapacity: 32) { room, count in
+            for half in 0..<2 {
+                let number = random.next()
+                for index in 0..<16 {
+                    let digit = UInt8(truncatingIfNeeded: number >> UInt64(index * 4)) & 15
+                    room[half * 16 + index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                }
+            }
+            count = 32
+        }
+    }
+
+    private enum Judgement {
+        case missing
+        case accepted(VerifiedToken)
+        case refused(ErrorCode)
+        case waitsForKeys
+    }
+
+    private func judge(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Judgement {
+        guard let line = fields.authorization else { return .missing }
+        guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
+        let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])
+        let scheme = "bearer ".utf8.count
+        guard value.count > scheme,
+            UnsafeRawBufferPointer(rebasing: value[..<scheme]).equalsFolded("bearer ")
+        else { return .refused(.invalidToken) }
+        var start = scheme
+        while start < value.count, value[start] == .space { start += 1 }
+        let token = UnsafeRawBufferPointer(rebasing: value[start...])
+        guard token.count <= HeadLimits.bearer else { return .refused(.headersTooLarge) }
+        return switch bearers.verify(token, now: wallClock) {
+        case .accepted(let token): .accepted(token)
+        case .refused(let code): .refused(code)
+        case .waitsForKeys: .waitsForKeys
+        }
+    }
+
+    private func clientAddress(
+        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, peer: ClientAddress
+    ) -> ClientAddress {
+        let trusted = gateway.settings.trustedProxies
+        guard !trusted.isEmpty, trusted.contains(peer) else { return peer }
+        let list = Self.values(of: "x-forwarded-for", fields, bytes).joined(separator: ",")
+        return trusted.client(
+            behind: peer,
+            forwardedFor: list.split(separator: ",").map { $0.drop { $0 == " " }.prefix { $0 != " " } })
+    }
+
+    private func isSecure(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, peer: ClientAddress) -> Bool {
+        let trusted = gateway.settings.trustedProxies
+        guard !trusted.isEmpty, trusted.contains(peer) else { return false }
+        return Self.values(of: "x-forwarded-proto", fields, bytes).last == "https"
+    }
+
+    private static func values(
+        of name: StaticString, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer
+    ) -> [String] {
+        fields.lines.filter {
+            $0.name == .forwarded && UnsafeRawBufferPointer(rebasing: bytes[$0.nameRange]).equalsFolded(name)
+        }.map { String(decoding: bytes[$0.value], as: UTF8.self) }
+    }
+}
+
+extension Problem {
+    /// - Parameter wait: nanoseconds.
+    fileprivate static func tooMany(_ wait: Int64) -> Problem {
+        Problem(.rateLimited, retryAfter: Int((wait + 999_999_999) / 1_000_000_000))
+    }
+}

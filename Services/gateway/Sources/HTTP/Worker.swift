@@ -1,0 +1,135 @@
+import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// What one event loop owns. Nothing of it is ever touched from elsewhere, so nothing of it is locked.
+final class Worker {
+    let eventLoop: any EventLoop
+    let gateway: Gateway
+    let bearers: BearerVerifier
+    /// Kept to be used again, so that scanning allocates nothing.
+    var requestHead = RequestHead()
+    var responseHead = ResponseHead()
+    /// Requests of this loop between their head and the end of their answer.
+    var requestsInFlight = 0
+    var random = FastRandom()
+
+    private var plans: [ObjectIdentifier: RoutePlan] = [:]
+    private var pools: [Upstream: UpstreamPool] = [:]
+    private(set) var connections: [ClientConnection] = []
+    private let maximumRequestsInFlight: Int
+    private var sweeps = 0
+
+    init(eventLoop: any EventLoop, loops: Int, gateway: Gateway) {
+        self.eventLoop = eventLoop
+        self.gateway = gateway
+        maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
+        bearers = BearerVerifier(
+            keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
+        for route in gateway.table.routes {
+            plans[ObjectIdentifier(route)] = RoutePlan(
+                route: route, pool: pool(for: route), metrics: gateway.metrics.route(route.name))
+        }
+    }
+
+    private func pool(for route: Route) -> UpstreamPool? {
+        guard case .upstream(let upstream) = route.target else { return nil }
+        if let pool = pools[upstream] { return pool }
+        let pool = UpstreamPool(upstream, worker: self)
+        pools[upstream] = pool
+        return pool
+    }
+
+    func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+
+    var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
+
+    // MARK: Time
+
+    /// Nanoseconds of a monotonic clock.
+    var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
+
+    /// Seconds since 1970.
+    var wallClock: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec)
+    }
+
+    /// How often `sweep` is to be called.
+    static let sweepInterval = TimeAmount.milliseconds(50)
+
+    /// Ends what has taken too long. One comparison a connection, instead of a timer for each request.
+    func sweep() {
+        let now = now
+        // From the end, because whoever leaves gives its place to the last.
+        for index in connections.indices.reversed() where index < connections.count {
+            let connection = connections[index]
+            if connection.deadline <= now { connection.timedOut(now: now) }
+        }
+        sweeps += 1
+        if sweeps % 10 == 0 {
+            for pool in pools.values { pool.sweep(now: now) }
+        }
+    }
+
+    // MARK: Connections
+
+    func add(_ connection: ClientConnection) {
+        connection.place = connections.count
+        connections.append(connection)
+    }
+
+    func remove(_ connection: ClientConnection) {
+        let place = connection.place
+        guard place >= 0 else { return }
+        connections.swapAt(place, connections.count - 1)
+        connections[place].place = place
+        connections.removeLast()
+        connection.place = -1
+    }
+
+    /// The keys have changed, or could not be fetched: whoever waited for them is judged now.
+    func keysChanged() {
+        for connection in connections where connection.isWaitingForKeys { connection.keysChanged() }
+    }
+
+    /// Ends the connections that carry no request.
+    func closeIdleConnections() {
+        for connection in connections { connection.closeIfIdle() }
+    }
+}
+
+/// What a route means on one event loop.
+final class RoutePlan {
+    let route: Route
+    let pool: UpstreamPool?
+    let metrics: RouteMetrics
+    /// The lines that every head to the upstream has.
+    let upstreamLines: [UInt8]
+    let timeout: Int64
+
+    init(route: Route, pool: UpstreamPool?, metrics: RouteMetrics) {
+        self.route = route
+        self.pool = pool
+        self.metrics = metrics
+        timeout = route.timeout.nanoseconds
+        upstreamLines = pool?.lines ?? []
+    }
+}
+
+/// Numbers for identifiers that only need to differ (xorshift64*, seeded from the system).
+struct FastRandom: RandomNumberGenerator {
+    private var state = UInt64.random(in: 1 ... .max)
+
+    mutating func next() -> UInt64 {
+        state ^= state >> 12
+        state ^= state << 25
+        state ^= state >> 27
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+}

@@ -1,0 +1,65 @@
+import AccessToken
+import Contracts
+
+/// Judges bearers on one event loop: from the cache of verified tokens where it can, with the key where it must.
+final class BearerVerifier {
+    enum Verdict {
+        case accepted(VerifiedToken)
+        case refused(ErrorCode)
+        /// The token's key is not known yet, and is being fetched.
+        case waitsForKeys
+    }
+
+    private let keys: KeyStore
+    private let revoked: RevokedSessions
+    private var snapshot: KeyStore.Snapshot
+    private var cache: TokenCache
+    private(set) var cacheHits = 0
+    private(set) var cacheMisses = 0
+
+    init(keys: KeyStore, revoked: RevokedSessions, cacheCapacity: Int) {
+        self.keys = keys
+        self.revoked = revoked
+        snapshot = keys.snapshot
+        cache = TokenCache(capacity: cacheCapacity)
+    }
+
+    /// - Parameters:
+    ///   - token: the text after `Bearer`.
+    ///   - now: seconds since 1970.
+    func verify(_ token: UnsafeRawBufferPointer, now: Int64) -> Verdict {
+        if keys.version != snapshot.version { snapshot = keys.snapshot }
+        guard let verifier = snapshot.verifier, now <= snapshot.trustedUntil else { return .refused(.unavailable) }
+        let digest = TokenCache.Digest(token)
+        let verified: VerifiedToken
+        if let known = cache.token(digest, generation: snapshot.generation, now: now) {
+            cacheHits += 1
+            verified = known
+        } else {
+            cacheMisses += 1
+            do {
+                let claims = try verifier.verify(Array(token), now: now)
+                verified = VerifiedToken(claims, generation: snapshot.generation)
+                cache.insert(verified, as: digest)
+            } catch {
+                return verdict(on: error, now: now)
+            }
+        }
+        switch revoked.verdict(on: verified.sessionID, now: now) {
+        case .live: return .accepted(verified)
+        case .revoked: return .refused(.invalidToken)
+        case .unknown: return .refused(.unavailable)
+        }
+    }
+
+    private func verdict(on error: AccessTokenError, now: Int64) -> Verdict {
+        switch error.code {
+        case .expired: return .refused(.tokenExpired)
+        case .cryptography: return .refused(.unavailable)
+        case .unknownKey:
+            if keys.demandFetch(now: now) { return .waitsForKeys }
+            return .refused(snapshot.didLastFetchFail ? .unavailable : .invalidToken)
+        default: return .refused(.invalidToken)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import AccessToken
+import Foundation
+import Logging
+import ServiceLifecycle
+
+/// Keeps the key store's keys those of a JWKS: at the start, every few minutes, and when a token names an unknown key.
+///
+/// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
+struct KeyFetcher: Service {
+    let store: KeyStore
+    /// Seconds for which keys are trusted that can't be fetched again.
+    let maximumStaleness: Int64
+    let logger: Logger
+    /// Reads the JWKS. Ends by itself after a few seconds.
+    let fetch: @Sendable () async throws -> [UInt8]
+
+    var interval = Duration.seconds(300)
+    var firstRetry = Duration.milliseconds(200)
+    var longestRetry = Duration.seconds(5)
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await fetchPeriodically() }
+                group.addTask { for await _ in store.demanded { _ = await fetchOnce() } }
+            }
+        }
+    }
+
+    private func fetchPeriodically() async {
+        var retry = firstRetry
+        while !Task.isCancelled {
+            // A fetch that a token demanded is as good as one of ours.
+            let isFresh = store.beginFetch() ? await fetchOnce() : true
+            try? await Task.sleep(for: isFresh ? interval : retry)
+            retry = isFresh ? firstRetry : min(retry * 2, longestRetry)
+        }
+    }
+
+    private func fetchOnce() async -> Bool {
+        do {
+            let keys = try VerificationKeySet(jwks: await fetch())
+            guard !keys.isEmpty else { throw AccessTokenError(.unreadableKey, "The JWKS holds no key.") }
+            try store.replace(keys, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
+            return true
+        } catch {
+            logger.warning("could not fetch the keys of access tokens", metadata: ["error": "\(error)"])
+            store.fetchFailed()
+            return false
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import AccessToken
+import Foundation
+import Testing
+
+@testable import GatewayService
+
+@Suite("Bearers")
+struct BearerTests {
+    private func code(_ answer: RawClient.Answer) -> String? {
+        let object = try? JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
+        return object?["code"] as? String
+    }
+
+    @Test("The scheme is read in any case", arguments: ["Bearer", "bearer", "BEARER", "bEaReR"])
+    func scheme(_ scheme: String) async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let token = try GatewayHarness.token()
+            #expect(try await gateway.send("GET /team", fields: "authorization: \(scheme) \(token)\r\n").status == 200)
+        }
+    }
+
+    @Test("What is missing or wrong is 401, with the reason")
+    func refused() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let missing = try await gateway.send("GET /team")
+            #expect(missing.status == 401 && code(missing) == "INVALID_TOKEN")
+            #expect(missing["www-authenticate"]?.hasPrefix("Bearer") == true)
+
+            let good = try GatewayHarness.token()
+            let stranger = try GatewayHarness.token(key: RSAPrivateKey.generate())
+            let fields = [
+                "Authorization: Basic YTpi\r\n", "Authorization: Bearer\r\n", "Authorization: \(good)\r\n",
+                "Authorization: Bearer \(good) x\r\n", "Authorization: Bearer \(good).\r\n", "Authorization: x Bearer \(good)\r\n",
+                "Authorization: Bearer \(good)\r\nAuthorization: Bearer \(good)\r\n",
+                "Authorization: Bearer \(good.dropLast(4))\r\n", "Authorization: Bearer \(good)=\r\n",
+                "Authorization: Bearer\t\(good)\r\n",
+                "Authorization: Bearer \(try GatewayHarness.token(GatewayHarness.claims(audience: "other")))\r\n",
+                "Authorization: Bearer \(stranger)\r\n",
+            ]
+            for field in fields {
+                let answer = try await gateway.send("GET /team", fields: field)
+                #expect(answer.status == 401 && code(answer) == "INVALID_TOKEN", "\(field)")
+                #expect(answer["www-authenticate"]?.contains("error=\"invalid_token\"") == true)
+            }
+            let expired = try await gateway.send(
+                "GET /team", token: try GatewayHarness.token(GatewayHarness.claims(expiresIn: -1)))
+            #expect(expired.status == 401 && code(expired) == "TOKEN_EXPIRED")
+            #expect(gateway.team.begun == 0)
+        }
+    }
+
+    @Test("Routes without bearer ignore it, optional ones refuse a bad one, logout is told of it")
+    func modes() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            #expect(try await gateway.send("POST /v1/auth/refresh", body: "{}", token: "junk").status == 200)
+            #expect(try await gateway.send("GET /optional").status == 200)
+            #expect(try await gateway.send("GET /optional", token: "junk").status == 401)
+            #expect(try await gateway.send("POST /v1/auth/logout", body: "{}", token: "junk").status == 200)
+            #expect(try await gateway.send("POST /v1/auth/logout", body: "{}").status == 200)
+            let expired = try GatewayHarness.token(GatewayHarness.claims(expiresIn: -1))
+            #expect(try await gateway.send("POST /v1/auth/logout", token: expired).status == 200)
+            let errors = gateway.own.requests.dropFirst().map { $0.field("Gatehouse-Bearer-Error") }
+            #expect(errors == ["INVALID_TOKEN", nil, "TOKEN_EXPIRED"])
+            #expect(gateway.own.requests.allSatisfy { $0.field("Gatehouse-User-Id") == nil })
+        }
+    }
+
+    @Test("Roles")
+    func roles() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let customer = try await gateway.send("GET /couriers", token: try GatewayHarness.token())
+            #expect(customer.status == 403 && code(customer) == "FORBIDDEN")
+            let courier = try GatewayHarness.token(GatewayHarness.claims(role: "courier"))
+            #expect(try await gateway.send("GET /couriers", token: courier).status == 200)
+        }
+    }
+
+    @Test("A token is refused from the second of its expiry on, also when it was seen before")
+    func expiry() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let claims = GatewayHarness.claims(expiresIn: 2)
+            let token = try GatewayHarness.token(claims)
+            #expect(try await gateway.send("GET /team", token: token).status == 200)
+            var status = 200
+            while status == 200 {
+                let before = Int64(Date.now.timeIntervalSince1970)
+                status = try await gateway.send("GET /team", token: token).status
+                if status == 200 { #expect(before < claims.expiresAt) }
+            }
+            #expect(status == 401 && Int64(Date.now.timeIntervalSince1970) >= claims.expiresAt)
+        }
+    }
+
+    @Test("A revoked session's token is refused at once, the others are not")
+    func revoked() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let session = UUID()
+            let token = try GatewayHarness.token(GatewayHarness.claims(session: session))
+            #expect(try await gateway.send("GET /team", token: token).status == 200)
+            let now = Int64(Date.now.timeIntervalSince1970)
+            gateway.gateway.revoked.apply([(session, now + 600)], isEnd: true, now: now)
+            let refused = try await gateway.send("GET /team", token: token)
+            #expect(refused.status == 401 && code(refused) == "INVALID_TOKEN")
+            #expect(try await gateway.send("GET /team", token: try GatewayHarness.token()).status == 200)
+        }
+    }
+
+    @Test("Without keys or feed nobody can tell: 503, never 401")
+    func unavailable() async throws {
+        try await GatewayHarness.withGateway(.init { $0.hasKeys = false }) { gateway in
+            let answer = try await gateway.send("GET /team", token: try GatewayHarness.token())
+            #expect(answer.status == 503 && code(answer) == "UNAVAILABLE" && answer["retry-after"] != nil)
+            #expect(try await gateway.send("GET /open").status == 200)
+        }
+        try await GatewayHarness.withGateway(.init { $0.hasFeed = false }) { gateway in
+            #expect(try await gateway.send("GET /team", token: try GatewayHarness.token()).status == 503)
+            #expect(try await gateway.send("GET /team").status == 401)
+        }
+    }
+
+    @Test("An unknown key is fetched while its request waits; other keys end what was cached")
+    func rotation() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let next = try RSAPrivateKey.generate()
+            let old = try GatewayHarness.token()
+            #expect(try await gateway.send("GET /team", token: old).status == 200)
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /team", token: try GatewayHarness.token(key: next)))
+            for await _ in gateway.gateway.keys.demanded { break }
+            #expect(gateway.team.begun == 1)
+            try gateway.gateway.keys.replace(VerificationKeySet(keys: [next.publicKey]))
+            #expect(try await client.answer().status == 200)
+            #expect(try await gateway.send("GET /team", token: old).status == 401)
+        }
+    }
+
+    @Test("An unknown key while the fetch failed is 503")
+    func failedFetch() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let token = try GatewayHarness.token(key: RSAPrivateKey.generate())
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /team", token: token))
+            for await _ in gateway.gateway.keys.demanded { break }
+            gateway.gateway.keys.fetchFailed()
+            #expect(try await client.answer().status == 503)
+            #expect(try await gateway.send("GET /team", token: token).status == 503)
+            #expect(try await gateway.send("GET /team", token: try GatewayHarness.token()).status == 200)
+        }
+    }
+}

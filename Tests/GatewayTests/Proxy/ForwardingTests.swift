@@ -1,0 +1,264 @@
+import Foundation
+import NIOHTTP1
+import Testing
+
+@testable import GatewayService
+
+@Suite("Forwarding")
+struct ForwardingTests {
+    @Test("A request and its answer pass, with what the gateway has to say")
+    func plain() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let user = UUID()
+            let session = UUID()
+            let claims = GatewayHarness.claims(
+                role: "courier", stores: ["north", "a,b é"], session: session, user: user)
+            let answer = try await gateway.send(
+                "GET /team/orders?x=1", fields: "Accept: a/b\r\nX-Request-Id: abc-1\r\n",
+                token: try GatewayHarness.token(claims))
+            #expect(answer.status == 200 && answer.body == "team")
+            #expect(answer["x-request-id"] == "abc-1")
+            let request = try #require(gateway.team.requests.first)
+            #expect(request.head.uri == "/orders?x=1")
+            #expect(request.field("Accept") == "a/b")
+            #expect(request.field("Host") == request.field("Host"))
+            #expect(request.field("X-Forwarded-Host") == "gatehouse.test")
+            #expect(request.field("X-Forwarded-For") == "127.0.0.1")
+            #expect(request.field("X-Forwarded-Proto") == "http")
+            #expect(request.field("Gatehouse-User-Id") == user.uuidString.lowercased())
+            #expect(request.field("Gatehouse-Session-Id") == session.uuidString.lowercased())
+            #expect(request.field("Gatehouse-Role") == "courier")
+            #expect(request.field("Gatehouse-Store-Ids") == "north,a%2Cb%20%C3%A9")
+            #expect(request.field("Gatehouse-Client-Address") == "127.0.0.1")
+            #expect(request.field("Gatehouse-Request-Id") == "abc-1")
+            #expect(request.field("Gatehouse-Credential") == "team-credential")
+            let deadline = try #require(Int(request.field("Gatehouse-Deadline-Ms") ?? ""))
+            #expect((1...5000).contains(deadline))
+            #expect(request.field("Authorization") == nil)
+            #expect(request.field("traceparent")?.utf8.count == TraceContext.length)
+        }
+    }
+
+    @Test("Each upstream is shown its own credential")
+    func credentials() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            _ = try await gateway.send("POST /v1/auth/login", body: "{}")
+            _ = try await gateway.send("POST /api/v1/auth/refresh", body: "{}")
+            #expect(gateway.own.requests.map { $0.field("Gatehouse-Credential") } == ["identity-credential", "tokens-credential"])
+            #expect(gateway.own.requests.map(\.head.uri) == ["/v1/auth/login", "/api/v1/auth/refresh"])
+        }
+    }
+
+    @Test("Authorization goes on where the route says so")
+    func authorization() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let token = try GatewayHarness.token()
+            _ = try await gateway.send("GET /bearer/x", token: token)
+            #expect(gateway.team.requests.first?.field("Authorization") == "Bearer \(token)")
+        }
+    }
+
+    @Test("A trace is continued, a bad one begun anew, and its state goes with it")
+    func trace() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let trace = "0af7651916cd43dd8448eb211c80319c"
+            _ = try await gateway.send(
+                "GET /open", fields: "traceparent: 00-\(trace)-b7ad6b7169203331-01\r\ntracestate: a=1\r\n")
+            _ = try await gateway.send(
+                "GET /open", fields: "traceparent: 00-\(trace.uppercased())-b7ad6b7169203331-01\r\ntracestate: a=1\r\n")
+            let fields = gateway.team.requests.map { ($0.field("traceparent") ?? "", $0.field("tracestate")) }
+            #expect(fields[0].0.hasPrefix("00-\(trace)-") && !fields[0].0.contains("b7ad6b7169203331"))
+            #expect(fields[0].1 == "a=1")
+            #expect(!fields[1].0.contains(trace) && fields[1].1 == nil)
+        }
+    }
+
+    @Test("A connection carries many requests; sent ahead, they are answered in order")
+    func pipelining() async throws {
+        try await GatewayHarness.withGateway(
+            .init { $0.teamBehaviour = { request in RecordingUpstream.answer(request.head.uri)(request) } }
+        ) { gateway in
+            let client = try await gateway.connect()
+            let token = try GatewayHarness.token()
+            var text = ""
+            for number in 0..<50 {
+                text +=
+                    switch number % 5 {
+                    case 0: GatewayHarness.request("GET /nowhere/\(number)")
+                    case 1: GatewayHarness.request("POST /team/\(number)", body: "body \(number)", token: token)
+                    case 2: GatewayHarness.request("GET /team/refused")
+                    default: GatewayHarness.request("GET /team/\(number)", token: token)
+                    }
+            }
+            try await client.send(text)
+            for number in 0..<50 {
+                let answer = try await client.answer()
+                switch number % 5 {
+                case 0: #expect(answer.status == 404)
+                case 2: #expect(answer.status == 401)
+                default: #expect(answer.body == "/\(number)")
+                }
+            }
+            #expect(gateway.team.connections == 1)
+        }
+    }
+
+    @Test("A request that comes byte by byte is the same request")
+    func crumbs() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let client = try await gateway.connect()
+            for byte in GatewayHarness.request("POST /open/x", fields: "A: b\r\n", body: "hello").utf8 {
+                try await client.send([byte])
+            }
+            #expect(try await client.answer().status == 200)
+            #expect(gateway.team.requests.first?.text == "hello")
+        }
+    }
+
+    @Test("HEAD has the answer's head alone")
+    func head() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("HEAD /open") + GatewayHarness.request("GET /open"))
+            let answer = try await client.answer(toHead: true)
+            #expect(answer["content-length"] == "4" && answer.body.isEmpty)
+            #expect(try await client.answer().body == "team")
+        }
+    }
+
+    @Test("Chunks pass in both directions, with trailers but those of Gatehouse")
+    func chunked() async throws {
+        try await GatewayHarness.withGateway(
+            .init {
+                $0.teamBehaviour = { _ in
+                    [
+                        .bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+                        .bytes("1;a=b\r\n!\r\n0\r\nX-Sum: 1\r\nGatehouse-Role: x\r\n\r\n"),
+                    ]
+                }
+            }
+        ) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(
+                "POST /open HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n"
+                    + "X-Check: 2\r\nGatehouse_User_Id: 3\r\n\r\n")
+            let answer = try await client.answer()
+            #expect(answer.body == "hello!")
+            #expect(answer.raw.contains("X-Sum: 1") && !answer.raw.contains("Gatehouse-Role"))
+            let request = try #require(gateway.team.requests.first)
+            #expect(request.text == "abcde")
+            #expect(request.trailers?.first(name: "X-Check") == "2" && request.trailers?.count == 1)
+            try await client.send(GatewayHarness.request("GET /open"))
+            #expect(try await client.answer().body == "hello!")
+            #expect(gateway.team.connections == 1)
+        }
+    }
+
+    @Test("100 (Continue) is said once somebody is there to take the body")
+    func expectContinue() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let client = try await gateway.connect()
+            try await client.send(
+                "POST /open HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n")
+            #expect(try await client.answer().status == 100)
+            try await client.send("hello")
+            #expect(try await client.answer().status == 200)
+            #expect(gateway.team.requests.first?.text == "hello")
+            #expect(gateway.team.requests.first?.field("Expect") == nil)
+            // Refused without the body ever being asked for.
+            let other = try await gateway.connect()
+            try await other.send(
+                "POST /team HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+            let refusal = try await other.answer()
+            #expect(refusal.status == 401 && refusal["connection"] == "close")
+            #expect(try await gateway.send("POST /open", fields: "Expect: x\r\n", body: "a").status == 400)
+        }
+    }
+
+    @Test(
+        "Fields about the connection stay here, in both directions",
+        arguments: ["Connection: X-Private, keep-alive\r\n", "Connection: x-private\r\nConnection: close\r\n"])
+    func hopByHop(_ connection: String) async throws {
+        try await GatewayHarness.withGateway(
+            .init {
+                $0.teamBehaviour = RecordingUpstream.answer(
+                    "x", fields: "Connection: X-Inner\r\nX-Inner: 1\r\nKeep-Alive: timeout=9\r\nX-Outer: 2\r\n")
+            }
+        ) { gateway in
+            let answer = try await gateway.send(
+                "GET /open",
+                fields: connection + "X-Private: 1\r\nX-Public: 2\r\nKeep-Alive: 5\r\nTE: trailers\r\nUpgrade: h2c\r\n"
+                    + "Proxy-Authorization: Basic eA==\r\nHTTP2-Settings: x\r\n")
+            #expect(answer["x-inner"] == nil && answer["keep-alive"] == nil && answer["x-outer"] == "2")
+            let request = try #require(gateway.team.requests.first)
+            #expect(request.field("X-Public") == "2")
+            for name in ["X-Private", "Keep-Alive", "TE", "Upgrade", "Proxy-Authorization", "HTTP2-Settings", "Connection"] {
+                #expect(request.field(name) == nil, "\(name)")
+            }
+        }
+    }
+
+    @Test("Connection: Gatehouse-User-Id takes nothing from the identity")
+    func connectionNamesIdentity() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let answer = try await gateway.send(
+                "GET /team",
+                fields: "Connection: Gatehouse-User-Id, X-Forwarded-For, Gatehouse-Credential, Host, Content-Length\r\n",
+                token: try GatewayHarness.token())
+            #expect(answer.status == 200)
+            let request = try #require(gateway.team.requests.first)
+            for name in ["Gatehouse-User-Id", "X-Forwarded-For", "Gatehouse-Credential", "Host"] {
+                #expect(request.head.headers[name].count == 1, "\(name)")
+            }
+        }
+    }
+
+    @Test("Answers without length are passed on; an upstream's HTTP/1.0 is understood")
+    func untilClose() async throws {
+        try await GatewayHarness.withGateway(
+            .init { $0.teamBehaviour = { _ in [.bytes("HTTP/1.0 200 OK\r\nX: y\r\n\r\nto the end"), .close] } }
+        ) { gateway in
+            let client = try await gateway.connect()
+            for _ in 0..<2 {
+                try await client.send(GatewayHarness.request("GET /open"))
+                #expect(try await client.answer().body == "to the end")
+            }
+        }
+    }
+
+    @Test("Interim answers are not passed on; 204 and 304 have no body")
+    func statuses() async throws {
+        try await GatewayHarness.withGateway(
+            .init {
+                $0.teamBehaviour = { request in
+                    switch request.head.uri {
+                    case "/204": [.bytes("HTTP/1.1 204 No Content\r\n\r\n")]
+                    case "/304": [.bytes("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\nETag: x\r\n\r\n")]
+                    default:
+                        [.bytes("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]
+                    }
+                }
+            }
+        ) { gateway in
+            let client = try await gateway.connect()
+            for (path, status, body) in [("/204", 204, ""), ("/304", 304, ""), ("/103", 200, "ok"), ("/204", 204, "")] {
+                try await client.send(GatewayHarness.request("GET /open\(path)"))
+                let answer = try await client.answer()
+                #expect(answer.status == status && answer.body == body)
+            }
+        }
+    }
+
+    @Test("Health is told without the upstreams")
+    func health() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            #expect(try await gateway.send("GET /livez").status == 200)
+            #expect(try await gateway.send("GET /readyz").status == 200)
+            #expect(try await gateway.send("POST /readyz").status == 405)
+        }
+        try await GatewayHarness.withGateway(.init { $0.hasFeed = false }) { gateway in
+            #expect(try await gateway.send("GET /livez").status == 200)
+            #expect(try await gateway.send("GET /readyz").status == 503)
+        }
+    }
+}

@@ -1,0 +1,215 @@
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import Testing
+
+@testable import GatewayService
+
+/// Whatever our scanner accepts, llhttp (the parser inside NIO, and of many a service behind the gateway) reads the
+/// same way: same method, target, fields and body, same place where the next message begins.
+@Suite("Against llhttp")
+struct DifferentialTests {
+    struct Message: Equatable {
+        var start: String
+        var fields: [String]
+        var body: [UInt8] = []
+        var isComplete = false
+    }
+
+    static let requests = [
+        "GET /v1/auth/me?a=b&c=%20 HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\nAuthorization: Bearer abc.def\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Type: a/b\r\n\r\nhelloGET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "PUT /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nT: u\r\n\r\n",
+        "DELETE /a/b HTTP/1.1\r\nhost: h:8080\r\nConnection: close, x\r\nX:  \t v \t \r\nContent-Length: 0\r\n\r\n",
+        "HEAD / HTTP/1.1\r\nHost: [::1]:80\r\nExpect: 100-continue\r\nUpgrade: h2c\r\n\r\n",
+    ]
+    static let responses = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: a/b\r\n\r\nhello",
+        "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: u\r\n\r\n",
+        "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n",
+        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\na",
+        "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
+    ]
+
+    @Test("Requests", arguments: 0..<8)
+    func requests(seed: Int) throws {
+        var mutator = Mutator(seed: seed)
+        var accepted = 0
+        for round in 0..<2_000 {
+            let bytes = mutator.mutated(Self.requests, unchanged: round < 10)
+            let ours = Self.readRequests(bytes)
+            guard !ours.isEmpty else { continue }
+            accepted += 1
+            Self.compare(ours, try Self.llhttpRequests(bytes), bytes)
+        }
+        // The test is worth something only if much of what it tries gets through.
+        #expect(accepted > 200)
+    }
+
+    @Test("Answers", arguments: 0..<4)
+    func responses(seed: Int) throws {
+        var mutator = Mutator(seed: seed)
+        var accepted = 0
+        for round in 0..<2_000 {
+            let bytes = mutator.mutated(Self.responses, unchanged: round < 10)
+            guard let ours = Self.readResponse(bytes) else { continue }
+            accepted += 1
+            Self.compare([ours], try Self.llhttpResponses(bytes), bytes)
+        }
+        #expect(accepted > 200)
+    }
+
+    private static func compare(_ ours: [Message], _ theirs: [Message], _ bytes: [UInt8]) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard theirs.count >= ours.count else {
+            Issue.record("llhttp read \(theirs.count) messages, we \(ours.count): \(text.debugDescription)")
+            return
+        }
+        for (one, other) in zip(ours, theirs) {
+            #expect(one.start == other.start && one.fields == other.fields, "\(text.debugDescription)")
+            if one.isComplete {
+                #expect(one.body == other.body && other.isComplete, "\(text.debugDescription)")
+            } else {
+                #expect(other.body.starts(with: one.body) || one.body.starts(with: other.body))
+            }
+        }
+    }
+
+    // MARK: Ours
+
+    private static func fields(_ section: FieldSection, _ bytes: [UInt8]) -> [String] {
+        section.lines.map {
+            let name = String(decoding: bytes[$0.nameRange], as: UTF8.self)
+            return "\(name):\(String(decoding: bytes[$0.value], as: UTF8.self))"
+        }
+    }
+
+    private static func readBody(_ framing: BodyFraming, from input: inout ByteBuffer, into message: inout Message) {
+        var reader = BodyReader(framing)
+        while let part = try? reader.next(from: &input) {
+            switch part {
+            case .data(let data): message.body += Array(buffer: data)
+            case .end:
+                message.isComplete = true
+                return
+            }
+        }
+    }
+
+    private static func readRequests(_ bytes: [UInt8]) -> [Message] {
+        var messages: [Message] = []
+        var input = ByteBuffer(bytes: bytes)
+        while input.readableBytes > 0 {
+            var head = RequestHead()
+            let rest = Array(buffer: input)
+            guard let length = try? rest.withUnsafeBytes({ try head.scan($0) }) else { break }
+            input.moveReaderIndex(forwardBy: length)
+            var message = Message(
+                start: String(decoding: rest[..<(head.target.upperBound)], as: UTF8.self), fields: fields(head.fields, rest))
+            readBody(head.framing, from: &input, into: &message)
+            messages.append(message)
+            // What follows is another protocol's, or nothing.
+            guard message.isComplete, !head.fields.saysClose else { break }
+        }
+        return messages
+    }
+
+    private static func readResponse(_ bytes: [UInt8]) -> Message? {
+        var head = ResponseHead()
+        guard let length = try? bytes.withUnsafeBytes({ try head.scan($0) }), head.status >= 200 else { return nil }
+        var input = ByteBuffer(bytes: bytes[length...])
+        let reason = String(decoding: bytes[head.reason], as: UTF8.self)
+        var message = Message(start: "\(head.status) \(reason)", fields: fields(head.fields, bytes))
+        readBody(head.framing(toHead: false), from: &input, into: &message)
+        return message
+    }
+
+    // MARK: llhttp
+
+    private static func llhttpRequests(_ bytes: [UInt8]) throws -> [Message] {
+        let channel = EmbeddedChannel(
+            handler: ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
+        defer { _ = try? channel.finish() }
+        _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
+        var messages: [Message] = []
+        while let part = try channel.readInbound(as: HTTPServerRequestPart.self) {
+            switch part {
+            case .head(let head):
+                messages.append(
+                    Message(start: "\(head.method.rawValue) \(head.uri)", fields: head.headers.map { "\($0.name):\($0.value)" }))
+            case .body(let data): messages[messages.count - 1].body += Array(buffer: data)
+            case .end: messages[messages.count - 1].isComplete = true
+            }
+        }
+        return messages
+    }
+
+    private static func llhttpResponses(_ bytes: [UInt8]) throws -> [Message] {
+        let channel = EmbeddedChannel(
+            handler: ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes)))
+        defer { _ = try? channel.finish() }
+        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
+        try channel.writeOutbound(HTTPClientRequestPart.head(head))
+        _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
+        var messages: [Message] = []
+        while let part = try channel.readInbound(as: HTTPClientResponsePart.self) {
+            switch part {
+            case .head(let head):
+                messages.append(
+                    Message(
+                        start: "\(head.status.code) \(head.status.reasonPhrase)",
+                        fields: head.headers.map { "\($0.name):\($0.value)" }))
+            case .body(let data): messages[messages.count - 1].body += Array(buffer: data)
+            case .end: messages[messages.count - 1].isComplete = true
+            }
+        }
+        return messages
+    }
+}
+
+/// Changes good messages a little, with a bias to the bytes that parsers stumble over. The same seed gives the same.
+struct Mutator {
+    private struct Random: RandomNumberGenerator {
+        var state: UInt64
+        mutating func next() -> UInt64 {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+    }
+
+    private static let pieces: [String] = [
+        "\r", "\n", "\r\n", "\r\n\r\n", " ", "\t", ":", ";", ",", "\u{0}", "\u{7f}", "0", "1", "f", "%2e", "%", "/", "..",
+        "?", "#", "\\", "\"", "Content-Length: 5\r\n", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n",
+        "Host: i\r\n", "Connection: close\r\n", "X-A: b\r\n", "X-B:\r\n", " folded\r\n", "HTTP/1.1", "0\r\n\r\n", ";a=b",
+        "chunked", "é", "\u{b}", "Expect: x\r\n", "X_Y: z\r\n", "X-C: \u{e9}\r\n",
+    ]
+
+    private var random: Random
+
+    init(seed: Int) { random = Random(state: UInt64(seed)) }
+
+    mutating func mutated(_ corpus: [String], unchanged: Bool) -> [UInt8] {
+        var bytes = Array(corpus.randomElement(using: &random)!.utf8)
+        if unchanged { return bytes }
+        for _ in 0..<Int.random(in: 1...3, using: &random) {
+            let place = Int.random(in: 0...bytes.count, using: &random)
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: bytes.insert(contentsOf: Self.pieces.randomElement(using: &random)!.utf8, at: place)
+            case 1: if place < bytes.count { bytes.remove(at: place) }
+            case 2: if place < bytes.count { bytes[place] = UInt8.random(in: 0...255, using: &random) }
+            case 3:
+                // After a line's end, where whole lines fit.
+                let ends = bytes.indices.filter { bytes[$0] == 10 }
+                if let end = ends.randomElement(using: &random) {
+                    bytes.insert(contentsOf: Self.pieces.randomElement(using: &random)!.utf8, at: end + 1)
+                }
+            case 4: bytes += Array(corpus.randomElement(using: &random)!.utf8)
+            default: bytes.removeSubrange(place..<min(bytes.count, place + Int.random(in: 0...8, using: &random)))
+            }
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,30 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("Field names")
+struct FieldNameTests {
+    private func name(_ text: String) -> FieldName { Array(text.utf8).withUnsafeBytes { FieldName($0) } }
+
+    @Test(
+        "Whatever folds to Gatehouse's names is known",
+        arguments: [
+            "Gatehouse-User-Id", "gatehouse-user-id", "GATEHOUSE-ROLE", "Gatehouse_User_Id", "gatehouse.role",
+            "Gatehouse-", "Gatehouse~x", "gAtEhOuSe!Credential", "Gatehouse--Role", "gatehouse-anything-new",
+        ])
+    func reserved(_ text: String) { #expect(name(text) == .reserved) }
+
+    @Test(
+        "Known names in any case",
+        arguments: [
+            ("Host", FieldName.host), ("content-LENGTH", .contentLength), ("Transfer-Encoding", .transferEncoding),
+            ("CONNECTION", .connection), ("authorization", .authorization), ("Expect", .expect),
+            ("X-Request-ID", .requestID), ("TraceParent", .traceparent), ("Tracestate", .tracestate),
+            ("Keep-Alive", .hopByHop), ("TE", .hopByHop), ("Upgrade", .hopByHop), ("Proxy-Authorization", .hopByHop),
+            ("X-Forwarded-For", .forwarded), ("x_forwarded_host", .forwarded), ("Forwarded", .forwarded),
+            ("X-Real-IP", .forwarded), ("Content_Length", .disguised), ("transfer.encoding", .disguised),
+            ("X_Request_Id", .disguised), ("Authorizatio", .other), ("Gatehouse", .other), ("Gatehouses-Role", .other),
+            ("X-Gatehouse-Role", .other), ("Accept", .other), ("Cookie", .other), ("x", .other), ("Hosts", .other),
+        ])
+    func known(_ text: String, _ expected: FieldName) { #expect(name(text) == expected) }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// A client that sends exactly the bytes it is told to, and reads answers as they come.
+final class RawClient: Sendable {
+    struct Answer: Equatable {
+        var status: Int
+        /// Names in lower case.
+        var fields: [(name: String, value: String)]
+        var body: String
+        var raw: String
+
+        subscript(name: String) -> String? { fields.first { $0.name == name.lowercased() }?.value }
+
+        static func == (one: Answer, other: Answer) -> Bool { one.raw == other.raw }
+    }
+
+    struct Timeout: Error { var received: String }
+    struct Closed: Error { var received: String }
+
+    private final class Inbox: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        let state = Mutex<(bytes: [UInt8], isClosed: Bool)>(([], false))
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let buffer = unwrapInboundIn(data)
+            state.withLock { $0.bytes.append(contentsOf: buffer.readableBytesView) }
+        }
+
+        func channelInactive(context: ChannelHandlerContext) { state.withLock { $0.isClosed = true } }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+
+    private let channel: any Channel
+    private let inbox: Inbox
+
+    private init(channel: any Channel, inbox: Inbox) {
+        self.channel = channel
+        self.inbox = inbox
+    }
+
+    static func connect(port: Int) async throws -> RawClient {
+        let inbox = Inbox()
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelInitializer { $0.pipeline.addHandler(inbox) }
+            .connect(host: "127.0.0.1", port: port).get()
+        return RawClient(channel: channel, inbox: inbox)
+    }
+
+    func send(_ text: String) async throws { try await send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) async throws {
+        try await channel.writeAndFlush(ByteBuffer(bytes: bytes)).get()
+    }
+
+    func close() async { try? await channel.close().get() }
+
+    /// The next whole answer.
+    func answer(toHead: Bool = false, within limit: Duration = .seconds(10)) async throws -> Answer {
+        try await poll(within: limit) { bytes, isClosed in Self.parse(&bytes, isClosed: isClosed, toHead: toHead) }
+    }
+
+    /// Everything up to the connection's end.
+    func untilClosed(within limit: Duration = .seconds(10)) async throws -> String {
+        try await poll(within: limit) { bytes, isClosed in
+            isClosed ? String(decoding: bytes, as: UTF8.self) : nil
+        }
+    }
+
+    /// What has come once `text` is in it.
+    func received(_ text: String, within limit: Duration = .seconds(10)) async throws -> String {
+        try await poll(within: limit) { bytes, _ in
+            let all = String(decoding: bytes, as: UTF8.self)
+            return all.contains(text) ? all : nil
+        }
+    }
+
+    private func poll<Result>(
+        within limit: Duration, _ body: (inout [UInt8], Bool) -> Result?
+    ) async throws -> Result {
+        let deadline = ContinuousClock.now + limit
+        while true {
+            let (result, isClosed, text) = inbox.state.withLock { state in
+                let result = body(&state.bytes, state.isClosed)
+                return (result, state.isClosed, String(decoding: state.bytes, as: UTF8.self))
+            }
+            if let result { return result }
+            if isClosed { throw Closed(received: text) }
+            guard ContinuousClock.now < deadline else { throw Timeout(received: text) }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+    }
+
+    private static func parse(_ bytes: inout [UInt8], isClosed: Bool, toHead: Bool) -> Answer? {
+        guard let headEnd = bytes.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound else { return nil }
+        let lines = String(decoding: bytes[..<(headEnd - 4)], as: UTF8.self).components(separatedBy: "\r\n")
+        guard let status = Int(lines[0].split(separator: " ")[1]) else { return nil }
+        let fields = lines.dropFirst().map { line in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return (
+                name: String(parts[0]).lowercased(), value: parts[1].trimmingCharacters(in: .whitespaces)
+            )
+        }
+        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+        var end = headEnd
+        var body: [UInt8] = []
+        if toHead || status < 200 || status == 204 || status == 304 {
+            body = []
+        } else if field("transfer-encoding") == "chunked" {
+            while true {
+                guard let lineEnd = bytes[end...].firstRange(of: [13, 10]),
+                    let size = Int(String(decoding: bytes[end..<lineEnd.lowerBound], as: UTF8.self), radix: 16)
+                else { return nil }
+                if size == 0 {
+                    guard let last = bytes[lineEnd.lowerBound...].firstRange(of: [13, 10, 13, 10]) else { return nil }
+                    end = last.upperBound
+                    break
+                }
+                guard bytes.count >= lineEnd.upperBound + size + 2 else { return nil }
+                body += bytes[lineEnd.upperBound..<(lineEnd.upperBound + size)]
+                end = lineEnd.upperBound + size + 2
+            }
+        } else {
+            let length = Int(field("content-length") ?? "") ?? 0
+            guard bytes.count >= headEnd + length else { return nil }
+            end = headEnd + length
+            body = Array(bytes[headEnd..<end])
+        }
+        let raw = String(decoding: bytes[..<end], as: UTF8.self)
+        bytes.removeSubrange(..<end)
+        return Answer(status: status, fields: fields, body: String(decoding: body, as: UTF8.self), raw: raw)
+    }
+}
