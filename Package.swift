@@ -121,8 +121,8 @@ let services =
     service(
         "gateway",
         uses: [
-            "AccessToken", "Contracts", "Redis", "ServiceKit", .collections, .crypto, .lifecycle, .logging, .metrics,
-            .nioCore, .nioPosix, .nioSSL,
+            "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
+            .lifecycle, .logging, .metrics, .nioCore, .nioPosix, .yams,
         ])
     + service(
         "identity",

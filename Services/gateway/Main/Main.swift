@@ -1,2 +1,23 @@
+import ArgumentParser
+import GatewayService
+import ServiceKit
+
 @main
-struct Main { static func main() {} }
+struct Main: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "gateway",
+        abstract: "Gatehouse's public edge: verifies access tokens, routes and limits requests, forwards identity.",
+        subcommands: [ServeCommand<GatewayApplication>.self, CheckConfig.self])
+}
+
+/// `gateway check-config`: as every service's, and prints the resulting routes.
+struct CheckConfig: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check-config", abstract: "Check the settings and the routes without running the gateway.")
+
+    func run() async throws {
+        let configuration = try ServiceConfiguration<GatewayApplication>.loadOrExit()
+        print(configuration.application.routeTable)
+        print("The settings of gateway are valid (\(configuration.environment.rawValue)).")
+    }
+}

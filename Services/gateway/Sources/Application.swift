@@ -1,1 +1,86 @@
-enum Placeholder {}
+import AccessToken
+import AsyncHTTPClient
+import Contracts
+public import Foundation
+import HTTPTypes
+import Logging
+import NIOCore
+public import ServiceKit
+import ServiceLifecycle
+
+/// Gatehouse's public edge.
+public enum GatewayApplication: ServiceApplication {
+    public static let name = "gateway"
+    public static let defaultPort = 8080
+
+    public static func configuration(from settings: Settings) -> GatewayConfiguration {
+        GatewayConfiguration(settings)
+    }
+
+    public static func build(
+        _ configuration: GatewayConfiguration, boot: ServiceBoot
+    ) async throws -> ServiceAssembly {
+        let keys = KeyStore(issuer: configuration.issuer, audience: configuration.audience)
+        let revoked = RevokedSessions(maximumStaleness: configuration.revocationMaximumStaleness)
+        let gateway = Gateway(
+            settings: configuration.settings, table: configuration.table, keys: keys, revoked: revoked,
+            logger: boot.logger)
+
+        var services: [any Service] = []
+        if let given = configuration.keys {
+            try keys.replace(given)
+        } else {
+            services.append(
+                KeyFetcher(
+                    store: keys, maximumStaleness: configuration.keysMaximumStaleness, logger: boot.logger,
+                    fetch: jwks(configuration.tokensURLs, boot.httpClient)))
+        }
+        services.append(
+            RevocationFeed(
+                sessions: revoked, logger: boot.logger,
+                fetch: revocations(
+                    ServiceClient(
+                        callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
+                        httpClient: boot.httpClient))))
+        services.append(
+            GatewayServer(
+                gateway: gateway, group: boot.eventLoopGroup, host: boot.listenAddress.host,
+                port: boot.listenAddress.port, isStopping: { boot.readiness.isDraining },
+                onListening: { boot.listening.open($0) }))
+        return ServiceAssembly(
+            services: services,
+            readiness: [
+                ReadinessCheck("keys") { keys.isUsable(now: Int64(Date.now.timeIntervalSince1970)) },
+                ReadinessCheck("revocations") { revoked.isUsable(now: Int64(Date.now.timeIntervalSince1970)) },
+            ], boot: boot)
+    }
+
+    /// Reads the JWKS from any replica of tokens.
+    private static func jwks(_ urls: [URL], _ client: HTTPClient) -> @Sendable () async throws -> [UInt8] {
+        { () async throws -> [UInt8] in
+            let base = urls.randomElement()!.absoluteString
+            let slash = base.hasSuffix("/") ? "" : "/"
+            let response = try await client.execute(
+                HTTPClientRequest(url: "\(base)\(slash).well-known/jwks.json"), timeout: .seconds(5))
+            guard response.status == .ok else { throw UnexpectedStatus(status: Int(response.status.code)) }
+            return Array(buffer: try await response.body.collect(upTo: 1 << 20))
+        }
+    }
+
+    private struct UnexpectedStatus: Error {
+        var status: Int
+    }
+
+    private static func revocations(
+        _ tokens: ServiceClient
+    ) -> @Sendable (String?, Int) async throws -> RevocationPage {
+        { cursor, wait in
+            let patience = Duration.seconds(wait + 2)
+            // One attempt takes the whole time; the feed itself tries again.
+            return try await tokens.send(
+                .get, "/internal/revocations",
+                query: (cursor.map { [("after", $0)] } ?? []) + [("wait", "\(wait)")], deadline: .after(patience),
+                timeout: patience, idempotent: false)
+        }
+    }
+}

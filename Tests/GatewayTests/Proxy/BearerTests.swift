@@ -113,7 +113,8 @@ struct BearerTests {
             #expect(try await gateway.send("GET /open").status == 200)
         }
         try await GatewayHarness.withGateway(.init { $0.hasFeed = false }) { gateway in
-            #expect(try await gateway.send("GET /team", token: try GatewayHarness.token()).status == 503)
+            let token = try GatewayHarness.token()
+            #expect(try await gateway.send("GET /team", token: token).status == 503)
             #expect(try await gateway.send("GET /team").status == 401)
         }
     }

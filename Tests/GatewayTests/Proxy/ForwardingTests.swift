@@ -82,13 +82,12 @@ struct ForwardingTests {
             let token = try GatewayHarness.token()
             var text = ""
             for number in 0..<50 {
-                text +=
-                    switch number % 5 {
-                    case 0: GatewayHarness.request("GET /nowhere/\(number)")
-                    case 1: GatewayHarness.request("POST /team/\(number)", body: "body \(number)", token: token)
-                    case 2: GatewayHarness.request("GET /team/refused")
-                    default: GatewayHarness.request("GET /team/\(number)", token: token)
-                    }
+                switch number % 5 {
+                case 0: text += GatewayHarness.request("GET /nowhere/\(number)")
+                case 1: text += GatewayHarness.request("POST /team/\(number)", body: "body \(number)", token: token)
+                case 2: text += GatewayHarness.request("GET /team/refused")
+                default: text += GatewayHarness.request("GET /team/\(number)", token: token)
+                }
             }
             try await client.send(text)
             for number in 0..<50 {
@@ -251,12 +250,12 @@ struct ForwardingTests {
 
     @Test("Health is told without the upstreams")
     func health() async throws {
-        try await GatewayHarness.withGateway { gateway in
+        try await GatewayHarness.withGateway { (gateway) async throws in
             #expect(try await gateway.send("GET /livez").status == 200)
             #expect(try await gateway.send("GET /readyz").status == 200)
             #expect(try await gateway.send("POST /readyz").status == 405)
         }
-        try await GatewayHarness.withGateway(.init { $0.hasFeed = false }) { gateway in
+        try await GatewayHarness.withGateway(.init { $0.hasFeed = false }) { (gateway) async throws in
             #expect(try await gateway.send("GET /livez").status == 200)
             #expect(try await gateway.send("GET /readyz").status == 503)
         }

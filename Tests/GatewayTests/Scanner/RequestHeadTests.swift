@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Request heads")
 struct RequestHeadTests {
-    private func scan(_ text: String) throws(HeadFault) -> (head: RequestHead, length: Int?) {
+    private func scan(_ text: String) throws -> (head: RequestHead, length: Int?) {
         try scan(Array(text.utf8))
     }
 
-    private func scan(_ bytes: [UInt8]) throws(HeadFault) -> (head: RequestHead, length: Int?) {
+    private func scan(_ bytes: [UInt8]) throws -> (head: RequestHead, length: Int?) {
         var head = RequestHead()
-        let length = try bytes.withUnsafeBytes { (bytes) throws(HeadFault) in try head.scan(bytes) }
+        let length = try bytes.withUnsafeBytes { try head.scan($0) }
         return (head, length)
     }
 
@@ -119,6 +119,6 @@ struct RequestHeadTests {
     func connection() throws {
         let head = try scan("GET / HTTP/1.1\r\nHost: h\r\nConnection: Close, X-One ,, keep-alive\r\nX-One: 1\r\n\r\n").head
         #expect(head.fields.saysClose && head.fields.saysKeepAlive && head.fields.hasConnectionOptions)
-        #expect(!(try scan("GET / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\n\r\n").head.fields.saysClose))
+        #expect(try !scan("GET / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\n\r\n").head.fields.saysClose)
     }
 }

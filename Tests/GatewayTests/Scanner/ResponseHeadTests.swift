@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Response heads")
 struct ResponseHeadTests {
-    private func scan(_ text: String) throws(HeadFault) -> (head: ResponseHead, length: Int?) {
+    private func scan(_ text: String) throws -> (head: ResponseHead, length: Int?) {
         var head = ResponseHead()
-        let length = try Array(text.utf8).withUnsafeBytes { (bytes) throws(HeadFault) in try head.scan(bytes) }
+        let length = try Array(text.utf8).withUnsafeBytes { try head.scan($0) }
         return (head, length)
     }
 
@@ -33,9 +33,9 @@ struct ResponseHeadTests {
 
     @Test("HTTP/1.0 keeps a connection only when it says so")
     func version10() throws {
-        #expect(!(try scan("HTTP/1.0 200 OK\r\n\r\n").head.keepsAlive))
+        #expect(try !scan("HTTP/1.0 200 OK\r\n\r\n").head.keepsAlive)
         #expect(try scan("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n").head.keepsAlive)
-        #expect(!(try scan("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n").head.keepsAlive))
+        #expect(try !scan("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n").head.keepsAlive)
     }
 
     @Test(

@@ -1,4 +1,5 @@
 import AccessToken
+import Contracts
 import Foundation
 import Logging
 import NIOCore
@@ -19,6 +20,8 @@ struct GatewayHarness: Sendable {
     let own: RecordingUpstream
     /// A team's service, below `/team`.
     let team: RecordingUpstream
+    /// Has the gateway stop as SIGTERM does.
+    let stop: @Sendable () -> Void
 
     struct Options: Sendable {
         var settings = GatewaySettings()
@@ -56,7 +59,10 @@ struct GatewayHarness: Sendable {
             tasks.addTask { try await services.run() }
             let port = await ports.first { _ in true }!
             do {
-                try await body(GatewayHarness(port: port, gateway: gateway, own: own, team: team))
+                try await body(
+                    GatewayHarness(port: port, gateway: gateway, own: own, team: team) {
+                        Task { await services.triggerGracefulShutdown() }
+                    })
             } catch {
                 await services.triggerGracefulShutdown()
                 throw error

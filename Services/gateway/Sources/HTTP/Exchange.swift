@@ -235,7 +235,7 @@ final class Exchange {
     private func end() {
         phase = .ended
         let duration = worker.now - startedAt
-        plan.metrics.record(status: status, nanoseconds: duration)
+        plan.metrics.record(method: method, status: status, nanoseconds: duration)
         let sample = worker.gateway.settings.accessLogSample
         guard status >= 500 || (sample > 0 && Double(worker.random.next() >> 11) < sample * 0x1p53) else { return }
         worker.gateway.logger.info(

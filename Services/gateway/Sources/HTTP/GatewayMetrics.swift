@@ -27,21 +27,33 @@ final class GatewayMetrics: Sendable {
     }
 }
 
-/// The metrics of one route.
+/// The metrics of one route, by the names that Gatehouse's other services use.
 final class RouteMetrics: Sendable {
-    private let byClass: [Counter]
-    private let duration: Timer
+    private let name: String
+    private let requests = Mutex<[Int: Counter]>([:])
+    private let durations = Mutex<[UInt8: Timer]>([:])
 
-    init(_ name: String) {
-        byClass = (1...5).map {
-            Counter(label: "gatehouse_gateway_requests_total", dimensions: [("route", name), ("status", "\($0)xx")])
-        }
-        duration = Timer(label: "gatehouse_gateway_request_duration_seconds", dimensions: [("route", name)])
-    }
+    init(_ name: String) { self.name = name }
 
     /// - Parameter nanoseconds: from the request's head to the end of its answer.
-    func record(status: Int, nanoseconds: Int64) {
-        if (100..<600).contains(status) { byClass[status / 100 - 1].increment() }
+    func record(method: MethodSet, status: Int, nanoseconds: Int64) {
+        let counter = requests.withLock { requests in
+            let key = status << 8 | Int(method.rawValue)
+            if let counter = requests[key] { return counter }
+            let counter = Counter(
+                label: "http_server_requests",
+                dimensions: [("method", method.description), ("route", name), ("status", "\(status)")])
+            requests[key] = counter
+            return counter
+        }
+        let duration = durations.withLock { durations in
+            if let duration = durations[method.rawValue] { return duration }
+            let duration = Timer(
+                label: "http_server_request_duration", dimensions: [("method", method.description), ("route", name)])
+            durations[method.rawValue] = duration
+            return duration
+        }
+        counter.increment()
         duration.recordNanoseconds(nanoseconds)
     }
 }

@@ -7,11 +7,11 @@ import Synchronization
 /// Listens for clients, and lets the last requests end when the process is to stop.
 struct GatewayServer: Service {
     let gateway: Gateway
-    let group: MultiThreadedEventLoopGroup
+    let group: any EventLoopGroup
     let host: String
     let port: Int
-    /// For which new connections are still taken after readiness has turned false.
-    var drainDelay = Duration.zero
+    /// Whether the process is about to stop: asked often, and some time before `run` is told.
+    var isStopping: @Sendable () -> Bool = { false }
     /// For the requests in flight to end.
     var grace = Duration.seconds(25)
     /// Told the port once clients can connect.
@@ -24,7 +24,6 @@ struct GatewayServer: Service {
         await onListening(server.localAddress?.port ?? 0)
         try? await gracefulShutdown()
         gateway.isDraining = true
-        try? await Task.sleep(for: drainDelay)
         try? await server.close()
         await drain(workers)
     }
@@ -37,6 +36,7 @@ struct GatewayServer: Service {
                 let worker = NIOLoopBound(
                     Worker(eventLoop: loop, loops: loops.count, gateway: gateway), eventLoop: loop)
                 loop.scheduleRepeatedTask(initialDelay: Worker.sweepInterval, delay: Worker.sweepInterval) { _ in
+                    if isStopping() { gateway.isDraining = true }
                     worker.value.sweep()
                 }
                 return worker

@@ -1,0 +1,122 @@
+import AccessToken
+import Contracts
+import Foundation
+import ServiceKit
+
+/// What the gateway is told from outside; the names stand in README.md.
+public struct GatewayConfiguration: Sendable {
+    let issuer: String
+    let audience: String
+    /// Keys from a file; `nil`: those that tokens publishes.
+    let keys: VerificationKeySet?
+    /// Seconds for which keys are trusted that can't be fetched again.
+    let keysMaximumStaleness: Int64
+    /// Seconds for which the last known revocations are trusted once the feed is lost.
+    let revocationMaximumStaleness: Int64
+    let tokensURLs: [URL]
+    let tokensCredential: String
+    let table: RouteTable
+    let settings: GatewaySettings
+
+    init(_ settings: Settings) {
+        issuer = settings.string(
+            "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
+        audience = settings.string("audience", default: "gatehouse")
+        keys = Self.keys(settings)
+        keysMaximumStaleness = settings.seconds("keysMaximumStaleness", default: 86_400).components.seconds
+        revocationMaximumStaleness = settings.seconds("revocationMaximumStaleness", default: 3_600).components.seconds
+
+        let owners = Dictionary(
+            uniqueKeysWithValues: PublicRoute.Owner.allCases.map { ($0, Self.upstream($0, settings)) })
+        let tokens = owners[.tokens]!
+        tokensURLs = tokens.addresses.compactMap { URL(string: "http://\($0.authority)") }
+        tokensCredential = tokens.credential ?? ""
+        table = Self.table(BuiltInRoutes.routes(owners), settings)
+        self.settings = GatewaySettings(settings)
+    }
+
+    /// The routes in force, a line each: methods, paths, what is asked of the bearer, where requests go.
+    public var routeTable: String {
+        let rows = table.routes.map { route in
+            let target =
+                switch route.target {
+                case .upstream(let upstream):
+                    upstream.name + " " + upstream.addresses.map(\.authority).joined(separator: ",")
+                case .liveness, .readiness: "gateway"
+                }
+            let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().joined(separator: ", ")))"
+            return [route.methods.description, route.pattern.description, route.authentication.rawValue + roles, target]
+        }
+        let widths = (0..<3).map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            zip(row, widths + [0]).map { $0.padding(toLength: max($1, $0.count), withPad: " ", startingAt: 0) }
+                .joined(separator: "  ")
+        }.joined(separator: "\n")
+    }
+
+    private static func keys(_ settings: Settings) -> VerificationKeySet? {
+        guard let text = settings.optionalFile("keysFile") else { return nil }
+        do {
+            return try VerificationKeySet(pem: text)
+        } catch {
+            settings.problem("keysFile", "holds no usable public keys: \(error)")
+            return nil
+        }
+    }
+
+    private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {
+        let key = "\(owner.rawValue)URL"
+        let addresses = settings.strings(key).compactMap { text in
+            if let address = Upstream.Address(url: text) { return address }
+            settings.problem(key, "must be like http://127.0.0.1:8081, not '\(text)'")
+            return nil
+        }
+        return Upstream(
+            name: owner.rawValue, addresses: addresses, credential: settings.secret("\(owner.rawValue)Credential"),
+            isGatehouse: true)
+    }
+
+    private static func table(_ builtIn: [Route], _ settings: Settings) -> RouteTable {
+        var routes = builtIn
+        if let yaml = settings.optionalFile("routesFile") {
+            let file = RoutesFile(yaml: yaml, environment: ProcessInfo.processInfo.environment)
+            for problem in file.problems { settings.problem("routesFile", problem.description) }
+            routes += file.routes
+        }
+        do {
+            return try RouteTable(routes)
+        } catch {
+            settings.problem("routesFile", "route \(error.route): another route has the same path \(error.pattern)")
+            return RouteTable()
+        }
+    }
+}
+
+extension GatewaySettings {
+    fileprivate init(_ settings: Settings) {
+        self.init()
+        if let proxies = TrustedProxies(settings.strings("trustedProxies", default: [])) {
+            trustedProxies = proxies
+        } else {
+            settings.problem("trustedProxies", "must be addresses or networks like 10.0.0.0/8")
+        }
+        maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
+        maximumRequestsInFlight = settings.int(
+            "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
+        tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
+        headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
+        idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)
+        upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 4, in: 1...3600)
+        accessLogSample = Double(settings.int("accessLogPercent", default: 1, in: 0...100)) / 100
+        addressLimit = RateLimit(
+            capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),
+            perSecond: Double(settings.int("addressLimitPerSecond", default: 2_000, in: 1...10_000_000)))
+        signInLimit = RateLimit(
+            capacity: settings.int("signInLimitBurst", default: 600, in: 1...10_000_000),
+            perSecond: Double(settings.int("signInLimitPerSecond", default: 20, in: 1...10_000_000)))
+        if !settings.rateLimitsEnabled {
+            addressLimit = nil
+            signInLimit = nil
+        }
+    }
+}

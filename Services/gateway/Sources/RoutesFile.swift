@@ -1,0 +1,216 @@
+import Foundation
+import Yams
+
+/// The routes to a team's own services, as a YAML file tells them.
+struct RoutesFile {
+    /// Something that is wrong with the file.
+    struct Problem: Error, Equatable, CustomStringConvertible {
+        /// From 1 on.
+        var line: Int?
+        /// The route's name, where the trouble is within one.
+        var route: String?
+        var message: String
+
+        var description: String {
+            let place = [line.map { "line \($0)" }, route.map { "route \($0)" }].compactMap { $0 }
+            return (place.isEmpty ? "" : place.joined(separator: ", ") + ": ") + message
+        }
+    }
+
+    private(set) var routes: [Route] = []
+    private(set) var problems: [Problem] = []
+
+    private let environment: [String: String]
+
+    /// Reads the whole file and notes everything that is wrong with it.
+    ///
+    /// - Parameter environment: where credentials written as `env:NAME` are looked up.
+    init(yaml: String, environment: [String: String]) {
+        self.environment = environment
+        let root: Node?
+        do {
+            root = try Yams.compose(yaml: yaml)
+        } catch {
+            problems.append(Problem(message: "is not YAML: \(error)"))
+            return
+        }
+        guard let mapping = root?.mapping, let list = mapping["routes"]?.sequence else {
+            problems.append(Problem(message: "has no list 'routes'"))
+            return
+        }
+        for (key, _) in mapping where key.string != "routes" {
+            problems.append(Problem(line: key.mark?.line, message: "unknown key '\(key.string ?? "")'"))
+        }
+        for (index, node) in list.enumerated() {
+            var reader = RouteReader(node, number: index + 1, environment: environment)
+            if let route = reader.read() { routes.append(route) }
+            problems += reader.problems
+        }
+        let names = Dictionary(grouping: routes, by: \.name)
+        for (name, routes) in names where routes.count > 1 {
+            problems.append(Problem(route: name, message: "the name is used \(routes.count) times"))
+        }
+    }
+}
+
+/// Reads one entry of the routes file.
+private struct RouteReader {
+    private static let keys: Set<String> = [
+        "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
+        "forwardAuthorization", "credential",
+    ]
+
+    private(set) var problems: [RoutesFile.Problem] = []
+    private let node: Node
+    private let name: String
+    private let environment: [String: String]
+
+    init(_ node: Node, number: Int, environment: [String: String]) {
+        self.node = node
+        self.environment = environment
+        name = node.mapping?["name"]?.string ?? "\(number)"
+    }
+
+    private mutating func problem(_ message: String, at node: Node? = nil) {
+        problems.append(.init(line: (node ?? self.node).mark?.line, route: name, message: message))
+    }
+
+    mutating func read() -> Route? {
+        guard let mapping = node.mapping else {
+            problem("is not a mapping")
+            return nil
+        }
+        for (key, _) in mapping where !Self.keys.contains(key.string ?? "") {
+            problem("unknown key '\(key.string ?? "")'", at: key)
+        }
+        if mapping["name"] == nil { problem("has no name") }
+        let pattern = pattern(mapping["path"])
+        let methods = methods(mapping["methods"])
+        let addresses = addresses(mapping["upstreams"])
+        let authentication = authentication(mapping["authentication"])
+        let roles = strings(mapping["roles"], "roles") ?? []
+        if !roles.isEmpty, authentication != .required { problem("roles need authentication: required") }
+        let bodyLimit = number(mapping["bodyLimit"], "bodyLimit", in: 0...(1 << 50)) ?? 1_048_576
+        let timeout = number(mapping["timeout"], "timeout", in: 1...3600) ?? 15
+        let stripsPrefix = flag(mapping["stripPrefix"], "stripPrefix")
+        let forwardsAuthorization = flag(mapping["forwardAuthorization"], "forwardAuthorization")
+        let credential = credential(mapping["credential"])
+        guard problems.isEmpty, let pattern else { return nil }
+        let upstream = Upstream(name: name, addresses: addresses, credential: credential, isGatehouse: false)
+        return Route(
+            name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(roles),
+            target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
+            forwardsAuthorization: forwardsAuthorization)
+    }
+
+    // MARK: Values
+
+    private mutating func pattern(_ node: Node?) -> PathPattern? {
+        guard let path = node?.string else {
+            problem("has no path", at: node)
+            return nil
+        }
+        guard let pattern = PathPattern(path, isPrefix: true) else {
+            problem("'\(path)' is not a plain path", at: node)
+            return nil
+        }
+        let folded = path.lowercased()
+        for reserved in BuiltInRoutes.reserved {
+            for base in [reserved, "/api" + reserved] where folded == base || folded.hasPrefix(base + "/") {
+                problem("'\(path)' belongs to Gatehouse", at: node)
+                return nil
+            }
+        }
+        return pattern
+    }
+
+    private mutating func methods(_ node: Node?) -> MethodSet {
+        guard let names = strings(node, "methods") else { return .all }
+        var methods: MethodSet = []
+        for name in names {
+            if let method = MethodSet(name) {
+                methods.insert(method)
+            } else {
+                problem("unknown method '\(name)'", at: node)
+            }
+        }
+        if names.isEmpty { problem("methods is empty", at: node) }
+        return methods
+    }
+
+    private mutating func addresses(_ node: Node?) -> [Upstream.Address] {
+        let texts = strings(node, "upstreams") ?? []
+        if texts.isEmpty { problem("has no upstreams", at: node) }
+        return texts.compactMap { text in
+            if let address = Upstream.Address(url: text) { return address }
+            problem("'\(text)' is not an address like http://orders:8080", at: node)
+            return nil
+        }
+    }
+
+    private mutating func authentication(_ node: Node?) -> Route.Authentication {
+        guard let node else { return .required }
+        guard let value = node.string.flatMap(Route.Authentication.init), value != .reported else {
+            problem("authentication must be required, optional or none", at: node)
+            return .required
+        }
+        return value
+    }
+
+    private mutating func credential(_ node: Node?) -> String? {
+        guard let node else { return nil }
+        var text = node.string ?? ""
+        if text.hasPrefix("env:") {
+            let variable = String(text.dropFirst(4))
+            guard let value = environment[variable] else {
+                problem("the environment has no \(variable)", at: node)
+                return nil
+            }
+            text = value
+        }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            problem("credential must be visible ASCII without spaces", at: node)
+            return nil
+        }
+        return text
+    }
+
+    private mutating func strings(_ node: Node?, _ key: String) -> [String]? {
+        guard let node else { return nil }
+        let texts = node.sequence?.map(\.string) ?? [node.string]
+        guard !texts.contains(nil) else {
+            problem("\(key) must be a list of words", at: node)
+            return nil
+        }
+        return texts.compactMap { $0 }
+    }
+
+    private mutating func number(_ node: Node?, _ key: String, in range: ClosedRange<Int>) -> Int? {
+        guard let node else { return nil }
+        guard let number = node.int, range.contains(number) else {
+            problem("\(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)", at: node)
+            return nil
+        }
+        return number
+    }
+
+    private mutating func flag(_ node: Node?, _ key: String) -> Bool {
+        guard let node else { return false }
+        guard let flag = node.bool else {
+            problem("\(key) must be true or false", at: node)
+            return false
+        }
+        return flag
+    }
+}
+
+extension Upstream.Address {
+    /// Reads `http://host:port`, with nothing behind it.
+    init?(url text: String) {
+        guard let url = URLComponents(string: text), url.scheme == "http", let host = url.host, !host.isEmpty,
+            url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil, url.fragment == nil
+        else { return nil }
+        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        self.init(host: bare, port: url.port ?? 80)
+    }
+}

@@ -1,0 +1,86 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("The routes file")
+struct RoutesFileTests {
+    private func read(_ yaml: String) -> RoutesFile { RoutesFile(yaml: yaml, environment: ["SECRET": "s3cret"]) }
+
+    @Test("All that a route can say")
+    func whole() throws {
+        let file = read(
+            """
+            routes:
+              - name: orders
+                path: /orders/
+                methods: [GET, POST]
+                upstreams: [http://orders-1:8080, "http://[::1]:81/"]
+                authentication: required
+                roles: [courier]
+                bodyLimit: 2048
+                timeout: 30
+                stripPrefix: true
+                forwardAuthorization: true
+                credential: env:SECRET
+              - name: menu
+                path: /menu
+                upstreams: http://menu
+                authentication: none
+            """)
+        #expect(file.problems.isEmpty)
+        let orders = try #require(file.routes.first)
+        #expect(orders.pattern.description == "/orders/*")
+        #expect(orders.methods == [.get, .post] && orders.authentication == .required && orders.roles == ["courier"])
+        #expect(orders.bodyLimit == 2048 && orders.timeout == .seconds(30))
+        #expect(orders.stripsPrefix && orders.forwardsAuthorization)
+        guard case .upstream(let upstream) = orders.target else { return #expect(Bool(false)) }
+        #expect(upstream.addresses.map(\.authority) == ["orders-1:8080", "[::1]:81"])
+        #expect(upstream.credential == "s3cret" && !upstream.isGatehouse)
+        #expect(file.routes.last?.authentication == Route.Authentication.none)
+        #expect(file.routes.last?.methods == .all)
+    }
+
+    @Test("Everything that is wrong is told, with line and route")
+    func wrong() {
+        let file = read(
+            """
+            routes:
+              - name: a
+                path: /v1/auth/mine
+                upstreams: [http://x]
+              - name: b
+                path: /b/../c
+                upstreams: [x:80]
+                methods: [GET, FETCH]
+                timeout: soon
+                authentification: none
+              - path: /internal
+                authentication: reported
+                credential: env:NOTHING
+              - name: d
+                path: /d
+                upstreams: [https://x]
+                authentication: none
+                roles: [x]
+            """)
+        #expect(file.routes.isEmpty)
+        #expect(file.problems.map(\.description) == [
+            "line 3, route a: '/v1/auth/mine' belongs to Gatehouse",
+            "line 10, route b: unknown key 'authentification'",
+            "line 6, route b: '/b/../c' is not a plain path",
+            "line 8, route b: unknown method 'FETCH'",
+            "line 7, route b: 'x:80' is not an address like http://orders:8080",
+            "line 9, route b: timeout must be a whole number from 1 to 3600",
+            "line 11, route 3: has no name",
+            "line 11, route 3: '/internal' belongs to Gatehouse",
+            "route 3: has no upstreams",
+            "line 12, route 3: authentication must be required, optional or none",
+            "line 13, route 3: the environment has no NOTHING",
+            "line 17, route d: roles need authentication: required",
+            "line 16, route d: 'https://x' is not an address like http://orders:8080",
+        ].map { $0.replacing("route 3: has no upstreams", with: "line 11, route 3: has no upstreams") })
+    }
+
+    @Test("What is no list of routes", arguments: ["", "routes: 5", "- a", "routes: [", "other: []"])
+    func noList(_ yaml: String) { #expect(!read(yaml).problems.isEmpty) }
+}

@@ -1,0 +1,224 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Synchronization
+import Testing
+
+@testable import GatewayService
+
+@Suite("Upstreams and clients that misbehave")
+struct UpstreamFaultTests {
+    private func code(_ answer: RawClient.Answer) -> String? {
+        let object = try? JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
+        return object?["code"] as? String
+    }
+
+    /// A port at which nobody listens.
+    private func closedPort() async throws -> Int {
+        let upstream = RecordingUpstream()
+        let port = try await upstream.start()
+        await upstream.stop()
+        return port
+    }
+
+    @Test("Nobody listens: 502 for a team's service, 503 for Gatehouse's own")
+    func unreachable() async throws {
+        let port = try await closedPort()
+        try await GatewayHarness.withGateway(
+            .init {
+                $0.teamPorts = [port]
+                $0.ownPort = port
+            }
+        ) { gateway in
+            let team = try await gateway.send("GET /open")
+            #expect(team.status == 502 && code(team) == "BAD_GATEWAY")
+            let own = try await gateway.send("POST /v1/auth/login", body: "{}")
+            #expect(own.status == 503 && code(own) == "UNAVAILABLE" && own["retry-after"] == "1")
+        }
+    }
+
+    @Test("Of several replicas, one that is down is not noticed")
+    func replicas() async throws {
+        let down = try await closedPort()
+        let up = RecordingUpstream(RecordingUpstream.answer("up"))
+        let port = try await up.start()
+        try await GatewayHarness.withGateway(.init { $0.teamPorts = [down, port] }) { (gateway) async throws in
+            for _ in 0..<20 {
+                #expect(try await gateway.send("POST /open", body: "x").body == "up")
+            }
+        }
+        await up.stop()
+    }
+
+    @Test(
+        "Garbage instead of an answer",
+        arguments: [
+            "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", "HTTP/1.1 200 OK\nA: b\n\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "HTTP/1.1 200 OK\r\nA b\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nA: \(String(repeating: "a", count: 20_000))\r\n\r\n",
+        ])
+    func garbage(_ text: String) async throws {
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = { _ in [.bytes(text)] }
+            $0.ownBehaviour = { _ in [.bytes(text)] }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let team = try await gateway.send("GET /open")
+            #expect(team.status == 502 && code(team) == "BAD_GATEWAY")
+            #expect(try await gateway.send("POST /v1/auth/login", body: "{}").status == 503)
+        }
+    }
+
+    @Test("No answer in time: 504 or 503, and the upstream is let go")
+    func slow() async throws {
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = { _ in [.pause] }
+            $0.teamTimeout = .milliseconds(200)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let answer = try await gateway.send("GET /open")
+            #expect(answer.status == 504 && code(answer) == "TIMEOUT")
+            #expect(try await gateway.send("POST /open", body: "x").status == 504)
+        }
+    }
+
+    @Test("An upstream that goes before its answer; in its head; in its body")
+    func cut() async throws {
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = { request in
+                switch request.head.uri {
+                case "/before": [.close]
+                case "/head": [.bytes("HTTP/1.1 200 OK\r\nContent-"), .close]
+                case "/length": [.bytes("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), .close]
+                default: [.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc"), .close]
+                }
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            #expect(try await gateway.send("GET /open/before").status == 502)
+            #expect(try await gateway.send("GET /open/head").status == 502)
+            // Cut short for the client too: never an end that looks whole.
+            for path in ["/open/length", "/open/chunks"] {
+                let client = try await gateway.connect()
+                try await client.send(GatewayHarness.request("GET \(path)"))
+                let text = try await client.untilClosed()
+                #expect(text.contains("abc") && !text.contains("0\r\n\r\n"))
+            }
+        }
+    }
+
+    @Test("A connection that went stale is replaced for what can be repeated, never for a POST")
+    func stale() async throws {
+        // Answers once, and closes when the second request has come: as if it had closed just before.
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = { request in
+                request.head.uri == "/second" && request.connection == 1
+                    ? [.close] : RecordingUpstream.answer("\(request.connection)")(request)
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open/first"))
+            #expect(try await client.answer().body == "1")
+            try await client.send(GatewayHarness.request("GET /open/second"))
+            #expect(try await client.answer().body == "2")
+            #expect(gateway.team.requests.count == 3)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open/first"))
+            #expect(try await client.answer().body == "1")
+            try await client.send(GatewayHarness.request("POST /open/second", body: "x"))
+            #expect(try await client.answer().status == 502)
+            #expect(gateway.team.requests.count == 2)
+        }
+    }
+
+    @Test("Bytes that nobody asked for end the upstream's connection, and go to no client")
+    func unasked() async throws {
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = { _ in
+                [.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            for number in 1...3 {
+                try await client.send(GatewayHarness.request("GET /open"))
+                #expect(try await client.answer().body == "ok")
+                #expect(gateway.team.connections == number)
+            }
+        }
+    }
+
+    @Test("A client that goes away takes its request to the upstream with it")
+    func clientGone() async throws {
+        try await GatewayHarness.withGateway(.init { $0.teamBehaviour = { _ in [.pause] } }) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open"))
+            try await eventually { gateway.team.begun == 1 }
+            await client.close()
+            try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+            // The half of a body is no request either.
+            let other = try await gateway.connect()
+            try await other.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
+            try await eventually { gateway.team.begun == 2 }
+            await other.close()
+            try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+            #expect(gateway.team.requests.count == 1)
+        }
+    }
+
+    @Test("An answer before the request's end is passed on, and ends the connection")
+    func early() async throws {
+        let upstream = try await EarlyUpstream.start()
+        try await GatewayHarness.withGateway(.init { $0.teamPorts = [upstream.port] }) { gateway in
+            let client = try await gateway.connect()
+            try await client.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nfirst")
+            let answer = try await client.answer()
+            #expect(answer.status == 403 && answer["connection"] == "close")
+            _ = try await client.untilClosed()
+        }
+        await upstream.stop()
+    }
+
+    @Test("Large bodies stream through in both directions")
+    func large() async throws {
+        let size = 8_000_000
+        let body = String(repeating: "0123456789abcdef", count: size / 16)
+        try await GatewayHarness.withGateway(.init { $0.teamBehaviour = { RecordingUpstream.answer($0.text)($0) } }) {
+            gateway in
+            let answer = try await gateway.send("PUT /open", body: body)
+            #expect(answer.body == body)
+        }
+    }
+
+    @Test("When the process is to stop, requests in flight end and the others are let go")
+    func drain() async throws {
+        try await GatewayHarness.withGateway(.init { $0.teamBehaviour = { _ in [.pause] } }) { gateway in
+            let idle = try await gateway.connect()
+            try await idle.send(GatewayHarness.request("GET /livez"))
+            #expect(try await idle.answer().status == 200)
+            let busy = try await gateway.connect()
+            try await busy.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
+            try await eventually { gateway.team.begun == 1 }
+            gateway.team.behaviour.withLock { $0 = RecordingUpstream.answer("done") }
+            gateway.stop()
+            _ = try await idle.untilClosed()
+            try await busy.send("llo")
+            let answer = try await busy.answer()
+            #expect(answer.body == "done" && answer["connection"] == "close")
+        }
+    }
+}
+
+/// Waits until `condition` holds; fails the test when it does not within 10 s.
+func eventually(_ condition: () -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while !condition() {
+        try #require(ContinuousClock.now < deadline, "it never came to hold")
+        try await Task.sleep(for: .milliseconds(1))
+    }
+}

@@ -1,0 +1,130 @@
+import AccessToken
+import Contracts
+import Foundation
+import Logging
+import Synchronization
+import Testing
+
+@testable import GatewayService
+
+@Suite("Keys and revocations that others tell")
+struct KeyAndFeedTests {
+    private struct Outage: Error {}
+
+    private let silent = {
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        return logger
+    }()
+
+    private var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
+
+    private func running(_ service: @escaping @Sendable () async throws -> Void, _ body: () async throws -> Void) async throws {
+        let task = Task { try await service() }
+        defer { task.cancel() }
+        try await body()
+    }
+
+    @Test("Keys are fetched until they are there, stay through an outage, and follow a demand")
+    func keys() async throws {
+        let store = KeyStore(issuer: "i", audience: "a")
+        let first = try RSAPrivateKey.generate()
+        let second = try RSAPrivateKey.generate()
+        let published = Mutex<VerificationKeySet?>(nil)
+        let fetches = Mutex(0)
+        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent) {
+            fetches.withLock { $0 += 1 }
+            guard let keys = published.withLock({ $0 }) else { throw Outage() }
+            return keys.jwks()
+        }
+        fetcher.firstRetry = .milliseconds(5)
+        let service = fetcher
+        try await running({ try await service.run() }) {
+            try await eventually { fetches.withLock { $0 } >= 2 }
+            #expect(!store.isUsable(now: now))
+            published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey]) }
+            try await eventually { store.isUsable(now: now) }
+            #expect(store.snapshot.generation == 1)
+            #expect(!store.isUsable(now: now + 200))
+
+            published.withLock { $0 = nil }
+            #expect(store.demandFetch(now: 1000))
+            try await eventually { store.snapshot.didLastFetchFail }
+            #expect(store.isUsable(now: now) && store.snapshot.generation == 1)
+            // Not again within the interval.
+            #expect(!store.demandFetch(now: 1000 + KeyStore.demandInterval - 1))
+
+            published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
+            #expect(store.demandFetch(now: 1000 + KeyStore.demandInterval))
+            try await eventually { store.snapshot.generation == 2 }
+            #expect(!store.snapshot.didLastFetchFail)
+        }
+    }
+
+    @Test("The feed is read to its end before anybody is judged, followed, and read on after a loss")
+    func feed() async throws {
+        let sessions = RevokedSessions(maximumStaleness: 100)
+        let ids = (0..<4).map { _ in UUID() }
+        let calls = Mutex<[String]>([])
+        let expiry = Date.now.addingTimeInterval(600)
+        @Sendable func entry(_ number: Int) -> RevocationPage.Entry {
+            .init(
+                sessionID: ids[number], userID: UUID(), revokedAt: .now, accessExpiresAt: expiry, reason: .logout)
+        }
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        let feed = RevocationFeed(sessions: sessions, logger: silent) { cursor, wait in
+            calls.withLock { $0.append("\(cursor ?? "-") \(wait)") }
+            switch calls.withLock({ $0.count }) {
+            case 1: return RevocationPage(entries: [entry(0)], cursor: "1", reset: false, more: true)
+            case 2:
+                for await _ in gate { break }
+                return RevocationPage(entries: [entry(1)], cursor: "2", reset: false, more: false)
+            case 3: throw Outage()
+            case 4: return RevocationPage(entries: [entry(2)], cursor: "4", reset: true, more: false)
+            case 5: return RevocationPage(entries: [entry(3)], cursor: "5", reset: false, more: false)
+            default:
+                try await Task.sleep(for: .seconds(60))
+                throw Outage()
+            }
+        }
+        try await running({ try await feed.run() }) {
+            try await eventually { sessions.count == 1 }
+            #expect(sessions.verdict(on: ids[0], now: now) == .unknown)
+            open.yield()
+            try await eventually { calls.withLock { $0.count } == 6 }
+            for id in ids { #expect(sessions.verdict(on: id, now: now) == .revoked) }
+            #expect(calls.withLock { $0 } == ["- 0", "1 0", "2 20", "2 0", "4 20", "5 20"])
+        }
+    }
+
+    @Test("The cache holds what it was told to, and nothing beyond generation or expiry")
+    func cache() throws {
+        var cache = TokenCache(capacity: 10)
+        func digest(_ number: Int) -> TokenCache.Digest {
+            Array("token \(number)".utf8).withUnsafeBytes { TokenCache.Digest($0) }
+        }
+        let claims = GatewayHarness.claims(expiresIn: 60)
+        let token = VerifiedToken(claims, generation: 1)
+        for number in 0..<100 {
+            cache.insert(token, as: digest(number))
+            #expect(cache.count <= 10)
+            // What is used stays.
+            #expect(cache.token(digest(0), generation: 1, now: now) != nil)
+        }
+        #expect(cache.token(digest(99), generation: 1, now: now) != nil)
+        #expect(cache.token(digest(50), generation: 1, now: now) == nil)
+        #expect(cache.token(digest(99), generation: 1, now: claims.expiresAt) == nil)
+        cache.insert(token, as: digest(1))
+        #expect(cache.token(digest(1), generation: 2, now: now) == nil)
+    }
+
+    @Test("Nothing of a token gets into a head but visible ASCII")
+    func identityLines() {
+        let token = VerifiedToken(
+            GatewayHarness.claims(role: "a\r\nb é", stores: ["x\r\ny", "z"]), generation: 1)
+        let text = String(decoding: token.identityLines, as: UTF8.self)
+        #expect(text.contains("Gatehouse-Role: a%0D%0Ab%20%C3%A9\r\n"))
+        #expect(text.contains("Gatehouse-Store-Ids: x%0D%0Ay,z\r\n"))
+        #expect(text.split(separator: "\r\n").count == 4)
+    }
+}
