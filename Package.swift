@@ -122,7 +122,7 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .metrics, .nioCore, .nioPosix, .yams,
+            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .yams,
         ])
     + service(
         "identity",

@@ -1,10 +1,12 @@
 import AccessToken
 import AsyncHTTPClient
 import Contracts
-public import Foundation
+import Foundation
 import HTTPTypes
 import Logging
 import NIOCore
+import NIOHTTP1
+import Redis
 public import ServiceKit
 import ServiceLifecycle
 
@@ -22,11 +24,21 @@ public enum GatewayApplication: ServiceApplication {
     ) async throws -> ServiceAssembly {
         let keys = KeyStore(issuer: configuration.issuer, audience: configuration.audience)
         let revoked = RevokedSessions(maximumStaleness: configuration.revocationMaximumStaleness)
+        let redis = configuration.redis.map {
+            RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+        }
         let gateway = Gateway(
             settings: configuration.settings, table: configuration.table, keys: keys, revoked: revoked,
-            logger: boot.logger)
+            logger: boot.logger,
+            sharing: { limit in
+                redis.map {
+                    RedisTokenBucket(
+                        client: $0, name: "gateway:sign-in", capacity: limit.capacity,
+                        refillPerSecond: limit.perSecond)
+                }
+            })
 
-        var services: [any Service] = []
+        var services: [any Service] = redis.map { [$0] } ?? []
         if let given = configuration.keys {
             try keys.replace(given)
         } else {

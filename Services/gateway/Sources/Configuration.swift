@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Redis
 import ServiceKit
 
 /// What the gateway is told from outside; the names stand in README.md.
@@ -17,14 +18,16 @@ public struct GatewayConfiguration: Sendable {
     let tokensCredential: String
     let table: RouteTable
     let settings: GatewaySettings
+    /// Where replicas share their limits; `nil`: each counts alone.
+    let redis: RedisConfiguration?
 
     init(_ settings: Settings) {
         issuer = settings.string(
             "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
         audience = settings.string("audience", default: "gatehouse")
         keys = Self.keys(settings)
-        keysMaximumStaleness = settings.seconds("keysMaximumStaleness", default: 86_400).components.seconds
-        revocationMaximumStaleness = settings.seconds("revocationMaximumStaleness", default: 3_600).components.seconds
+        keysMaximumStaleness = settings.seconds("keysMaxStaleness", default: 86_400).components.seconds
+        revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
 
         let owners = Dictionary(
             uniqueKeysWithValues: PublicRoute.Owner.allCases.map { ($0, Self.upstream($0, settings)) })
@@ -33,6 +36,7 @@ public struct GatewayConfiguration: Sendable {
         tokensCredential = tokens.credential ?? ""
         table = Self.table(BuiltInRoutes.routes(owners), settings)
         self.settings = GatewaySettings(settings)
+        redis = Self.redis(settings)
     }
 
     /// The routes in force, a line each: methods, paths, what is asked of the bearer, where requests go.
@@ -52,6 +56,16 @@ public struct GatewayConfiguration: Sendable {
             zip(row, widths + [0]).map { $0.padding(toLength: max($1, $0.count), withPad: " ", startingAt: 0) }
                 .joined(separator: "  ")
         }.joined(separator: "\n")
+    }
+
+    private static func redis(_ settings: Settings) -> RedisConfiguration? {
+        guard let url = settings.optionalString("redisURL", secret: true) else { return nil }
+        do {
+            return try RedisConfiguration(url: url)
+        } catch {
+            settings.problem("redisURL", "is not the address of a Redis server: \(error)")
+            return nil
+        }
     }
 
     private static func keys(_ settings: Settings) -> VerificationKeySet? {

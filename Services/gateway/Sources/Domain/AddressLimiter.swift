@@ -17,8 +17,7 @@ final class AddressLimiter: Sendable {
 
     /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
     func take(_ key: AddressKey, now: Int64) -> Int64? {
-        let shard = shards[Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
-        return shard.buckets.withLock { buckets in
+        shard(of: key).buckets.withLock { buckets in
             var fullAt = buckets.current[key] ?? buckets.previous[key] ?? 0
             let wait = limit.take(&fullAt, now: now)
             // Forgets, of many addresses, those that were not seen of late.
@@ -28,6 +27,16 @@ final class AddressLimiter: Sendable {
             buckets.current[key] = fullAt
             return wait
         }
+    }
+
+    /// Others have counted more of this address than this process has: it is refused for a while.
+    func refuse(_ key: AddressKey, for wait: Duration, now: Int64) {
+        let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)
+        shard(of: key).buckets.withLock { $0.current[key] = fullAt }
+    }
+
+    private func shard(of key: AddressKey) -> Shard {
+        shards[Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
     }
 }
 

@@ -20,4 +20,16 @@ struct RateLimit: Sendable, Equatable {
         fullAt = next
         return nil
     }
+
+    /// The state from which the next request is admitted `wait` nanoseconds after `now`.
+    func exhausted(for wait: Int64, now: Int64) -> Int64 {
+        now + wait + Int64(capacity - 1) * interval
+    }
+}
+
+extension Duration {
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
 }

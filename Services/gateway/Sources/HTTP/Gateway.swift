@@ -1,4 +1,5 @@
 import Logging
+import Redis
 import Synchronization
 
 /// What all event loops share.
@@ -9,12 +10,18 @@ final class Gateway: Sendable {
     let revoked: RevokedSessions
     let addressLimiter: AddressLimiter?
     let signInLimiter: AddressLimiter?
+    /// `nil`: each replica counts alone.
+    let sharedSignInLimit: SharedLimit?
     let metrics = GatewayMetrics()
     let logger: Logger
     let openConnections = Atomic<Int>(0)
     private let draining = Atomic<Bool>(false)
 
-    init(settings: GatewaySettings, table: RouteTable, keys: KeyStore, revoked: RevokedSessions, logger: Logger) {
+    /// - Parameter sharing: gives, for a limit, the bucket that all replicas share.
+    init(
+        settings: GatewaySettings, table: RouteTable, keys: KeyStore, revoked: RevokedSessions, logger: Logger,
+        sharing: (RateLimit) -> RedisTokenBucket? = { _ in nil }
+    ) {
         self.settings = settings
         self.table = table
         self.keys = keys
@@ -22,6 +29,11 @@ final class Gateway: Sendable {
         self.logger = logger
         addressLimiter = settings.addressLimit.map(AddressLimiter.init)
         signInLimiter = settings.signInLimit.map(AddressLimiter.init)
+        if let limit = settings.signInLimit, let local = signInLimiter, let shared = sharing(limit) {
+            sharedSignInLimit = SharedLimit(local: local, shared: shared)
+        } else {
+            sharedSignInLimit = nil
+        }
     }
 
     /// Whether the process is about to end: every answer is the last of its connection.

@@ -26,10 +26,3 @@ struct GatewaySettings: Sendable {
     /// The part of good requests that the access log tells of.
     var accessLogSample = 0.0
 }
-
-extension Duration {
-    var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
-}

@@ -39,8 +39,9 @@ extension Worker {
         if case .readiness = route.target {
             return .answer(readiness(), requestID: requestID)
         }
-        if route.isSignIn, let wait = gateway.signInLimiter?.take(address.key, now: now) {
-            return refuse(.tooMany(wait))
+        if route.isSignIn {
+            if let wait = gateway.signInLimiter?.take(address.key, now: now) { return refuse(.tooMany(wait)) }
+            gateway.sharedSignInLimit?.admitted(address.key)
         }
 
         var identity: VerifiedToken?
