@@ -49,7 +49,9 @@ public struct GatewayConfiguration: Sendable {
                 case .liveness, .readiness: "gateway"
                 }
             let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().joined(separator: ", ")))"
-            return [route.methods.description, route.pattern.description, route.authentication.rawValue + roles, target]
+            return [
+                route.methods.description, route.pattern.description, route.authentication.rawValue + roles, target,
+            ]
         }
         let widths = (0..<3).map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in

@@ -33,7 +33,7 @@ struct ForwardingTests {
             #expect(request.field("Gatehouse-Request-Id") == "abc-1")
             #expect(request.field("Gatehouse-Credential") == "team-credential")
             let deadline = try #require(Int(request.field("Gatehouse-Deadline-Ms") ?? ""))
-            #expect((1...5000).contains(deadline))
+            #expect((1...30_000).contains(deadline))
             #expect(request.field("Authorization") == nil)
             #expect(request.field("traceparent")?.utf8.count == TraceContext.length)
         }
@@ -44,7 +44,10 @@ struct ForwardingTests {
         try await GatewayHarness.withGateway { gateway in
             _ = try await gateway.send("POST /v1/auth/login", body: "{}")
             _ = try await gateway.send("POST /api/v1/auth/refresh", body: "{}")
-            #expect(gateway.own.requests.map { $0.field("Gatehouse-Credential") } == ["identity-credential", "tokens-credential"])
+            #expect(
+                gateway.own.requests.map { $0.field("Gatehouse-Credential") } == [
+                    "identity-credential", "tokens-credential",
+                ])
             #expect(gateway.own.requests.map(\.head.uri) == ["/v1/auth/login", "/api/v1/auth/refresh"])
         }
     }
@@ -191,7 +194,9 @@ struct ForwardingTests {
             #expect(answer["x-inner"] == nil && answer["keep-alive"] == nil && answer["x-outer"] == "2")
             let request = try #require(gateway.team.requests.first)
             #expect(request.field("X-Public") == "2")
-            for name in ["X-Private", "Keep-Alive", "TE", "Upgrade", "Proxy-Authorization", "HTTP2-Settings", "Connection"] {
+            for name in [
+                "X-Private", "Keep-Alive", "TE", "Upgrade", "Proxy-Authorization", "HTTP2-Settings", "Connection",
+            ] {
                 #expect(request.field(name) == nil, "\(name)")
             }
         }
@@ -202,7 +207,8 @@ struct ForwardingTests {
         try await GatewayHarness.withGateway { gateway in
             let answer = try await gateway.send(
                 "GET /team",
-                fields: "Connection: Gatehouse-User-Id, X-Forwarded-For, Gatehouse-Credential, Host, Content-Length\r\n",
+                fields:
+                    "Connection: Gatehouse-User-Id, X-Forwarded-For, Gatehouse-Credential, Host, Content-Length\r\n",
                 token: try GatewayHarness.token())
             #expect(answer.status == 200)
             let request = try #require(gateway.team.requests.first)
@@ -234,7 +240,11 @@ struct ForwardingTests {
                     case "/204": [.bytes("HTTP/1.1 204 No Content\r\n\r\n")]
                     case "/304": [.bytes("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\nETag: x\r\n\r\n")]
                     default:
-                        [.bytes("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]
+                        [
+                            .bytes(
+                                "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+                            )
+                        ]
                     }
                 }
             }

@@ -88,7 +88,8 @@ struct RefusalTests {
             for token in [nil, try GatewayHarness.token(), "junk"] {
                 let missing = try await gateway.send("GET /v1/nothing", token: token)
                 #expect(missing.status == 404 && code(missing) == "NOT_FOUND")
-                for path in ["/internal", "/internal/revocations", "/INTERNAL/x", "/team/internal/x", "/open/internal"] {
+                for path in ["/internal", "/internal/revocations", "/INTERNAL/x", "/team/internal/x", "/open/internal"]
+                {
                     #expect(try await gateway.send("GET \(path)", token: token).status == 404, "\(path)")
                 }
                 let wrong = try await gateway.send("DELETE /v1/auth/me", token: token)
@@ -110,7 +111,7 @@ struct RefusalTests {
             }
             let client = try await gateway.connect()
             try await client.send("POST /small HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
-            for _ in 0..<200 { try await client.send("A\r\n0123456789\r\n") }
+            for _ in 0..<200 { try? await client.send("A\r\n0123456789\r\n") }
             #expect(try await client.answer().status == 413)
             #expect(gateway.own.requests.isEmpty && gateway.team.requests.isEmpty)
             // Up to the limit all is well.
@@ -134,14 +135,14 @@ struct RefusalTests {
     @Test("Limits by address, and stricter ones where passwords could be guessed")
     func rateLimits() async throws {
         let options = GatewayHarness.Options {
-            $0.settings.addressLimit = RateLimit(capacity: 20, perSecond: 0.1)
-            $0.settings.signInLimit = RateLimit(capacity: 2, perSecond: 0.1)
+            $0.settings.addressLimit = RateLimit(capacity: 20, perSecond: 0.001)
+            $0.settings.signInLimit = RateLimit(capacity: 2, perSecond: 0.001)
         }
         try await GatewayHarness.withGateway(options) { gateway in
             for _ in 0..<2 { #expect(try await gateway.send("POST /v1/auth/login", body: "{}").status == 200) }
             let refused = try await gateway.send("POST /v1/auth/login", body: "{}")
             #expect(refused.status == 429 && code(refused) == "RATE_LIMITED")
-            #expect((1...11).contains(Int(refused["retry-after"] ?? "") ?? 0))
+            #expect((1...1001).contains(Int(refused["retry-after"] ?? "") ?? 0))
             for _ in 0..<17 { #expect(try await gateway.send("GET /open").status == 200) }
             #expect(try await gateway.send("GET /open").status == 429)
         }
@@ -151,6 +152,7 @@ struct RefusalTests {
     func overload() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumRequestsInFlight = 2
+            $0.teamTimeout = .seconds(60)
             $0.teamBehaviour = { _ in [.pause] }
         }
         try await GatewayHarness.withGateway(options) { gateway in

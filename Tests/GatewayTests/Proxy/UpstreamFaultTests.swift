@@ -13,21 +13,15 @@ struct UpstreamFaultTests {
         return object?["code"] as? String
     }
 
-    /// A port at which nobody listens.
-    private func closedPort() async throws -> Int {
-        let upstream = RecordingUpstream()
-        let port = try await upstream.start()
-        await upstream.stop()
-        return port
-    }
+    /// A port at which nobody listens: below those that are given out, so that no other test gets it.
+    private let closedPort = 1
 
     @Test("Nobody listens: 502 for a team's service, 503 for Gatehouse's own")
     func unreachable() async throws {
-        let port = try await closedPort()
         try await GatewayHarness.withGateway(
             .init {
-                $0.teamPorts = [port]
-                $0.ownPort = port
+                $0.teamPorts = [closedPort]
+                $0.ownPort = closedPort
             }
         ) { gateway in
             let team = try await gateway.send("GET /open")
@@ -39,10 +33,9 @@ struct UpstreamFaultTests {
 
     @Test("Of several replicas, one that is down is not noticed")
     func replicas() async throws {
-        let down = try await closedPort()
         let up = RecordingUpstream(RecordingUpstream.answer("up"))
         let port = try await up.start()
-        try await GatewayHarness.withGateway(.init { $0.teamPorts = [down, port] }) { (gateway) async throws in
+        try await GatewayHarness.withGateway(.init { $0.teamPorts = [closedPort, port] }) { (gateway) async throws in
             for _ in 0..<20 {
                 #expect(try await gateway.send("POST /open", body: "x").body == "up")
             }
@@ -104,7 +97,7 @@ struct UpstreamFaultTests {
                 let client = try await gateway.connect()
                 try await client.send(GatewayHarness.request("GET \(path)"))
                 let text = try await client.untilClosed()
-                #expect(text.contains("abc") && !text.contains("0\r\n\r\n"))
+                #expect(text.hasSuffix("abc") || text.hasSuffix("abc\r\n"))
             }
         }
     }
@@ -113,6 +106,7 @@ struct UpstreamFaultTests {
     func stale() async throws {
         // Answers once, and closes when the second request has come: as if it had closed just before.
         let options = GatewayHarness.Options {
+            $0.settings.upstreamIdleTimeout = .seconds(60)
             $0.teamBehaviour = { request in
                 request.head.uri == "/second" && request.connection == 1
                     ? [.close] : RecordingUpstream.answer("\(request.connection)")(request)
@@ -140,7 +134,11 @@ struct UpstreamFaultTests {
     func unasked() async throws {
         let options = GatewayHarness.Options {
             $0.teamBehaviour = { _ in
-                [.bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")]
+                [
+                    .bytes(
+                        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+                    )
+                ]
             }
         }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -214,9 +212,9 @@ struct UpstreamFaultTests {
     }
 }
 
-/// Waits until `condition` holds; fails the test when it does not within 10 s.
+/// Waits until `condition` holds; fails the test when it does not within 30 s.
 func eventually(_ condition: () -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(10)
+    let deadline = ContinuousClock.now + .seconds(30)
     while !condition() {
         try #require(ContinuousClock.now < deadline, "it never came to hold")
         try await Task.sleep(for: .milliseconds(1))

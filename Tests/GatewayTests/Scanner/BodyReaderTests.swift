@@ -43,7 +43,8 @@ struct BodyReaderTests {
     @Test(
         "Chunks that two parsers could read in two ways are refused",
         arguments: [
-            "\r\n", "g\r\n", "-1\r\n", "0x1\r\n", " 1\r\na\r\n", "1 \r\na\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n0\r\n\r\n",
+            "\r\n", "g\r\n", "-1\r\n", "0x1\r\n", " 1\r\na\r\n", "1 \r\na\r\n", "1\na\r\n", "1\r\nab\r\n",
+            "1\r\na\n0\r\n\r\n",
             "1000000000000000\r\n", "ffffffffffffffff1\r\n", "1;\r\na\r\n", "1;a=\r\na\r\n", "1;a=\"b\"\r\na\r\n",
             "1; a\r\na\r\n", "1;a\n\r\na\r\n", "1;\(String(repeating: "a", count: 300))", "0\r\nA : b\r\n\r\n",
             "0\r\nContent-Length: 5\r\n\r\n", "0\r\nTransfer-Encoding: chunked\r\n\r\n", "0\r\nHost: h\r\n\r\n",

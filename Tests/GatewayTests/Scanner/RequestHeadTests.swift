@@ -117,7 +117,8 @@ struct RequestHeadTests {
 
     @Test("Connection says whether to close, and names fields of one hop")
     func connection() throws {
-        let head = try scan("GET / HTTP/1.1\r\nHost: h\r\nConnection: Close, X-One ,, keep-alive\r\nX-One: 1\r\n\r\n").head
+        let head = try scan("GET / HTTP/1.1\r\nHost: h\r\nConnection: Close, X-One ,, keep-alive\r\nX-One: 1\r\n\r\n")
+            .head
         #expect(head.fields.saysClose && head.fields.saysKeepAlive && head.fields.hasConnectionOptions)
         #expect(try !scan("GET / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive\r\n\r\n").head.fields.saysClose)
     }

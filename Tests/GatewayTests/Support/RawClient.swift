@@ -59,19 +59,19 @@ final class RawClient: Sendable {
     func close() async { try? await channel.close().get() }
 
     /// The next whole answer.
-    func answer(toHead: Bool = false, within limit: Duration = .seconds(10)) async throws -> Answer {
+    func answer(toHead: Bool = false, within limit: Duration = .seconds(30)) async throws -> Answer {
         try await poll(within: limit) { bytes, isClosed in Self.parse(&bytes, isClosed: isClosed, toHead: toHead) }
     }
 
     /// Everything up to the connection's end.
-    func untilClosed(within limit: Duration = .seconds(10)) async throws -> String {
+    func untilClosed(within limit: Duration = .seconds(30)) async throws -> String {
         try await poll(within: limit) { bytes, isClosed in
             isClosed ? String(decoding: bytes, as: UTF8.self) : nil
         }
     }
 
     /// What has come once `text` is in it.
-    func received(_ text: String, within limit: Duration = .seconds(10)) async throws -> String {
+    func received(_ text: String, within limit: Duration = .seconds(30)) async throws -> String {
         try await poll(within: limit) { bytes, _ in
             let all = String(decoding: bytes, as: UTF8.self)
             return all.contains(text) ? all : nil

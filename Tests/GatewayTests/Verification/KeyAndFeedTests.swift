@@ -19,7 +19,9 @@ struct KeyAndFeedTests {
 
     private var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
-    private func running(_ service: @escaping @Sendable () async throws -> Void, _ body: () async throws -> Void) async throws {
+    private func running(_ service: @escaping @Sendable () async throws -> Void, _ body: () async throws -> Void)
+        async throws
+    {
         let task = Task { try await service() }
         defer { task.cancel() }
         try await body()

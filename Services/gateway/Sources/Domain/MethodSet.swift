@@ -21,10 +21,11 @@ struct MethodSet: OptionSet, Sendable, Hashable {
 
     /// The one method of that name, case-sensitive; empty for a name that no route can have.
     init(name: UnsafeRawBufferPointer) {
-        self = Self.names.first { _, known in
-            known.utf8CodeUnitCount == name.count
-                && name.elementsEqual(UnsafeRawBufferPointer(start: known.utf8Start, count: name.count))
-        }?.0 ?? []
+        self =
+            Self.names.first { _, known in
+                known.utf8CodeUnitCount == name.count
+                    && name.elementsEqual(UnsafeRawBufferPointer(start: known.utf8Start, count: name.count))
+            }?.0 ?? []
     }
 
     init(rawValue: UInt8) { self.rawValue = rawValue }

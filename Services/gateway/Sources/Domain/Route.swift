@@ -76,11 +76,14 @@ struct PathPattern: Sendable, Hashable, CustomStringConvertible {
             Array(filler.utf8).withUnsafeBytes(CanonicalPath.isCanonical)
         else { return nil }
         if isPrefix, template.hasSuffix("/") { template.removeLast() }
-        segments = template.isEmpty ? [] : template.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-            .map {
-                $0.hasPrefix("{") && $0.hasSuffix("}")
-                    ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
-            }
+        segments =
+            template.isEmpty
+            ? []
+            : template.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+                .map {
+                    $0.hasPrefix("{") && $0.hasSuffix("}")
+                        ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
+                }
         for case .literal(let text) in segments where text.contains("{") || text.contains("}") { return nil }
         self.isPrefix = isPrefix
     }

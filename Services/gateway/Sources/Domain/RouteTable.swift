@@ -83,14 +83,16 @@ struct RouteTable: Sendable {
     /// Literal segments go before parameters, whole paths before prefixes, longer prefixes before shorter ones.
     /// What would reach `/internal` of any upstream is not found.
     func match(path: UnsafeRawBufferPointer, method: MethodSet) -> Match {
-        var nearest: (node: Int, end: Int)?
+        var search = Search(method: method)
         let endpoint: Endpoint
         var stripped = 0
-        if let node = find(path, from: 1, at: 0, nearest: &nearest) {
+        if let node = find(path, from: 1, at: 0, &search) {
             endpoint = nodes[node].exact
-        } else if let nearest {
-            endpoint = nodes[nearest.node].prefix
-            stripped = nearest.end
+        } else if !search.allowed.isEmpty {
+            return .methodNotAllowed(allow: search.allowed.description)
+        } else if let prefix = search.prefix {
+            endpoint = nodes[prefix.node].prefix
+            stripped = prefix.end
         } else {
             return .notFound
         }
@@ -106,27 +108,41 @@ struct RouteTable: Sendable {
         return .notFound
     }
 
-    /// The node of the whole path; otherwise notes the deepest prefix on the way.
+    /// What was seen on the way to a route.
+    private struct Search {
+        let method: MethodSet
+        /// Methods of the nodes that are the whole path but not for this method.
+        var allowed: MethodSet = []
+        /// The deepest prefix.
+        var prefix: (node: Int, end: Int)?
+    }
+
+    /// The node of the whole path that has the method.
     ///
     /// - Parameters:
     ///   - start: where the segment to compare begins.
     private func find(
-        _ path: UnsafeRawBufferPointer, from start: Int, at index: Int, nearest: inout (node: Int, end: Int)?
+        _ path: UnsafeRawBufferPointer, from start: Int, at index: Int, _ search: inout Search
     ) -> Int? {
-        if !nodes[index].prefix.isEmpty, nearest == nil || nearest!.end < start - 1 { nearest = (index, start - 1) }
+        if !nodes[index].prefix.isEmpty, search.prefix.map({ $0.end < start - 1 }) ?? true {
+            search.prefix = (index, start - 1)
+        }
         if start > path.count || (start == path.count && index == 0) {
-            return nodes[index].exact.isEmpty ? nil : index
+            let methods = nodes[index].exact.methods
+            if !search.method.isEmpty, methods.contains(search.method) { return index }
+            search.allowed.formUnion(methods)
+            return nil
         }
         var end = start
         while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
         let segment = path[start..<end]
         if let child = nodes[index].literals[Self.hash(segment)], nodes[child].segment.elementsEqual(segment),
-            let found = find(path, from: end + 1, at: child, nearest: &nearest)
+            let found = find(path, from: end + 1, at: child, &search)
         {
             return found
         }
         if let child = nodes[index].parameter, !segment.isEmpty {
-            return find(path, from: end + 1, at: child, nearest: &nearest)
+            return find(path, from: end + 1, at: child, &search)
         }
         return nil
     }

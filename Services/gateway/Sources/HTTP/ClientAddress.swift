@@ -21,7 +21,9 @@ struct ClientAddress: Sendable, Equatable {
 
     /// Reads an IPv4 or IPv6 address.
     init?(_ text: String) {
-        guard let address = try? SocketAddress(ipAddress: String(text.prefix { $0 != "%" }), port: 0) else { return nil }
+        guard let address = try? SocketAddress(ipAddress: String(text.prefix { $0 != "%" }), port: 0) else {
+            return nil
+        }
         switch address {
         case .v4(let address):
             let number = UInt32(bigEndian: address.address.sin_addr.s_addr)

@@ -46,6 +46,8 @@ final class ClientConnection: ChannelDuplexHandler {
     private var closesAfterAnswer = false
     private var discarded = 0
     private var holdsRead = false
+    private var lingersUntil: Int64 = 0
+    private var hasWaitedForKeys = false
     private var isProcessing = false
     private var needsFlush = false
 
@@ -77,7 +79,10 @@ final class ClientConnection: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         switch phase {
-        case .lingering, .closed: return
+        case .lingering:
+            deadline = min(lingersUntil, worker.now + settings.lingerTimeout.nanoseconds)
+            return
+        case .closed: return
         default: break
         }
         if input.readableBytes == 0 {
@@ -153,7 +158,8 @@ final class ClientConnection: ChannelDuplexHandler {
                 guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-                return .admitted(worker.admit(head, from: self), length: length)
+                let admission = worker.admit(head, from: self, mayWaitForKeys: !hasWaitedForKeys)
+                return .admitted(admission, length: length)
             } catch {
                 return .fault(error)
             }
@@ -172,6 +178,7 @@ final class ClientConnection: ChannelDuplexHandler {
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
             lookedAt = 0
+            hasWaitedForKeys = false
             let head = worker.requestHead
             let asksToClose = head.fields.saysClose || worker.gateway.isDraining
             switch admission {
@@ -363,7 +370,9 @@ final class ClientConnection: ChannelDuplexHandler {
     private func linger() {
         phase = .lingering
         input.clear()
-        deadline = worker.now + settings.lingerTimeout.nanoseconds
+        let now = worker.now
+        deadline = now + settings.lingerTimeout.nanoseconds
+        lingersUntil = now + settings.longestLinger.nanoseconds
         needsFlush = false
         context?.flush()
         context?.close(mode: .output, promise: nil)
@@ -376,8 +385,8 @@ final class ClientConnection: ChannelDuplexHandler {
         case .head:
             if input.readableBytes > 0 { refuse(.malformed("took too long")) } else { context?.close(promise: nil) }
         case .waitingForKeys:
-            // Whoever fetches keys reports sooner than this.
-            context?.close(promise: nil)
+            hasWaitedForKeys = true
+            keysChanged()
         case .body, .answering:
             if let exchange {
                 exchange.timedOut()

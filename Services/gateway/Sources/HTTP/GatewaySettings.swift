@@ -17,6 +17,8 @@ struct GatewaySettings: Sendable {
     var streamTimeout = Duration.seconds(300)
     /// For a client to read what it was told before its connection is cut.
     var lingerTimeout = Duration.seconds(2)
+    /// The same for one that keeps sending what nobody wants.
+    var longestLinger = Duration.seconds(20)
     var connectTimeout = Duration.seconds(1)
     /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
     var upstreamIdleTimeout = Duration.seconds(4)

@@ -11,8 +11,12 @@ enum Admission {
 
 /// Who may come in. The order is the contract's: limits, route, bearer, role, size.
 extension Worker {
-    /// - Parameter bytes: the head that was scanned into `requestHead`, whole and nothing else.
-    func admit(_ bytes: UnsafeRawBufferPointer, from client: ClientConnection) -> Admission {
+    /// - Parameters:
+    ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
+    ///   - mayWaitForKeys: `false` once it has waited long enough.
+    func admit(
+        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool
+    ) -> Admission {
         let fields = requestHead.fields
         let requestID = identifier(fields, bytes)
         func refuse(_ problem: Problem, fields: String = "") -> Admission {
@@ -48,7 +52,7 @@ extension Worker {
         var bearerError: ErrorCode?
         if route.authentication != .none {
             switch judge(fields, bytes) {
-            case .waitsForKeys: return .waitForKeys
+            case .waitsForKeys: return mayWaitForKeys ? .waitForKeys : refuse(Problem(.unavailable))
             case .missing:
                 if route.authentication == .required {
                     return refuse(Problem(.invalidToken), fields: "WWW-Authenticate: Bearer realm=\"gatehouse\"\r\n")
