@@ -56,7 +56,6 @@ extension Target.Dependency {
     static let collections = product(name: "DequeModule", package: "swift-collections")
     static let configuration = product(name: "Configuration", package: "swift-configuration")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
-    static let cryptoExtras = product(name: "CryptoExtras", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
     static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
@@ -112,7 +111,7 @@ let libraries: [Target] = [
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
         uses: [
-            "ServiceKit", .cryptoExtras, .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1,
+            "AccessToken", "ServiceKit", .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1,
             .nioHTTP2, .nioPosix, .nioSSL,
         ]),
 ]

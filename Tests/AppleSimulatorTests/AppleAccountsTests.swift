@@ -6,7 +6,7 @@ import Testing
 @Suite struct AppleAccountsTests {
     private let client = TestClient()
 
-    /// Made once: an RSA key takes its time without optimisation.
+    /// Made once: an RSA key takes its time.
     private static let keys = Task { try await SigningKeys() }
 
     private func makeAccounts() async throws -> AppleAccounts {

@@ -15,7 +15,8 @@ func withScriptedServer(
         }
         .bind(host: "127.0.0.1", port: 0).get()
     var configuration = RedisConfiguration(host: "127.0.0.1", port: channel.localAddress?.port ?? 0)
-    configuration.commandTimeout = .seconds(5)
+    configuration.commandTimeout = .seconds(30)
+    configuration.connectTimeout = .seconds(30)
     let result: Result<Void, any Error>
     do {
         result = .success(try await body(configuration))

@@ -8,8 +8,8 @@ let silentLogger = Logger(label: "redis", factory: { _ in SwiftLogNoOpLogHandler
 /// Time-outs that a busy machine does not reach, and short waits between attempts to connect.
 func patientConfiguration(_ url: String) throws -> RedisConfiguration {
     var configuration = try RedisConfiguration(url: url)
-    configuration.commandTimeout = .seconds(10)
-    configuration.connectTimeout = .seconds(5)
+    configuration.commandTimeout = .seconds(30)
+    configuration.connectTimeout = .seconds(30)
     configuration.backoff.maximum = .milliseconds(100)
     return configuration
 }

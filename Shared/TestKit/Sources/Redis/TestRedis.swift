@@ -45,7 +45,8 @@ public func withRedis<Value: Sendable>(
 ) async throws -> Value {
     var configuration = try RedisConfiguration(url: TestRedis.url)
     // The shared machine may be slow; what tests time-outs sets its own.
-    configuration.commandTimeout = .seconds(10)
+    configuration.commandTimeout = .seconds(30)
+    configuration.connectTimeout = .seconds(30)
     return try await withRedisClient(configuration) { client in
         let prefix = uniqueKeyPrefix()
         let result: Result<Value, any Error>
