@@ -7,4 +7,5 @@
 set -a
 # shellcheck source=/dev/null
 . "$state/env"
-walkthrough | bash -euo pipefail -x
+walkthrough | bash -euo pipefail -x | tee "$state/walkthrough-output"
+[ "$(tail -n 1 "$state/walkthrough-output")" = 401 ] || fail "the access token still works after sign-out"
