@@ -1,0 +1,88 @@
+import Crypto
+import Foundation
+
+/// A refresh token: `ghrt_` + base64url(key id ‖ session id ‖ generation ‖ 32 random bytes ‖ truncated HMAC).
+///
+/// The HMAC over what stands before it lets junk be refused without a look-up, and lets an old token be known as
+/// genuine although only the current one and its predecessor are kept, as hashes.
+struct RefreshToken: Sendable, Equatable {
+    static let prefix = "ghrt_"
+
+    private enum Layout {
+        static let keyID = 0
+        static let sessionID = 1..<17
+        static let generation = 17..<21
+        static let random = 21..<53
+        static let code = 53..<69
+        static let length = 69
+    }
+
+    /// All 69 bytes, 92 characters of base64url without a bit left over.
+    let bytes: [UInt8]
+
+    var keyID: UInt8 { bytes[Layout.keyID] }
+
+    var sessionID: UUID {
+        bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(fromByteOffset: Layout.sessionID.lowerBound, as: uuid_t.self)) }
+    }
+
+    /// 0 for the token of a sign-in, one more with every rotation.
+    var generation: Int32 {
+        bytes[Layout.generation].reduce(0) { $0 << 8 | Int32($1) }
+    }
+
+    /// SHA-256 of the bytes: what PostgreSQL keeps of a token.
+    var hash: [UInt8] { Array(SHA256.hash(data: bytes)) }
+
+    var text: String { Self.prefix + Base64URL.encode(bytes) }
+
+    /// Makes a new token under the key that mints.
+    init(sessionID: UUID, generation: Int32, keys: RefreshKeyRing) {
+        let key = keys.minting
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Layout.length)
+        bytes.append(key.id)
+        withUnsafeBytes(of: sessionID.uuid) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: generation.bigEndian) { bytes.append(contentsOf: $0) }
+        SymmetricKey(size: .bits256).withUnsafeBytes { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: key.code(for: bytes))
+        self.bytes = bytes
+    }
+
+    /// Reads a token as a client sent it; `nil` when it has not a token's form. Says nothing of who made it.
+    init?(text: String) {
+        let utf8 = text.utf8
+        guard utf8.starts(with: Self.prefix.utf8), let bytes = Base64URL.decode(utf8.dropFirst(Self.prefix.utf8.count))
+        else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    /// Reads a token's bytes; `nil` when their count is wrong or the generation is above `Int32.max`.
+    init?(bytes: [UInt8]) {
+        guard bytes.count == Layout.length, bytes[Layout.generation.lowerBound] < 0x80 else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Whether this service made the token.
+    func authenticity(under keys: RefreshKeyRing) -> Authenticity {
+        guard let key = keys[keyID] else { return .unknownKey }
+        // Without an early exit, so that the time taken tells nothing of the right code.
+        let difference = zip(key.code(for: bytes[..<Layout.code.lowerBound]), bytes[Layout.code])
+            .reduce(0) { $0 | ($1.0 ^ $1.1) }
+        return difference == 0 ? .genuine : .forged
+    }
+
+    enum Authenticity: Sendable {
+        case genuine
+        case forged
+        /// Made under a key that this replica has not (yet, or any more): only its hash can speak for it.
+        case unknownKey
+    }
+}
+
+extension RefreshToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the token: it would end up in a log.
+    var description: String { "RefreshToken(session: \(sessionID), generation: \(generation))" }
+    var debugDescription: String { description }
+    var customMirror: Mirror { Mirror(self, children: ["sessionID": sessionID, "generation": generation]) }
+}
