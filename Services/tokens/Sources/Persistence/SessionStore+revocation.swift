@@ -1,0 +1,96 @@
+import Contracts
+import Foundation
+import Postgres
+
+/// A session that ends leaves no row but its entry in the revocation feed, which the same statement writes.
+extension SessionStore {
+    /// Ends one session; with `userID`, only if it is that user's.
+    ///
+    /// - Returns: `false` when there is none.
+    @discardableResult
+    func revoke(
+        _ id: UUID, of userID: UUID? = nil, reason: RevocationReason, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND (\(userID) IS NULL OR user_id = \(userID))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+
+    /// Ends one session if `hash` is that of its current token or of the one before.
+    func revoke(
+        _ id: UUID, holding hash: [UInt8], reason: RevocationReason, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) {
+        try await pool.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND (current_hash = \(hash) OR previous_hash = \(hash))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """, deadline: deadline)
+    }
+
+    /// Ends a session that two hold, and records it.
+    ///
+    /// - Returns: `false` when the row is no longer as it was read.
+    func revokeStolen(
+        _ id: UUID, generation: Int32, theft: RotationDecision.Theft, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND generation = \(generation)
+                RETURNING id, user_id, access_expires_at
+            ), event AS (
+                INSERT INTO audit_events (kind, user_id, session_id)
+                SELECT \("theft." + theft.rawValue), user_id, id FROM ended
+            )
+            \(revocationsOfEnded: .replay, lifetimes)
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+
+    /// Ends all sessions of a user but `spared`. A user who was deleted is forgotten, and can have no session again.
+    func revokeAll(
+        of userID: UUID, except spared: UUID? = nil, reason: RevocationReason, deadline: ContinuousClock.Instant?
+    ) async throws {
+        try await pool.withTransaction(deadline: deadline) { transaction in
+            try await transaction.lockUser(userID)
+            try await transaction.query(
+                """
+                WITH ended AS (
+                    DELETE FROM sessions WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                    RETURNING id, user_id, access_expires_at
+                )
+                \(revocationsOfEnded: reason, lifetimes)
+                """)
+            guard reason == .accountDeleted else { return }
+            try await transaction.query("DELETE FROM users WHERE id = \(userID)")
+            try await transaction.query("INSERT INTO audit_events (kind, user_id) VALUES ('userErased', \(userID))")
+        }
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// Writes the feed's entries of the sessions that `ended`, a part of the statement before, deleted.
+    mutating func appendInterpolation(
+        revocationsOfEnded reason: RevocationReason, _ lifetimes: SessionStore.Lifetimes
+    ) {
+        appendLiteral(
+            """
+            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            SELECT id, user_id, GREATEST(access_expires_at, statement_timestamp() +
+            """)
+        appendLiteral(" ")
+        appendInterpolation(lifetimes.access)
+        appendLiteral(" * interval '1 second'), ")
+        appendInterpolation(reason.rawValue)
+        appendLiteral(" FROM ended")
+    }
+}
