@@ -1,0 +1,152 @@
+import Contracts
+import Foundation
+import Logging
+import Redis
+
+/// Refreshes a session: the whole way of a refresh token from the request to its successor.
+struct Refresher: Sendable {
+    let rules: RotationRules
+    let keys: RefreshKeyRing
+    let store: SessionStore
+    let lock: RaceLock
+    let issuer: TokenIssuer
+    let logger: Logger
+    private let metrics = RefreshMetrics()
+    private let flights = SharedFlights<[UInt8], IssuedTokens>()
+
+    init(
+        rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
+        logger: Logger
+    ) {
+        self.rules = rules
+        self.keys = keys
+        self.store = store
+        self.lock = lock
+        self.issuer = issuer
+        self.logger = logger
+    }
+
+    /// What a refresh needs to know of its request.
+    struct Origin: Sendable {
+        var ipAddress: String?
+        var arrivedAt = ContinuousClock.now
+        var deadline: ContinuousClock.Instant
+    }
+
+    /// Requests with the same token at the same time share one answer.
+    ///
+    /// - Throws: `Problem`: `INVALID_REFRESH_TOKEN`, `UNAVAILABLE`; `PostgresError`.
+    func refresh(_ text: String, from origin: Origin) async throws -> IssuedTokens {
+        guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
+        let authenticity = token.authenticity(under: keys)
+        guard authenticity != .forged else { throw refused(.forged) }
+        return try await flights.run(token.bytes) {
+            let turn = await lock.take(token.sessionID)
+            defer { lock.release(turn) }
+            return try await renew(token, isGenuine: authenticity == .genuine, turn, origin)
+        }
+    }
+
+    private func renew(
+        _ token: RefreshToken, isGenuine: Bool, _ turn: RaceLock.Turn, _ origin: Origin
+    ) async throws -> IssuedTokens {
+        if case .second = turn {
+            if let tokens = try await answerOfAnother(token, isGenuine: isGenuine, origin) { return tokens }
+        } else if let tokens = try await rotate(token, origin) {
+            return tokens
+        }
+        // Not the current token when we tried. Each round reads the row, decides, and writes on the condition that
+        // the row is still as it was read.
+        for _ in 0..<4 {
+            if let tokens = try await readAndDecide(token, isGenuine: isGenuine, origin) { return tokens }
+        }
+        throw Problem(.unavailable)
+    }
+
+    /// Another replica holds the lock: by the time we look, its result is there.
+    private func answerOfAnother(
+        _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
+    ) async throws -> IssuedTokens? {
+        for pause in [Duration.milliseconds(10), .milliseconds(40)] {
+            try await Task.sleep(for: pause)
+            guard let reading = try await store.read(token.sessionID, deadline: origin.deadline) else { break }
+            guard decision(on: token, isGenuine: isGenuine, reading, origin) == .repeatSuccessor else { continue }
+            lock.waited(found: true)
+            return try repeatSuccessor(of: token, in: reading)
+        }
+        lock.waited(found: false)
+        return nil
+    }
+
+    private func readAndDecide(
+        _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
+    ) async throws -> IssuedTokens? {
+        let (id, deadline) = (token.sessionID, origin.deadline)
+        guard let reading = try await store.read(id, deadline: deadline) else { throw refused(.unknownSession) }
+        let generation = reading.state.generation
+        switch decision(on: token, isGenuine: isGenuine, reading, origin) {
+        case .rotate:
+            return try await rotate(token, origin)
+        case .repeatSuccessor:
+            return try repeatSuccessor(of: token, in: reading)
+        case .countLateReplay:
+            guard try await store.countLateReplay(of: id, generation: generation, deadline: deadline) else { return nil }
+            metrics.count("lateReplay")
+            return try repeatSuccessor(of: token, in: reading)
+        case .revoke(let theft):
+            guard try await store.revokeStolen(id, generation: generation, theft: theft, deadline: deadline) else {
+                return nil
+            }
+            logger.warning(
+                "A refresh token was used by two holders; the session was revoked.",
+                metadata: ["session_id": "\(id)", "theft": "\(theft)"])
+            metrics.count("theft." + theft.rawValue)
+            throw Problem(.invalidRefreshToken)
+        case .tryLater:
+            metrics.count("tryLater")
+            throw Problem(.unavailable)
+        case .refuse(let refusal):
+            throw refused(refusal)
+        }
+    }
+
+    private func decision(
+        on token: RefreshToken, isGenuine: Bool, _ reading: SessionStore.Reading, _ origin: Origin
+    ) -> RotationDecision {
+        let age = ContinuousClock.now - origin.arrivedAt
+        let presented = RotationRules.Presented(
+            generation: token.generation, hash: token.hash, isGenuine: isGenuine, age: age / .seconds(1))
+        return rules.decide(on: presented, of: reading.state, at: reading.grant.now)
+    }
+
+    private func rotate(_ token: RefreshToken, _ origin: Origin) async throws -> IssuedTokens? {
+        let successor = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: keys)
+        let grant = try await store.rotate(
+            token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: origin.ipAddress,
+            deadline: origin.deadline)
+        guard let grant else { return nil }
+        metrics.count("rotated")
+        return try issuer.issue(successor, for: grant)
+    }
+
+    private func repeatSuccessor(of token: RefreshToken, in reading: SessionStore.Reading) throws -> IssuedTokens {
+        let successor: RefreshToken
+        do {
+            successor = try keys.open(reading.sealedCurrent ?? [], with: token)
+        } catch {
+            // Never a reason to sign anybody out: another replica may have the key.
+            logger.error(
+                "A successor could not be opened.",
+                metadata: ["session_id": "\(token.sessionID)", "error": "\(error)"])
+            metrics.count("broken")
+            throw Problem(.unavailable)
+        }
+        metrics.count("repeated")
+        return try issuer.issue(successor, for: reading.grant)
+    }
+
+    private func refused(_ refusal: RotationDecision.Refusal) -> Problem {
+        metrics.count("refused." + refusal.rawValue)
+        return Problem(.invalidRefreshToken)
+    }
+}

@@ -1,0 +1,44 @@
+import AccessToken
+import Foundation
+
+/// Signs access tokens and says when everything ends, by PostgreSQL's clock.
+struct TokenIssuer: Sendable {
+    let signer: AccessTokenSigner
+    let issuer: String
+    let audience: String
+    let clientID: String
+    /// Seconds; each access token lives up to 5 % shorter, at random, so that those of a busy minute do not all
+    /// expire in one.
+    let accessLifetime: Int64
+
+    func issue(_ refreshToken: RefreshToken, for grant: SessionGrant) throws(AccessTokenError) -> IssuedTokens {
+        let issuedAt = Int64(grant.now.timeIntervalSince1970.rounded(.down))
+        let refreshExpiresAt = Int64(grant.expiresAt.timeIntervalSince1970.rounded(.down))
+        let lifetime = accessLifetime - Int64.random(in: 0...accessLifetime / 20)
+        let expiresAt = min(issuedAt + lifetime, refreshExpiresAt)
+        let claims = AccessTokenClaims(
+            issuer: issuer, audience: audience, subject: grant.user.id, sessionID: grant.sessionID, tokenID: UUID(),
+            issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: grant.user.role,
+            storeIDs: grant.user.storeIDs, email: grant.user.email)
+        return IssuedTokens(
+            sessionID: grant.sessionID, accessToken: try signer.sign(claims), refreshToken: refreshToken.text,
+            issuedAt: issuedAt, expiresAt: expiresAt, refreshExpiresAt: refreshExpiresAt, profile: grant.user.profile)
+    }
+}
+
+/// An answer with tokens. Times are seconds since 1970.
+struct IssuedTokens: Sendable {
+    var sessionID: UUID
+    var accessToken: String
+    var refreshToken: String
+    var issuedAt: Int64
+    var expiresAt: Int64
+    var refreshExpiresAt: Int64
+    /// The user as JSON.
+    var profile: String
+
+    /// Seconds.
+    var expiresIn: Int64 { expiresAt - issuedAt }
+    /// Seconds.
+    var refreshExpiresIn: Int64 { refreshExpiresAt - issuedAt }
+}
