@@ -1,3 +1,5 @@
+import Foundation
+
 /// The contract's `AuthResponse`, written without an encoder: the user is JSON already, and nothing else in it needs
 /// escaping. It stands on the path of every refresh, where encoding and decoding the user again cost as much as
 /// a database round trip.

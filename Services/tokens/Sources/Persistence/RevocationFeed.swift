@@ -68,8 +68,7 @@ struct RevocationFeed: Sendable {
                         AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
                             AND pg_visible_in_snapshot(transaction_id, pg_current_snapshot())))
             """)
-        guard let row = rows.first else { throw PostgresError(.decoding, "SELECT returned no row") }
-        let (history, snapshot, isPurgedBeyond, isAhead, hasEntries) = try row.decode(
+        let (history, snapshot, isPurgedBeyond, isAhead, hasEntries) = try rows[0].decode(
             (String, String, Bool, Bool, Bool).self)
         return Look(
             history: history, snapshot: snapshot, isPurgedBeyond: isPurgedBeyond, isAhead: isAhead,

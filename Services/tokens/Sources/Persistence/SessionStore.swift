@@ -53,8 +53,7 @@ struct SessionStore: Sendable {
                 SELECT created.created_at, created.expires_at, users.role, users.store_ids, users.email, users.profile
                 FROM created, users WHERE users.id = \(user.id)
                 """)
-            guard let row = rows.first else { throw PostgresError(.decoding, "INSERT returned no row") }
-            let (now, expiresAt, role, storeIDs, email, profile) = try row.decode(
+            let (now, expiresAt, role, storeIDs, email, profile) = try rows[0].decode(
                 (Date, Date, String, [String], String?, String).self)
             return SessionGrant(
                 sessionID: token.sessionID, now: now, expiresAt: expiresAt,
