@@ -62,6 +62,8 @@ public enum RevocationReason: String, Codable, Sendable, CaseIterable {
     case superseded
     /// The user's oldest idle session made room for a new one.
     case sessionLimit
+    /// Nobody refreshed it for the idle lifetime, or its absolute lifetime was over; told when its row is purged.
+    case expired
 }
 
 /// The answer to `GET /internal/revocations`

@@ -1,0 +1,10 @@
+import Postgres
+
+/// The migrations that are embedded in the binary, which cannot list its own resources.
+enum Migrations {
+    static let all = [
+        PostgresMigration(
+            number: 1, name: "sessions", up: PackageResources._001_sessions_up_sql,
+            down: PackageResources._001_sessions_down_sql)
+    ]
+}

@@ -1,0 +1,163 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import TokensService
+
+@Suite struct RevocationFeedTests {
+    /// Reads on from a cursor until nothing more waits.
+    private func read(_ feed: RevocationFeed, after cursor: String?) async throws -> (sessions: [UUID], cursor: String) {
+        var sessions: [UUID] = []
+        var cursor = cursor
+        while true {
+            let page = try await feed.page(after: cursor, waitingUntil: .now)
+            #expect(!page.reset)
+            sessions += page.entries.map(\.sessionID)
+            cursor = page.cursor
+            if !page.more { return (sessions, page.cursor) }
+        }
+    }
+
+    private func revoke(_ session: UUID, on connection: some PostgresQuerying) async throws {
+        try await connection.query(
+            """
+            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout')
+            """, deadline: nil)
+    }
+
+    @Test func everyEntryIsReadOnce() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool, pageSize: 3)
+            let empty = try await read(feed, after: nil)
+            #expect(empty.sessions.isEmpty)
+            let sessions = (0..<10).map { _ in UUID() }
+            for session in sessions { try await revoke(session, on: tokens.database.pool) }
+            #expect(try await read(feed, after: nil).sessions == sessions)
+            let (found, cursor) = try await read(feed, after: empty.cursor)
+            #expect(found == sessions)
+            #expect(try await read(feed, after: cursor).sessions.isEmpty)
+        }
+    }
+
+    /// The entry with the lower number commits after the higher one was read.
+    @Test func whatCommitsLateIsNotSkipped() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool, pageSize: 2)
+            let start = try await read(feed, after: nil).cursor
+            let late = UUID()
+            let early = (0..<5).map { _ in UUID() }
+            let connection = try await tokens.database.connect()
+            var cursor = start
+            try await connection.withTransaction { transaction in
+                try await revoke(late, on: transaction)
+                for session in early { try await revoke(session, on: tokens.database.pool) }
+                let first = try await read(feed, after: start)
+                #expect(first.sessions == early)
+                cursor = first.cursor
+                #expect(try await read(feed, after: cursor).sessions.isEmpty, "an open transaction repeats nothing")
+            }
+            await connection.close()
+            #expect(try await read(feed, after: cursor).sessions == [late])
+            #expect(Set(try await read(feed, after: nil).sessions) == Set(early + [late]))
+        }
+    }
+
+    @Test func writersInAnyOrderLoseNothing() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool, pageSize: 7)
+            let sessions = (0..<200).map { _ in UUID() }
+            var cursor = try await read(feed, after: nil).cursor
+            var found: [UUID] = []
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for part in 0..<4 {
+                    group.addTask {
+                        for index in stride(from: part, to: sessions.count, by: 4) {
+                            try await tokens.database.pool.withTransaction { transaction in
+                                try await revoke(sessions[index], on: transaction)
+                                if index.isMultiple(of: 5) { try await transaction.query("SELECT pg_sleep(0.005)") }
+                            }
+                        }
+                    }
+                }
+                while found.count < sessions.count {
+                    let page = try await feed.page(after: cursor, waitingUntil: .now + .seconds(10))
+                    found += page.entries.map(\.sessionID)
+                    cursor = page.cursor
+                }
+                try await group.waitForAll()
+            }
+            #expect(found.count == sessions.count)
+            #expect(Set(found) == Set(sessions))
+        }
+    }
+
+    @Test func aReaderThatWaitsIsAnsweredSoon() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            let cursor = try await read(feed, after: nil).cursor
+            async let waiting = feed.page(after: cursor, waitingUntil: .now + .seconds(60))
+            let session = UUID()
+            try await revoke(session, on: tokens.database.pool)
+            let committed = ContinuousClock.now
+            #expect(try await waiting.entries.map(\.sessionID) == [session])
+            #expect(ContinuousClock.now - committed < .seconds(1))
+        }
+    }
+
+    @Test func aCursorFromBeforeWhatIsKeptStartsOver() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            let before = try await read(feed, after: nil).cursor
+            try await revoke(UUID(), on: tokens.database.pool)
+            let between = try await read(feed, after: before).cursor
+            try await tokens.database.pool.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
+            let kept = UUID()
+            try await revoke(kept, on: tokens.database.pool)
+            #expect(try await tokens.store.purgeRevocations(retention: 604_800, batch: 10) == 1)
+
+            let page = try await feed.page(after: before, waitingUntil: .now)
+            #expect(page.reset)
+            #expect(page.entries.isEmpty)
+            #expect(try await read(feed, after: page.cursor).sessions == [kept])
+            #expect(try await read(feed, after: between).sessions == [kept])
+        }
+    }
+
+    @Test(arguments: ["x", "AAAA", "!", "MS0xLzU6NTo"])
+    func cursorsOfAnotherMakeStartOver(cursor: String) async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            #expect(try await feed.page(after: cursor, waitingUntil: .now).reset)
+        }
+    }
+
+    /// After a restore the clock of transactions is behind the cursor.
+    @Test func aCursorFromTheFutureStartsOver() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            var cursor = try #require(RevocationCursor(text: try await read(feed, after: nil).cursor))
+            cursor.seen = "18446744073709551000:18446744073709551000:"
+            #expect(try await feed.page(after: cursor.text, waitingUntil: .now).reset)
+        }
+    }
+}
+
+@Suite struct RevocationCursorTests {
+    @Test(arguments: ["5:9:", "5:9:5,7", "1:1:"])
+    func cursorsRoundTrip(snapshot: String) {
+        var cursor = RevocationCursor(history: "7-1", seen: snapshot)
+        #expect(RevocationCursor(text: cursor.text) == cursor)
+        cursor.reading = .init(snapshot: "9:9:", transaction: .max, id: 3)
+        #expect(RevocationCursor(text: cursor.text) == cursor)
+        cursor.seen = nil
+        #expect(RevocationCursor(text: cursor.text) == cursor)
+    }
+
+    @Test(arguments: ["9:5:", "5:9:4", "5:9:9", "5:9:7,6", "5:9:7,7", "5:9", "a:b:c", "0:9:", "5:9:,", "-1:9:", "5:9:7,"])
+    func whatPostgreSQLWouldNotReadIsRefused(snapshot: String) {
+        #expect(RevocationCursor(text: RevocationCursor(history: "7-1", seen: snapshot).text) == nil)
+    }
+}

@@ -1,0 +1,149 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import TokensService
+
+@Suite struct SessionStoreTests {
+    @Test func sessionsAreListedTheLastUsedFirst() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            let phone = try await tokens.signIn(user, device: SessionDevice(name: "Phone", model: "iPhone18,1"))
+            let tablet = try await tokens.signIn(user)
+            _ = try await tokens.signIn()
+            try await tokens.age(phone.sessionID, by: 10)
+            let listed = try await tokens.store.list(of: user.id, current: phone.sessionID, deadline: nil)
+            #expect(listed.map(\.id) == [tablet.sessionID, phone.sessionID])
+            #expect(listed.map(\.current) == [false, true])
+            #expect(listed[1].device == SessionDevice(name: "Phone", model: "iPhone18,1"))
+            try await tokens.age(phone.sessionID, by: 2_592_000)
+            #expect(try await tokens.store.list(of: user.id, current: nil, deadline: nil).count == 1)
+        }
+    }
+
+    @Test func theHighestVersionOfTheUserWins() async throws {
+        try await TokensFixture.with { tokens in
+            var user = User.sample()
+            let session = try await tokens.signIn(user, version: 3)
+            user.role = "admin"
+            try await tokens.store.update(UserSnapshot(user: user, version: 5), deadline: nil)
+            user.role = "stale"
+            try await tokens.store.update(UserSnapshot(user: user, version: 4), deadline: nil)
+            _ = try await tokens.signIn(user, version: 4)
+            let reading = try #require(try await tokens.store.read(session.sessionID, deadline: nil))
+            #expect(reading.grant.user.role == "admin")
+            // A change of somebody who has no session is nothing to keep.
+            try await tokens.store.update(UserSnapshot(user: .sample(), version: 1), deadline: nil)
+            #expect(try await tokens.count("users") == 1)
+        }
+    }
+
+    @Test func aboveTheLimitTheLeastRecentlyUsedSessionEnds() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            var sessions: [RefreshToken] = []
+            for _ in 0..<3 { sessions.append(try await tokens.signIn(user, limit: 3)) }
+            try await tokens.age(sessions[1].sessionID, by: 100)
+            let fourth = try await tokens.signIn(user, limit: 3)
+            let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
+            #expect(Set(left) == Set([sessions[0], sessions[2], fourth].map(\.sessionID)))
+            #expect(try await tokens.count("revocations WHERE reason = 'sessionLimit'") == 1)
+        }
+    }
+
+    @Test func revocationsAreTheUsersOwn() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            let mine = try await tokens.signIn(user)
+            let other = try await tokens.signIn()
+            #expect(try await !tokens.store.revoke(other.sessionID, of: user.id, reason: .logout, deadline: nil))
+            #expect(try await tokens.store.revoke(mine.sessionID, of: user.id, reason: .logout, deadline: nil))
+            #expect(try await !tokens.store.revoke(mine.sessionID, of: user.id, reason: .logout, deadline: nil))
+            try await tokens.store.revoke(other.sessionID, holding: [1, 2, 3], reason: .logout, deadline: nil)
+            #expect(try await tokens.count("sessions") == 1)
+            try await tokens.store.revoke(other.sessionID, holding: other.hash, reason: .logout, deadline: nil)
+            #expect(try await tokens.count("sessions") == 0)
+            #expect(try await tokens.count("revocations") == 2)
+        }
+    }
+
+    @Test func allButOneSessionEnd() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            let kept = try await tokens.signIn(user)
+            for _ in 0..<3 { _ = try await tokens.signIn(user) }
+            let stranger = try await tokens.signIn()
+            try await tokens.store.revokeAll(
+                of: user.id, except: kept.sessionID, reason: .passwordChanged, deadline: nil)
+            #expect(try await tokens.generation(of: kept.sessionID) == 0)
+            #expect(try await tokens.generation(of: stranger.sessionID) == 0)
+            #expect(try await tokens.count("sessions") == 2)
+            #expect(try await tokens.count("revocations WHERE reason = 'passwordChanged'") == 3)
+        }
+    }
+
+    @Test func anErasedUserLeavesNoRowAndGetsNoSession() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            _ = try await tokens.signIn(user)
+            try await tokens.store.revokeAll(of: user.id, reason: .accountDeleted, deadline: nil)
+            await #expect(throws: TestKitError.self) { try await tokens.signIn(user, version: 9) }
+            #expect(try await tokens.count("sessions") == 0)
+            #expect(try await tokens.count("users") == 0)
+        }
+    }
+
+    /// However a sign-in and an erasure meet, nothing is left.
+    @Test func noSignInOutrunsAnErasure() async throws {
+        try await TokensFixture.with { tokens in
+            for _ in 0..<10 {
+                let user = User.sample()
+                await withTaskGroup(of: Void.self) { group in
+                    for _ in 0..<4 { group.addTask { _ = try? await tokens.signIn(user) } }
+                    group.addTask {
+                        try? await tokens.store.revokeAll(of: user.id, reason: .accountDeleted, deadline: nil)
+                    }
+                }
+                #expect(try await tokens.store.list(of: user.id, current: nil, deadline: nil).isEmpty)
+            }
+            #expect(try await tokens.count("users") == 0)
+        }
+    }
+
+    @Test func whatHasEndedIsPurgedInBatches() async throws {
+        try await TokensFixture.with { tokens in
+            var dead: [RefreshToken] = []
+            for index in 0..<10 {
+                let token = try await tokens.signIn()
+                if index.isMultiple(of: 2) { dead.append(token) }
+            }
+            for token in dead { try await tokens.age(token.sessionID, by: 2_592_001) }
+            let purger = Purger(
+                store: tokens.store, revocationRetention: 604_800, logger: .quiet, batch: 4)
+            var position = Purger.Position()
+            for _ in 0..<6 { try await purger.step(&position) }
+            #expect(try await tokens.count("sessions") == 5)
+            #expect(try await tokens.count("users") == 5)
+            #expect(try await tokens.count("revocations WHERE reason = 'expired'") == 5)
+        }
+    }
+
+    /// Rotations write no index and reuse their page, or the table would grow with every refresh.
+    @Test func rotationsAreHeapOnlyUpdates() async throws {
+        try await TokensFixture.with { tokens in
+            var token = try await tokens.signIn()
+            let connection = try await tokens.database.connect()
+            for _ in 0..<200 {
+                let next = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: tokens.keys)
+                let sealed = tokens.keys.seal(next, under: token)
+                #expect(try await tokens.store.rotate(token, to: next, sealed: sealed, ipAddress: nil, deadline: nil) != nil)
+                token = next
+            }
+            let size = try await connection.query("SELECT pg_relation_size('sessions')")[0].decode(Int.self)
+            #expect(size <= 3 * 8192)
+            await connection.close()
+        }
+    }
+}

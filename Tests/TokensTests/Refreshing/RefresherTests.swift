@@ -1,0 +1,169 @@
+import AccessToken
+import Contracts
+import Foundation
+import Redis
+import TestKit
+import Testing
+
+@testable import TokensService
+
+@Suite struct RefresherTests {
+    @Test func aRefreshGivesASuccessorAndAnAccessToken() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            let first = try await tokens.signIn(user)
+            let issued = try await tokens.refresher().refresh(first)
+            let answer = try JSON.decode(AuthResponse.self, from: Data(issued.json.utf8))
+            #expect(answer.user == user)
+            #expect(answer.tokenType == "Bearer")
+            #expect(answer.refreshToken == issued.refreshToken)
+            #expect((3420...3600).contains(answer.expiresIn))
+            #expect(answer.expiresAt.timeIntervalSince1970 == Double(issued.expiresAt))
+            #expect(answer.refreshExpiresIn == 2_592_000)
+
+            let keys = try VerificationKeySet(keys: [TokensFixture.signingKey.publicKey])
+            let verifier = AccessTokenVerifier(issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: keys)
+            let claims = try verifier.verify(answer.accessToken, now: issued.issuedAt)
+            #expect(claims.subject == user.id)
+            #expect(claims.sessionID == first.sessionID)
+            #expect(claims.role == "courier")
+            #expect(claims.storeIDs == user.storeIds)
+            #expect(claims.email == user.email)
+            #expect(claims.expiresAt == issued.expiresAt)
+            #expect(try await tokens.generation(of: first.sessionID) == 1)
+        }
+    }
+
+    @Test func thePredecessorIsGivenTheIdenticalSuccessorAndAFreshAccessToken() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn()
+            let refresher = try tokens.refresher()
+            let answer = try await refresher.refresh(first)
+            let again = try await refresher.refresh(first)
+            #expect(again.refreshToken == answer.refreshToken)
+            #expect(again.accessToken != answer.accessToken)
+            #expect(try await tokens.generation(of: first.sessionID) == 1)
+        }
+    }
+
+    @Test func lostResponsesAreForgivenUpToTheLimit() async throws {
+        try await TokensFixture.with { tokens in
+            var held = try await tokens.signIn()
+            let refresher = try tokens.refresher()
+            for _ in 0..<3 {
+                _ = try await refresher.refresh(held)
+                try await tokens.age(held.sessionID, by: 61)
+                let late = try await refresher.refresh(held)
+                #expect(try await refresher.refresh(held).refreshToken == late.refreshToken, "counts once")
+                held = late.refresh
+            }
+            _ = try await refresher.refresh(held)
+            try await tokens.age(held.sessionID, by: 61)
+            #expect(try await refresher.refusal(of: held) == .invalidRefreshToken)
+            #expect(try await tokens.count("sessions") == 0)
+            #expect(try await tokens.count("audit_events WHERE kind = 'theft.lateReplay'") == 1)
+            #expect(try await tokens.count("revocations WHERE reason = 'replay'") == 1)
+        }
+    }
+
+    @Test func anOrdinaryRotationForgetsLateReplays() async throws {
+        try await TokensFixture.with(rules: RotationRules(lateReplayLimit: 1)) { tokens in
+            var held = try await tokens.signIn()
+            let refresher = try tokens.refresher()
+            for _ in 0..<4 {
+                _ = try await refresher.refresh(held)
+                try await tokens.age(held.sessionID, by: 61)
+                held = try await refresher.refresh(held).refresh
+                // Generation by late replay, then two whose answer arrived.
+                held = try await refresher.refresh(held).refresh
+                held = try await refresher.refresh(held).refresh
+            }
+        }
+    }
+
+    @Test func strictModeForgivesNoLateReplay() async throws {
+        try await TokensFixture.with(rules: RotationRules(mode: .strict)) { tokens in
+            let first = try await tokens.signIn()
+            let refresher = try tokens.refresher()
+            _ = try await refresher.refresh(first)
+            try await tokens.age(first.sessionID, by: 61)
+            #expect(try await refresher.refusal(of: first) == .invalidRefreshToken)
+            #expect(try await tokens.count("sessions") == 0)
+        }
+    }
+
+    @Test func anOlderTokenEndsTheSessionAfterTheRaceWindow() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn()
+            let refresher = try tokens.refresher()
+            let second = try await refresher.refresh(first).refresh
+            let third = try await refresher.refresh(second).refresh
+            #expect(try await refresher.refusal(of: first) == .unavailable)
+            #expect(try await tokens.generation(of: first.sessionID) == 2)
+            try await tokens.age(first.sessionID, by: 6)
+            #expect(try await refresher.refusal(of: first) == .invalidRefreshToken)
+            #expect(try await refresher.refusal(of: third) == .invalidRefreshToken)
+            #expect(try await tokens.count("audit_events WHERE kind = 'theft.olderToken'") == 1)
+        }
+    }
+
+    @Test func aRestoredDatabaseAccusesNobody() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn()
+            let refresher = try tokens.refresher()
+            let newer = RefreshToken(sessionID: first.sessionID, generation: 5, keys: tokens.keys)
+            let other = RefreshToken(sessionID: first.sessionID, generation: 0, keys: tokens.keys)
+            for token in [newer, other] { #expect(try await refresher.refusal(of: token) == .invalidRefreshToken) }
+            #expect(try await refresher.refusal(of: first) == nil)
+        }
+    }
+
+    @Test func expiredAndRevokedSessionsAreRefused() async throws {
+        try await TokensFixture.with { tokens in
+            let refresher = try tokens.refresher()
+            let idle = try await tokens.signIn()
+            try await tokens.age(idle.sessionID, by: 2_592_001)
+            #expect(try await refresher.refusal(of: idle) == .invalidRefreshToken)
+            let revoked = try await tokens.signIn()
+            try await tokens.store.revoke(revoked.sessionID, reason: .logout, deadline: nil)
+            #expect(try await refresher.refusal(of: revoked) == .invalidRefreshToken)
+            for text in ["", "ghrt_", "junk", first(revoked.text)] {
+                await #expect(throws: Problem(.invalidRefreshToken)) { try await refresher.refresh(text, from: .test) }
+            }
+        }
+    }
+
+    private func first(_ text: String) -> String { text.replacing("ghrt_A", with: "ghrt_B") }
+
+    @Test func anAccessTokenNeverOutlivesTheSession() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn()
+            try await tokens.age(first.sessionID, by: 31_536_000 - 100)
+            try await tokens.database.pool.query("UPDATE sessions SET expires_at = absolute_expires_at")
+            let issued = try await tokens.refresher().refresh(first)
+            #expect(issued.expiresAt == issued.refreshExpiresAt)
+            #expect((95...100).contains(issued.expiresIn))
+        }
+    }
+
+    /// A new key is known everywhere before it mints; a replica that has it not goes by the hash.
+    @Test func replacingTheKeySignsNobodyOut() async throws {
+        try await TokensFixture.with(keys: .sample(ids: [1])) { tokens in
+            let (old, both, new) = (
+                try tokens.refresher(), try tokens.refresher(keys: .sample(ids: [2, 1])),
+                try tokens.refresher(keys: .sample(ids: [2]))
+            )
+            let first = try await tokens.signIn()
+            let second = try await both.refresh(first)
+            #expect(second.refresh.keyID == 2)
+            #expect(try await both.refresh(first).refreshToken == second.refreshToken)
+            // Sealed under a key that the old replica has not: not now, rather than never.
+            #expect(try await old.refusal(of: first) == .unavailable)
+            let third = try await old.refresh(second.refresh)
+            #expect(third.refresh.keyID == 1)
+            let fourth = try await new.refresh(third.refresh)
+            #expect(fourth.refresh.keyID == 2)
+            #expect(try await tokens.generation(of: first.sessionID) == 3)
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import AccessToken
+import Contracts
+import Foundation
+import Logging
+import NIOPosix
+import Postgres
+import Redis
+import TestKit
+
+@testable import TokensService
+
+/// The service below HTTP, on a database of its own.
+struct TokensFixture: Sendable {
+    static let signingKey = try! RSAPrivateKey.generate()
+
+    let database: LeasedDatabase
+    let redis: RedisClient
+    let keys: RefreshKeyRing
+    let rules: RotationRules
+    let store: SessionStore
+
+    static func with(
+        rules: RotationRules = RotationRules(), redis: RedisConfiguration? = nil, keys: RefreshKeyRing = .sample(),
+        lifetimes: SessionStore.Lifetimes = .init(), _ body: @Sendable (TokensFixture) async throws -> Void
+    ) async throws {
+        let redisConfiguration = try redis ?? RedisConfiguration(url: TestRedis.url)
+        try await withDatabase(migrations: Migrations.all) { database in
+            try await withRedisClient(redisConfiguration) { redis in
+                try await body(
+                    TokensFixture(
+                        database: database, redis: redis, keys: keys, rules: rules,
+                        store: SessionStore(pool: database.pool, lifetimes: lifetimes)))
+            }
+        }
+    }
+
+    /// One replica's refresher. Two of them share nothing but PostgreSQL and Redis.
+    func refresher(keys: RefreshKeyRing? = nil) throws -> Refresher {
+        Refresher(
+            rules: rules, keys: keys ?? self.keys, store: store, lock: RaceLock(redis: redis),
+            issuer: TokenIssuer(
+                signer: try AccessTokenSigner(key: Self.signingKey), issuer: "http://gatehouse.localhost",
+                audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access)),
+            logger: .quiet)
+    }
+
+    func signIn(
+        _ user: User = .sample(), version: Int64 = 1, device: SessionDevice? = nil, limit: Int = 100
+    ) async throws -> RefreshToken {
+        let token = RefreshToken(sessionID: UUID(), generation: 0, keys: keys)
+        let grant = try await store.create(
+            token, for: UserSnapshot(user: user, version: version), device: device, ipAddress: nil, limit: limit,
+            deadline: .now + .seconds(20))
+        guard grant != nil else { throw TestKitError("the user was erased") }
+        return token
+    }
+
+    /// Moves time by moving the session into the past.
+    func age(_ sessionID: UUID, by seconds: Double) async throws {
+        try await database.pool.query(
+            """
+            UPDATE sessions SET rotated_at = rotated_at - \(seconds) * interval '1 second',
+                expires_at = expires_at - \(seconds) * interval '1 second',
+                absolute_expires_at = absolute_expires_at - \(seconds) * interval '1 second',
+                created_at = created_at - \(seconds) * interval '1 second'
+            WHERE id = \(sessionID)
+            """)
+    }
+
+    func generation(of sessionID: UUID) async throws -> Int32? {
+        try await database.pool.query("SELECT generation FROM sessions WHERE id = \(sessionID)").decode(Int32.self).first
+    }
+
+    func count(_ table: String) async throws -> Int {
+        try await database.pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
+    }
+}
+
+extension Logger {
+    static var quiet: Logger { Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() } }
+}
+
+extension User {
+    static func sample(id: UUID = UUID(), email: String? = "ada@example.com") -> User {
+        User(
+            id: id, email: email, displayName: "Ada \"Countess\" Lovelace", emailVerified: true, role: "courier",
+            storeIds: ["store 1", "store,2"], authProviders: [.password],
+            createdAt: Date(timeIntervalSince1970: 1_700_000_000))
+    }
+}
+
+extension Refresher.Origin {
+    static var test: Self { Self(ipAddress: "192.0.2.1", deadline: .now + .seconds(20)) }
+}
+
+extension Refresher {
+    func refresh(_ token: RefreshToken) async throws -> IssuedTokens {
+        try await refresh(token.text, from: .test)
+    }
+
+    /// The error code that a refresh answers; `nil` when it succeeds.
+    func refusal(of token: RefreshToken) async throws -> ErrorCode? {
+        do {
+            _ = try await refresh(token)
+            return nil
+        } catch let problem as Problem {
+            return problem.code
+        }
+    }
+}
+
+extension IssuedTokens {
+    var refresh: RefreshToken { RefreshToken(text: refreshToken)! }
+}
