@@ -189,7 +189,7 @@ let everyTest: [Target] = [
         "Tokens",
         uses: [
             "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "TokensService",
-            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore, .nioPosix,
         ]),
     tests(
         "Devices",

@@ -34,7 +34,7 @@ import Testing
 
     @Test func theFirstTokenHasNoPredecessor() {
         #expect(decide(0) { ($0.generation, $0.currentHash, $0.previousHash) = (0, [0], nil) } == .rotate)
-        #expect(decide(-1) { ($0.generation, $0.currentHash, $0.previousHash) = (0, [0], nil) } == .refuse(.forked))
+        #expect(decide(-1, hash: 9) { ($0.generation, $0.currentHash, $0.previousHash) = (0, [0], nil) } == .refuse(.forked))
     }
 
     @Test func thePredecessorWithinTheRetryWindowIsAnsweredAgain() {

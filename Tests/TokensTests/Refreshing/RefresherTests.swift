@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Postgres
 import Redis
 import TestKit
 import Testing
@@ -22,7 +23,7 @@ import Testing
             #expect(answer.refreshExpiresIn == 2_592_000)
 
             let keys = try VerificationKeySet(keys: [TokensFixture.signingKey.publicKey])
-            let verifier = AccessTokenVerifier(issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: keys)
+            let verifier = try AccessTokenVerifier(issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: keys)
             let claims = try verifier.verify(answer.accessToken, now: issued.issuedAt)
             #expect(claims.subject == user.id)
             #expect(claims.sessionID == first.sessionID)

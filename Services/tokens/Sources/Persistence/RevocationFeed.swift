@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceLifecycle
 
 /// The revocation feed (`GET /internal/revocations`): every revoked session, to every reader, in no special order,
 /// at least once.
@@ -24,7 +25,7 @@ struct RevocationFeed: Sendable {
                 return RevocationPage(entries: [], cursor: start.text, reset: true, more: true)
             }
             if now.hasEntries || position?.reading != nil { return try await read(from: position, now) }
-            if position == nil || position?.seen == nil || .now >= end {
+            if position?.seen == nil || .now >= end || Task.isShuttingDownGracefully {
                 let next = RevocationCursor(history: now.history, seen: now.snapshot)
                 return RevocationPage(entries: [], cursor: next.text, reset: false, more: false)
             }
