@@ -33,7 +33,6 @@ struct RotationModel: Hashable {
     }
 
     enum Violation: Error, Equatable {
-        case fork(Int32)
         case signedOut(String)
     }
 
@@ -114,12 +113,12 @@ struct RotationModel: Hashable {
         now += seconds
     }
 
-    /// One step of one request: `lost` loses the answer, if the step gives one.
-    mutating func advance(_ index: Int, lost: Bool) throws(Violation) {
+    /// One step of one request.
+    mutating func advance(_ index: Int) throws(Violation) {
         let request = requests[index]
         switch request.step {
         case .update:
-            if try rotate(request) { answer(index, lost: lost) } else { requests[index].step = .read }
+            if try rotate(request) { answer(index) } else { requests[index].step = .read }
         case .read:
             let presented = RotationRules.Presented(
                 generation: request.token.generation, hash: request.token.hash, isGenuine: true,
@@ -142,12 +141,12 @@ struct RotationModel: Hashable {
             let isUnchanged = read.generation == row.generation && read.lateReplayed == row.lateReplayed
             switch read.decision {
             case .rotate:
-                if try rotate(request) { answer(index, lost: lost) } else { requests[index].step = .read }
+                if try rotate(request) { answer(index) } else { requests[index].step = .read }
             case .answer:
-                answer(index, lost: lost, generation: read.generation)
+                answer(index, generation: read.generation)
             case .count where isUnchanged:
                 row = Row(row.state().countingLateReplay())
-                answer(index, lost: lost)
+                answer(index)
             case .revoke where isUnchanged:
                 isRevoked = true
             case .count, .revoke:
@@ -166,9 +165,9 @@ struct RotationModel: Hashable {
         return true
     }
 
-    private mutating func answer(_ index: Int, lost: Bool, generation: Int32? = nil) {
+    private mutating func answer(_ index: Int, generation: Int32? = nil) {
         let request = requests.remove(at: index)
-        guard !lost, !request.isAbandoned else { return }
+        guard !request.isAbandoned else { return }
         // What was sealed for the predecessor's holder is the row's current token as it was read.
         let isCurrent = (generation ?? row.generation) == row.generation
         held = Token(generation: generation ?? row.generation, hash: isCurrent ? row.currentHash : row.previousHash!)

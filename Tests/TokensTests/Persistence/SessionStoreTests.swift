@@ -100,11 +100,13 @@ import Testing
         try await TokensFixture.with { tokens in
             for _ in 0..<10 {
                 let user = User.sample()
-                await withTaskGroup(of: Void.self) { group in
+                try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<4 { group.addTask { _ = try? await tokens.signIn(user) } }
                     group.addTask {
-                        try? await tokens.store.revokeAll(of: user.id, reason: .accountDeleted, deadline: nil)
+                        try await tokens.store.revokeAll(
+                            of: user.id, reason: .accountDeleted, deadline: .now + .seconds(20))
                     }
+                    try await group.waitForAll()
                 }
                 let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil)
                 #expect(left.isEmpty)

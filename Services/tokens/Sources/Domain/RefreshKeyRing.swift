@@ -42,14 +42,17 @@ struct RefreshKeyRing: Sendable {
     init(file: String) throws(RefreshKeyFileError) {
         var ring: [UInt8: RefreshKey] = [:]
         var first: RefreshKey?
-        for (index, line) in file.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (index, line) in file.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.trimmingCharacters(in: .whitespaces)
             if line.isEmpty || line.hasPrefix("#") { continue }
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, let id = UInt8(parts[0]) else {
                 throw RefreshKeyFileError("line \(index + 1): want ID:KEY with ID from 0 to 255")
             }
-            guard let secret = Data(base64Encoded: String(parts[1])), secret.count == 32 else {
+            // Foundation forgives excess padding.
+            guard let secret = Data(base64Encoded: String(parts[1])), secret.count == 32,
+                secret.base64EncodedString() == parts[1]
+            else {
                 throw RefreshKeyFileError("line \(index + 1): the key is not 32 bytes in base64")
             }
             guard ring[id] == nil else { throw RefreshKeyFileError("line \(index + 1): id \(id) occurs twice") }

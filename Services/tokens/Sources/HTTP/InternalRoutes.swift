@@ -1,0 +1,81 @@
+import Contracts
+import Foundation
+import Hummingbird
+import ServiceKit
+
+/// The routes for Gatehouse's other services. Each names the callers it accepts.
+struct InternalRoutes: Sendable {
+    let store: SessionStore
+    let feed: RevocationFeed
+    let keys: RefreshKeyRing
+    let issuer: TokenIssuer
+    let sessionLimit: Int
+
+    /// The longest that a reader of the feed may wait.
+    static let longestWait = 30
+
+    func add(to router: ServiceRouter) {
+        let identity = router.internal(callers: "identity")
+        identity.post("/sessions", use: createSession)
+        identity.delete("/sessions/{id}", use: takeBackSession)
+        identity.get("/users/{id}/sessions", use: listSessions)
+        identity.post("/users/{id}/revoke", use: revokeSessions)
+        identity.put("/users/{id}/snapshot", use: updateSnapshot)
+        router.internal(callers: "gateway", "devices").get("/revocations", use: revocations)
+    }
+
+    /// Identity has proved who somebody is.
+    @Sendable func createSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(CreateSessionRequest.self)
+        let token = RefreshToken(sessionID: UUID(), generation: 0, keys: keys)
+        let grant = try await store.create(
+            token, for: body.snapshot, device: body.device, ipAddress: body.ipAddress, limit: sessionLimit,
+            deadline: deadline)
+        // Erased while the sign-in was under way: as if never there.
+        guard let grant else { throw Problem(.invalidCredentials) }
+        return .tokens(try issuer.issue(token, for: grant).sessionJSON)
+    }
+
+    /// A sign-in that lost against a change of the user's credentials.
+    @Sendable func takeBackSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        try await store.revoke(
+            try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
+        return .empty()
+    }
+
+    @Sendable func listSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let sessions = try await store.list(
+            of: try context.uuid("id"), current: nil, deadline: try context.workDeadline())
+        return try .json(SessionList(sessions: sessions))
+    }
+
+    @Sendable func revokeSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let userID = try context.uuid("id")
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(RevokeSessionsRequest.self)
+        try await store.revokeAll(of: userID, except: body.exceptSession, reason: body.reason, deadline: deadline)
+        return .empty()
+    }
+
+    @Sendable func updateSnapshot(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let userID = try context.uuid("id")
+        let deadline = try context.workDeadline()
+        let snapshot = try await request.decode(UserSnapshot.self)
+        guard snapshot.user.id == userID else { throw Problem.invalid("user.id", "This is not the user of the path.") }
+        try await store.update(snapshot, deadline: deadline)
+        return .empty()
+    }
+
+    /// The revocation feed, a long poll: `after` the cursor of the page before, `wait` in seconds.
+    @Sendable func revocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let parameters = request.uri.queryParameters
+        let wait = try parameters.get("wait").map { text in
+            guard let seconds = Int(text), seconds >= 0 else { throw Problem.invalid("wait", "Want whole seconds.") }
+            return seconds
+        }
+        // Answered before the reader gives up.
+        let end = context.deadline.capped(at: .seconds(min(wait ?? 0, Self.longestWait))).instant - .milliseconds(100)
+        return try .json(try await feed.page(after: parameters.get("after"), waitingUntil: end))
+    }
+}

@@ -1,0 +1,53 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// A refusal in the form of RFC 6749 §5.2.
+struct OAuthError: Error, Sendable {
+    let code: String
+    let description: String
+    var status = HTTPResponse.Status.badRequest
+    /// Seconds.
+    var retryAfter: Int?
+
+    static func invalidRequest(_ description: String) -> OAuthError {
+        OAuthError(code: "invalid_request", description: description)
+    }
+
+    static let invalidClient = OAuthError(code: "invalid_client", description: "The client is not known here.")
+    static let invalidScope = OAuthError(code: "invalid_scope", description: "There are no scopes.")
+    static let unsupportedGrantType = OAuthError(
+        code: "unsupported_grant_type", description: "Only refresh_token is supported.")
+
+    init(code: String, description: String, status: HTTPResponse.Status = .badRequest, retryAfter: Int? = nil) {
+        self.code = code
+        self.description = description
+        self.status = status
+        self.retryAfter = retryAfter
+    }
+
+    /// An outage is never `invalid_grant`: a client would sign its user out.
+    init(_ problem: Problem) {
+        switch problem.code {
+        case .invalidRefreshToken:
+            self.init(code: "invalid_grant", description: problem.detail)
+        case .unavailable, .timeout, .internal, .badGateway, .rateLimited:
+            self.init(
+                code: "temporarily_unavailable", description: problem.detail,
+                status: problem.code == .rateLimited ? .tooManyRequests : .serviceUnavailable,
+                retryAfter: problem.retryAfter ?? 1)
+        case .payloadTooLarge:
+            self.init(code: "invalid_request", description: problem.detail, status: .contentTooLarge)
+        default:
+            self.init(code: "invalid_request", description: problem.detail)
+        }
+    }
+
+    func response() throws -> Response {
+        var response = try Response.json(
+            ["error": code, "error_description": description], status: status, holdsToken: true)
+        if let retryAfter { response.headers[.retryAfter] = String(retryAfter) }
+        return response
+    }
+}

@@ -1,0 +1,55 @@
+import Contracts
+import Hummingbird
+import ServiceKit
+
+/// The doors for stock OAuth libraries: RFC 6749 §6 and RFC 7009. Apps are public clients: there is no client secret.
+struct OAuthRoutes: Sendable {
+    let refresher: Refresher
+    let revoker: TokenRevoker
+    let clientID: String
+
+    func add(to router: ServiceRouter) {
+        router.post("/oauth/token") { request, context in
+            try await answer { try await token(request, context) }
+        }
+        router.post("/oauth/revoke") { request, context in
+            try await answer { try await revoke(request, context) }
+        }
+    }
+
+    private func token(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        let origin = try Refresher.Origin(context)
+        let form = try await form(of: request)
+        guard let grantType = form["grant_type"] else { throw OAuthError.invalidRequest("grant_type is missing.") }
+        guard grantType == "refresh_token" else { throw OAuthError.unsupportedGrantType }
+        guard let token = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing.") }
+        guard form["scope"] == nil else { throw OAuthError.invalidScope }
+        return .tokens(try await refresher.refresh(token, from: origin).oauthJSON)
+    }
+
+    private func revoke(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        let deadline = try context.workDeadline()
+        guard let token = try await form(of: request)["token"] else {
+            throw OAuthError.invalidRequest("token is missing.")
+        }
+        try await revoker.revoke(token, deadline: deadline)
+        return .empty(.ok)
+    }
+
+    /// An empty parameter is as if absent (RFC 6749 §3.2).
+    private func form(of request: Request) async throws -> [String: String] {
+        let form = try await request.decodeForm().filter { !$0.value.isEmpty }
+        guard form["client_id"].map({ $0 == clientID }) ?? true else { throw OAuthError.invalidClient }
+        return form
+    }
+
+    private func answer(_ work: () async throws -> Response) async throws -> Response {
+        do {
+            return try await work()
+        } catch let error as OAuthError {
+            return try error.response()
+        } catch let error as any ProblemConvertible {
+            return try OAuthError(error.problem).response()
+        }
+    }
+}

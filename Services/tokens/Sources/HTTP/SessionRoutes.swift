@@ -1,0 +1,70 @@
+import Contracts
+import Hummingbird
+import ServiceKit
+
+/// The public routes of sessions: refresh, logout, the list.
+struct SessionRoutes: Sendable {
+    let refresher: Refresher
+    let revoker: TokenRevoker
+    let store: SessionStore
+
+    func add(to router: ServiceRouter) {
+        router.post("/v1/auth/refresh", use: refresh)
+        router.post("/v1/auth/logout", use: logout)
+        router.post("/v1/auth/logout-all", use: logoutAll)
+        router.get("/v1/auth/sessions", use: list)
+        router.delete("/v1/auth/sessions/{id}", use: delete)
+    }
+
+    @Sendable func refresh(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let origin = try Refresher.Origin(context)
+        let body = try await request.decode(RefreshRequest.self)
+        return .tokens(try await refresher.refresh(body.refreshToken, from: origin).json)
+    }
+
+    /// Ends the session of the refresh token, whatever stands in `Authorization`, and that of a good bearer.
+    @Sendable func logout(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(LogoutRequest.self)
+        if body.refreshToken == nil, context.user == nil {
+            if let bearerError = context.bearerError { throw Problem(bearerError) }
+            throw Problem(.invalidRequest, "Please send a refresh token, or sign in.")
+        }
+        if let token = body.refreshToken { try await revoker.revoke(token, deadline: deadline) }
+        if let user = context.user {
+            try await store.revoke(user.sessionID, of: user.id, reason: .logout, deadline: deadline)
+        }
+        return .empty()
+    }
+
+    @Sendable func logoutAll(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(LogoutAllRequest.self)
+        let spared = body.exceptCurrent == true ? user.sessionID : nil
+        try await store.revokeAll(of: user.id, except: spared, reason: .logout, deadline: deadline)
+        return .empty()
+    }
+
+    @Sendable func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let sessions = try await store.list(
+            of: user.id, current: user.sessionID, deadline: try context.workDeadline())
+        return try .json(SessionList(sessions: sessions))
+    }
+
+    @Sendable func delete(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let wasThere = try await store.revoke(
+            try context.uuid("id"), of: user.id, reason: .logout, deadline: try context.workDeadline())
+        guard wasThere else { throw Problem(.notFound, "There is no such session.") }
+        return .empty()
+    }
+}
+
+extension Refresher.Origin {
+    /// - Throws: `UNAVAILABLE` when nobody waits for the answer any more.
+    init(_ context: GatehouseRequestContext) throws(Problem) {
+        self.init(ipAddress: context.ipAddress, arrivedAt: .now, deadline: try context.workDeadline())
+    }
+}
