@@ -1,7 +1,7 @@
 import Contracts
 import HTTPTypes
 import Hummingbird
-import NIOCore
+import ServiceKit
 
 /// A refusal in the form of RFC 6749 §5.2.
 struct OAuthError: Error, Sendable {

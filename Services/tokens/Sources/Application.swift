@@ -1,0 +1,53 @@
+import AccessToken
+import Logging
+import Postgres
+import Redis
+public import ServiceKit
+
+/// The tokens service: sessions, refresh rotation, the signing key, revocation.
+public enum TokensApplication: ServiceApplication {
+    public static let name = "tokens"
+    public static let defaultPort = 8082
+
+    public static func configuration(from settings: Settings) -> TokensConfiguration {
+        TokensConfiguration(settings: settings)
+    }
+
+    public static func build(
+        _ configuration: TokensConfiguration, boot: ServiceBoot
+    ) async throws -> ServiceAssembly {
+        guard let database = configuration.database, let redisConfiguration = configuration.redis,
+            let keys = configuration.refreshKeys, let signingKey = configuration.signingKey
+        else { preconditionFailure("built from settings that were not valid") }
+
+        let pool = PostgresPool(configuration: database, pool: configuration.pool, logger: boot.logger)
+        let redis = RedisClient(
+            configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+        let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
+        let issuer = TokenIssuer(
+            signer: try AccessTokenSigner(key: signingKey), issuer: configuration.issuer,
+            audience: configuration.audience, clientID: configuration.clientID,
+            accessLifetime: Int64(configuration.lifetimes.access))
+        let refresher = Refresher(
+            rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
+            logger: boot.logger)
+        let revoker = TokenRevoker(keys: keys, store: store)
+
+        let router = ServiceRouter()
+        SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
+        OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
+        try WellKnownRoutes(
+            issuer: configuration.issuer, keys: try VerificationKeySet(keys: [signingKey.publicKey])
+        ).add(to: router)
+        InternalRoutes(
+            store: store, feed: RevocationFeed(pool: pool), keys: keys, issuer: issuer,
+            sessionLimit: configuration.sessionLimit
+        ).add(to: router)
+
+        let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
+        // Redis saves work and is not needed to serve.
+        return ServiceAssembly(
+            services: [pool, redis, purger], readiness: [ReadinessCheck("postgres") { await pool.probe() }],
+            router: router, credentials: configuration.credentials, boot: boot)
+    }
+}

@@ -1,0 +1,74 @@
+import AccessToken
+import Foundation
+import Postgres
+import Redis
+import ServiceKit
+
+/// The settings of the tokens service (README, "Configuration").
+public struct TokensConfiguration: Sendable {
+    var database: PostgresConfiguration?
+    var pool = PostgresPoolConfiguration()
+    var redis: RedisConfiguration?
+    var credentials: CallerCredentials
+    var issuer: String
+    var audience: String
+    var clientID: String
+    var signingKey: RSAPrivateKey?
+    var refreshKeys: RefreshKeyRing?
+    var rules: RotationRules
+    var lifetimes: SessionStore.Lifetimes
+    var sessionLimit: Int
+
+    init(settings: Settings) {
+        credentials = settings.credentials(ofCallers: "gateway", "identity", "devices")
+        let isDevelopment = settings.environment == .development
+        issuer = settings.string("issuer", default: isDevelopment ? "http://gatehouse.localhost" : nil)
+        audience = settings.string("audience", default: "gatehouse")
+        clientID = settings.string("clientID", default: "com.example.app")
+        lifetimes = SessionStore.Lifetimes(
+            access: settings.interval("accessTokenLifetime", default: 3600, atLeast: 1),
+            idle: settings.interval("idleLifetime", default: 2_592_000, atLeast: 1),
+            absolute: settings.interval("absoluteLifetime", default: 31_536_000, atLeast: 1))
+        rules = RotationRules(
+            retryWindow: settings.interval("retryWindow", default: 60),
+            raceWindow: settings.interval("raceWindow", default: 5),
+            lateReplayLimit: settings.int("lateReplayLimit", default: 3, in: 0...1000),
+            mode: settings.choice("rotationMode", default: .resilient))
+        sessionLimit = settings.int("sessionLimit", default: 100, in: 1...10_000)
+        pool.maximumConnections = settings.int("databaseMaximumConnections", default: 16, in: 1...1000)
+        database = settings.read("databaseURL", from: settings.string("databaseURL", secret: true)) { url in
+            try PostgresConfiguration(url: url)
+        }
+        database?.applicationName = "gatehouse-tokens"
+        redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
+            try RedisConfiguration(url: url)
+        }
+        signingKey = settings.read("signingKeyFile", from: settings.file("signingKeyFile")) { pem in
+            try RSAPrivateKey(pem: pem)
+        }
+        refreshKeys = settings.read("refreshKeysFile", from: settings.file("refreshKeysFile")) { file in
+            try RefreshKeyRing(file: file)
+        }
+    }
+
+    /// Seconds that the revocation feed keeps its entries: 7 days, and twice the largest access lifetime.
+    var revocationRetention: TimeInterval { max(604_800, 2 * lifetimes.access) }
+}
+
+extension Settings {
+    /// Whole seconds.
+    fileprivate func interval(_ key: String, default defaultValue: Int, atLeast minimum: Int = 0) -> TimeInterval {
+        TimeInterval(int(key, default: defaultValue, in: minimum...Int(Int32.max)))
+    }
+
+    /// Makes a value from a setting's text, and notes what is wrong with it. A missing one has been noted before.
+    fileprivate func read<Value>(_ key: String, from text: String, _ make: (String) throws -> Value) -> Value? {
+        guard !text.isEmpty else { return nil }
+        do {
+            return try make(text)
+        } catch {
+            problem(key, "\(error)")
+            return nil
+        }
+    }
+}

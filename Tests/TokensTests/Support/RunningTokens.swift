@@ -1,0 +1,97 @@
+import AccessToken
+import Contracts
+import Foundation
+import Postgres
+import ServiceKit
+import TestKit
+
+@testable import TokensService
+
+/// The real application on a database of its own, in one or several replicas, as its callers see it.
+struct RunningTokens: Sendable {
+    static let signingKeyFile = file("access-token-private.pem", TokensFixture.signingKey.pem)
+    static let refreshKeysFile = file("refresh.keys", RefreshKeyRing.sampleFile())
+
+    let database: LeasedDatabase
+    let replicas: [RunningService]
+
+    var client: TestHTTPClient { TestHTTPClient(replicas[0].url) }
+
+    static func with(
+        replicas: Int = 1, settings: [String: String] = [:], _ body: @Sendable (RunningTokens) async throws -> Void
+    ) async throws {
+        try await withDatabase(migrations: Migrations.all) { database in
+            var all = [
+                "TOKENS_DATABASE_URL": database.url, "TOKENS_REDIS_URL": try TestRedis.url,
+                "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,
+                "TOKENS_GATEWAY_CREDENTIALS": "gateway-secret,gateway-secret-2",
+                "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",
+            ]
+            all.merge(settings) { $1 }
+            try await start(replicas, all, []) { services in
+                try await body(RunningTokens(database: database, replicas: services))
+            }
+        }
+    }
+
+    private static func start(
+        _ count: Int, _ settings: [String: String], _ running: [RunningService],
+        _ body: @Sendable ([RunningService]) async throws -> Void
+    ) async throws {
+        if running.count == count { return try await body(running) }
+        try await withService(TokensApplication.self, settings: settings) { service in
+            try await start(count, settings, running + [service], body)
+        }
+    }
+
+    private static func file(_ name: String, _ contents: String) -> String {
+        let path = NSTemporaryDirectory() + "gatehouse-tests-\(UUID().uuidString)-\(name)"
+        try! contents.write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    // MARK: - What callers do
+
+    static let identity = [HeaderName.credential: "identity-secret"]
+    static let devices = [HeaderName.credential: "devices-secret"]
+
+    /// What the gateway forwards for a signed-in user.
+    static func gateway(_ user: UUID, session: UUID) -> [String: String] {
+        [
+            HeaderName.credential: "gateway-secret", HeaderName.userID: user.uuidString,
+            HeaderName.sessionID: session.uuidString, HeaderName.role: "courier",
+        ]
+    }
+
+    func signIn(_ user: User = .sample(), device: SessionDevice? = nil) async throws -> CreateSessionResponse {
+        let answer = try await client.post(
+            "/internal/sessions",
+            json: CreateSessionRequest(
+                snapshot: UserSnapshot(user: user, version: 1), device: device, ipAddress: "192.0.2.7"),
+            headers: Self.identity)
+        guard answer.status == 200 else { throw TestKitError("sign-in: \(answer.status) \(answer.text)") }
+        return try answer.decode(CreateSessionResponse.self)
+    }
+
+    func refresh(_ token: String, replica: Int = 0) async throws -> TestHTTPClient.Response {
+        try await TestHTTPClient(replicas[replica].url).post(
+            "/v1/auth/refresh", json: RefreshRequest(refreshToken: token))
+    }
+
+    /// Moves time by moving every session into the past.
+    func age(by seconds: Double) async throws {
+        try await database.pool.query(
+            """
+            UPDATE sessions SET rotated_at = rotated_at - \(seconds) * interval '1 second',
+                expires_at = expires_at - \(seconds) * interval '1 second'
+            """)
+    }
+
+    func count(_ table: String) async throws -> Int {
+        try await database.pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
+    }
+}
+
+extension TestHTTPClient.Response {
+    var code: String? { try? problem().code }
+}
