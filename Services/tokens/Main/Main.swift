@@ -1,5 +1,6 @@
 import ArgumentParser
 import ServiceKit
+import ServiceKitPostgres
 import TokensService
 
 @main
@@ -7,6 +8,7 @@ struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tokens", abstract: "Sessions, refresh rotation, the signing key, revocation.",
         subcommands: [
-            ServeCommand<TokensApplication>.self, CheckConfigCommand<TokensApplication>.self, KeysCommand.self,
+            ServeCommand<TokensApplication>.self, MigrateCommand<TokensApplication>.self,
+            CheckConfigCommand<TokensApplication>.self, KeysCommand.self,
         ])
 }

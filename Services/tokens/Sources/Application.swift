@@ -1,13 +1,16 @@
 import AccessToken
 import Logging
-import Postgres
+public import Postgres
 import Redis
 public import ServiceKit
+public import ServiceKitPostgres
 
 /// The tokens service: sessions, refresh rotation, the signing key, revocation.
-public enum TokensApplication: ServiceApplication {
+public enum TokensApplication: MigratingApplication {
     public static let name = "tokens"
     public static let defaultPort = 8082
+
+    public static var migrations: [PostgresMigration] { Migrations.all }
 
     public static func configuration(from settings: Settings) -> TokensConfiguration {
         TokensConfiguration(settings: settings)
@@ -16,11 +19,11 @@ public enum TokensApplication: ServiceApplication {
     public static func build(
         _ configuration: TokensConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        guard let database = configuration.database, let redisConfiguration = configuration.redis,
-            let keys = configuration.refreshKeys, let signingKey = configuration.signingKey
+        guard let redisConfiguration = configuration.redis, let keys = configuration.refreshKeys,
+            let signingKey = configuration.signingKey
         else { preconditionFailure("built from settings that were not valid") }
 
-        let pool = PostgresPool(configuration: database, pool: configuration.pool, logger: boot.logger)
+        let pool = configuration.database.pool(logger: boot.logger)
         let redis = RedisClient(
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)

@@ -1,13 +1,12 @@
 import AccessToken
 import Foundation
-import Postgres
 import Redis
 import ServiceKit
+import ServiceKitPostgres
 
 /// The settings of the tokens service (README, "Configuration").
 public struct TokensConfiguration: Sendable {
-    var database: PostgresConfiguration?
-    var pool = PostgresPoolConfiguration()
+    var database: DatabaseConfiguration
     var redis: RedisConfiguration?
     var credentials: CallerCredentials
     var issuer: String
@@ -35,11 +34,7 @@ public struct TokensConfiguration: Sendable {
             lateReplayLimit: settings.int("lateReplayLimit", default: 3, in: 0...1000),
             mode: settings.choice("rotationMode", default: .resilient))
         sessionLimit = settings.int("sessionLimit", default: 100, in: 1...10_000)
-        pool.maximumConnections = settings.int("databaseMaximumConnections", default: 16, in: 1...1000)
-        database = settings.read("databaseURL", from: settings.string("databaseURL", secret: true)) { url in
-            try PostgresConfiguration(url: url)
-        }
-        database?.applicationName = "gatehouse-tokens"
+        database = DatabaseConfiguration(settings: settings)
         redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
             try RedisConfiguration(url: url)
         }

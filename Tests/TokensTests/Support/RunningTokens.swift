@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Logging
 import Postgres
 import ServiceKit
 import TestKit
@@ -12,7 +13,7 @@ struct RunningTokens: Sendable {
     static let signingKeyFile = file("access-token-private.pem", TokensFixture.signingKey.pem)
     static let refreshKeysFile = file("refresh.keys", RefreshKeyRing.sampleFile())
 
-    let database: LeasedDatabase
+    let pool: PostgresPool
     let replicas: [RunningService]
 
     var client: TestHTTPClient { TestHTTPClient(replicas[0].url) }
@@ -21,16 +22,35 @@ struct RunningTokens: Sendable {
         replicas: Int = 1, settings: [String: String] = [:], _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
         try await withDatabase(migrations: Migrations.all) { database in
-            var all = [
-                "TOKENS_DATABASE_URL": database.url, "TOKENS_REDIS_URL": try TestRedis.url,
-                "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,
-                "TOKENS_GATEWAY_CREDENTIALS": "gateway-secret,gateway-secret-2",
-                "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",
-            ]
-            all.merge(settings) { $1 }
-            try await start(replicas, all, []) { services in
-                try await body(RunningTokens(database: database, replicas: services))
-            }
+            try await start(replicas, on: database.url, database.pool, settings: settings, body)
+        }
+    }
+
+    /// On an empty database of another server than the tests'.
+    static func with(
+        databaseURL: String, _ body: @Sendable (RunningTokens) async throws -> Void
+    ) async throws {
+        let configuration = try PostgresConfiguration(url: databaseURL)
+        let connection = try await PostgresConnection.connect(configuration)
+        try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
+        await connection.close()
+        let pool = PostgresPool(configuration: configuration)
+        defer { pool.close() }
+        try await start(1, on: databaseURL, pool, settings: [:], body)
+    }
+
+    private static func start(
+        _ replicas: Int, on databaseURL: String, _ pool: PostgresPool, settings: [String: String],
+        _ body: @Sendable (RunningTokens) async throws -> Void
+    ) async throws {
+        let defaults = [
+            "TOKENS_DATABASE_URL": databaseURL, "TOKENS_REDIS_URL": try TestRedis.url,
+            "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,
+            "TOKENS_GATEWAY_CREDENTIALS": "gateway-secret,gateway-secret-2",
+            "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",
+        ]
+        try await start(replicas, defaults.merging(settings) { $1 }, []) { services in
+            try await body(RunningTokens(pool: pool, replicas: services))
         }
     }
 
@@ -80,7 +100,7 @@ struct RunningTokens: Sendable {
 
     /// Moves time by moving every session into the past.
     func age(by seconds: Double) async throws {
-        try await database.pool.query(
+        try await pool.query(
             """
             UPDATE sessions SET rotated_at = rotated_at - \(seconds) * interval '1 second',
                 expires_at = expires_at - \(seconds) * interval '1 second'
@@ -88,7 +108,7 @@ struct RunningTokens: Sendable {
     }
 
     func count(_ table: String) async throws -> Int {
-        try await database.pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
+        try await pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
     }
 }
 
