@@ -44,7 +44,8 @@ struct RunningTokens: Sendable {
         _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
         let defaults = [
-            "TOKENS_DATABASE_URL": databaseURL, "TOKENS_REDIS_URL": try TestRedis.url,
+            // The tests' server has a hundred connections for all tests that run at once.
+            "TOKENS_DATABASE_URL": databaseURL, "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "4", "TOKENS_REDIS_URL": try TestRedis.url,
             "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,
             "TOKENS_GATEWAY_CREDENTIALS": "gateway-secret,gateway-secret-2",
             "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",
