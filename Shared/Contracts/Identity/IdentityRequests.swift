@@ -80,3 +80,56 @@ public struct UpdateUserRequest: Codable, Sendable {
         self.displayName = displayName
     }
 }
+
+/// `POST /v1/auth/password`
+public struct ChangePasswordRequest: Codable, Sendable {
+    /// Needed where the user has a password.
+    public var currentPassword: String?
+    public var newPassword: String
+
+    public init(currentPassword: String? = nil, newPassword: String) {
+        self.currentPassword = currentPassword
+        self.newPassword = newPassword
+    }
+}
+
+/// `POST /v1/auth/identities/apple`
+public struct LinkAppleRequest: Codable, Sendable {
+    public var identityToken: String
+    public var nonce: String?
+
+    public init(identityToken: String, nonce: String? = nil) {
+        self.identityToken = identityToken
+        self.nonce = nonce
+    }
+}
+
+/// `POST /v1/auth/password/forgot`
+public struct ForgotPasswordRequest: Codable, Sendable {
+    public var identifier: String
+
+    public init(identifier: String) {
+        self.identifier = identifier
+    }
+}
+
+/// `POST /v1/auth/password/reset`
+public struct ResetPasswordRequest: Codable, Sendable {
+    public var token: String
+    public var newPassword: String
+
+    public init(token: String, newPassword: String) {
+        self.token = token
+        self.newPassword = newPassword
+    }
+}
+
+/// `POST /v1/auth/apple/notifications`, as Apple sends it.
+public struct AppleNotificationRequest: Codable, Sendable {
+    /// A JWS.
+    public var payload: String
+
+    public init(payload: String) {
+        self.payload = payload
+    }
+}

@@ -1,0 +1,70 @@
+public import Foundation
+
+/// The answer to `GET /v1/auth/export`: all that Gatehouse keeps of a user, except what would be a secret.
+public struct AccountExport: Codable, Sendable, Equatable {
+    /// The link to an Apple account.
+    public struct Apple: Codable, Sendable, Equatable {
+        /// Apple's name for the user, of this team alone.
+        public var subject: String
+        /// The address that Apple gave last.
+        public var email: String?
+        public var linkedAt: Date
+
+        public init(subject: String, email: String? = nil, linkedAt: Date) {
+            self.subject = subject
+            self.email = email
+            self.linkedAt = linkedAt
+        }
+    }
+
+    /// Something that happened to the account.
+    public struct Event: Codable, Sendable, Equatable {
+        public var at: Date
+        public var actor: String
+        public var event: String
+
+        public init(at: Date, actor: String, event: String) {
+            self.at = at
+            self.actor = actor
+            self.event = event
+        }
+    }
+
+    public var user: User
+    public var apple: Apple?
+    public var passwordChangedAt: Date?
+    public var sessions: [Session]
+    public var devices: [Device]
+    public var events: [Event]
+
+    public init(
+        user: User, apple: Apple?, passwordChangedAt: Date?, sessions: [Session], devices: [Device], events: [Event]
+    ) {
+        self.user = user
+        self.apple = apple
+        self.passwordChangedAt = passwordChangedAt
+        self.sessions = sessions
+        self.devices = devices
+        self.events = events
+    }
+}
+
+/// What `IDENTITY_RESET_HOOK_URL` is sent when somebody has asked for a new password: Gatehouse sends no mail itself.
+public struct PasswordResetMessage: Codable, Sendable, Equatable {
+    /// `email` or `phone`.
+    public var channel: String
+    /// Where to send it.
+    public var to: String
+    /// What the app gives back to `POST /v1/auth/password/reset`.
+    public var token: String
+    public var expiresAt: Date
+    public var displayName: String?
+
+    public init(channel: String, to: String, token: String, expiresAt: Date, displayName: String?) {
+        self.channel = channel
+        self.to = to
+        self.token = token
+        self.expiresAt = expiresAt
+        self.displayName = displayName
+    }
+}
