@@ -127,7 +127,7 @@ let services =
         "identity",
         uses: [
             "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", .asyncHTTPClient,
-            .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore,
+            .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
@@ -183,7 +183,7 @@ let everyTest: [Target] = [
         uses: [
             "AppleSimulator", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit",
             "ServiceKitPostgres", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
-            .logging, .nioCore,
+            .logging, .nioCore, .nioHTTP1,
         ]),
     tests(
         "Tokens",

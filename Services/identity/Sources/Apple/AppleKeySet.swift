@@ -1,0 +1,44 @@
+import Foundation
+import JWTKit
+import ServiceKit
+
+/// Apple's public keys, as published at one moment.
+struct AppleKeySet: Sendable {
+    private let keys: [String: any JWTAlgorithm]
+
+    struct Malformed: Error {}
+
+    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks; those that no
+    /// one should trust (under 2048 bits, another exponent than 65537, a name twice) make the whole set unusable.
+    init(jwks: Data) async throws {
+        struct Document: Decodable {
+            var keys: [Key]
+        }
+        struct Key: Decodable {
+            var kty: String
+            var kid: String?
+            var use: String?
+            var alg: String?
+            var n: String?
+            var e: String?
+        }
+        let document = try StrictJSON.decode(Document.self, from: Array(jwks))
+        var keys: [String: any JWTAlgorithm] = [:]
+        for key in document.keys where key.kty == "RSA" && key.use ?? "sig" == "sig" && key.alg ?? "RS256" == "RS256" {
+            guard let kid = key.kid, !kid.isEmpty, let n = key.n, let e = key.e, e == "AQAB", keys[kid] == nil else {
+                throw Malformed()
+            }
+            let collection = JWTKeyCollection()
+            let identifier = JWKIdentifier(string: kid)
+            await collection.add(
+                rsa: try Insecure.RSA.PublicKey(modulus: n, exponent: e), digestAlgorithm: .sha256, kid: identifier)
+            keys[kid] = try await collection.getKey(for: identifier)
+        }
+        guard !keys.isEmpty else { throw Malformed() }
+        self.keys = keys
+    }
+
+    subscript(kid: String) -> (any JWTAlgorithm)? {
+        keys[kid]
+    }
+}

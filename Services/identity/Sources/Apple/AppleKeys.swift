@@ -1,0 +1,66 @@
+import Contracts
+import JWTKit
+import Logging
+import Metrics
+
+/// Apple's keys, fetched when needed, by one task at a time.
+actor AppleKeys {
+    private var cache: AppleKeyCache<AppleKeySet>
+    private var fetching: Task<Void, Never>?
+    private let fetch: @Sendable () async throws -> AppleKeySet
+    private let logger: Logger
+    private let failures = Counter(label: "identity_apple_keys_fetch_failed_total")
+
+    init(
+        rules: AppleKeyCache<AppleKeySet>.Rules = .init(), logger: Logger,
+        fetch: @escaping @Sendable () async throws -> AppleKeySet
+    ) {
+        self.cache = AppleKeyCache(rules: rules)
+        self.logger = logger
+        self.fetch = fetch
+    }
+
+    /// The key of the name, `nil` when Apple has none of it.
+    /// - Throws: `UNAVAILABLE` while that cannot be told.
+    func key(_ kid: String) async throws(Problem) -> (any JWTAlgorithm)? {
+        var hasFetched = false
+        while true {
+            switch cache.decide(now: .now, hasFetched: hasFetched, has: { $0[kid] != nil }) {
+            case .use:
+                return cache.keys?[kid]
+            case .useAndRefresh:
+                startFetching()
+                return cache.keys?[kid]
+            case .fetch:
+                await startFetching().value
+                hasFetched = true
+            case .unknownKey:
+                return nil
+            case .unavailable:
+                // Somebody else's fetch may be just about to bring it.
+                guard !hasFetched, let fetching else { throw Problem(.unavailable) }
+                await fetching.value
+                hasFetched = true
+            }
+        }
+    }
+
+    @discardableResult
+    private func startFetching() -> Task<Void, Never> {
+        if let fetching { return fetching }
+        cache.attempted(now: .now)
+        let task = Task {
+            do {
+                let keys = try await fetch()
+                cache.fetched(keys, now: .now)
+            } catch {
+                cache.failed()
+                failures.increment()
+                logger.warning("Apple's keys could not be fetched", metadata: ["error": "\(error)"])
+            }
+            fetching = nil
+        }
+        fetching = task
+        return task
+    }
+}

@@ -1,0 +1,90 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// The three doors of Apple's that identity knocks at. Their addresses are configuration; nothing is discovered.
+struct AppleServer: Sendable {
+    let httpClient: HTTPClient
+    let keysURL: URL
+    let tokenURL: URL
+    let revokeURL: URL
+    /// `nil` where the team has configured no key of its own: then codes are not exchanged and nothing is revoked.
+    let clientSecret: AppleClientSecret?
+
+    private static let timeout = TimeAmount.seconds(3)
+    private static let maximumAnswer = 64 * 1024
+
+    struct UnexpectedAnswer: Error {
+        var status: Int
+    }
+
+    /// `GET /auth/keys`
+    func keys() async throws -> AppleKeySet {
+        var request = HTTPClientRequest(url: keysURL.absoluteString)
+        request.headers.add(name: "Accept", value: "application/json")
+        let (status, body) = try await send(request)
+        guard status == 200 else { throw UnexpectedAnswer(status: status) }
+        return try await AppleKeySet(jwks: body)
+    }
+
+    /// `POST /auth/token`: a refresh token for an authorization code.
+    /// - Returns: `nil` when Apple no longer takes the code.
+    func exchange(code: String, clientID: String, secret: AppleClientSecret) async throws -> String? {
+        struct Answer: Decodable {
+            var refresh_token: String
+        }
+        let (status, body) = try await post(
+            tokenURL,
+            [
+                "client_id": clientID, "client_secret": try await secret.make(clientID: clientID, now: .now),
+                "code": code, "grant_type": "authorization_code",
+            ])
+        if status == 400, Self.isInvalidGrant(body) { return nil }
+        guard status == 200 else { throw UnexpectedAnswer(status: status) }
+        return try JSONDecoder().decode(Answer.self, from: body).refresh_token
+    }
+
+    /// `POST /auth/revoke`. That Apple does not know the token any more counts as done.
+    func revoke(refreshToken: String, clientID: String, secret: AppleClientSecret) async throws {
+        let (status, body) = try await post(
+            revokeURL,
+            [
+                "client_id": clientID, "client_secret": try await secret.make(clientID: clientID, now: .now),
+                "token": refreshToken, "token_type_hint": "refresh_token",
+            ])
+        guard status == 200 || (status == 400 && Self.isInvalidGrant(body)) else {
+            throw UnexpectedAnswer(status: status)
+        }
+    }
+
+    private static func isInvalidGrant(_ body: Data) -> Bool {
+        struct Answer: Decodable {
+            var error: String
+        }
+        return (try? JSONDecoder().decode(Answer.self, from: body))?.error == "invalid_grant"
+    }
+
+    private func post(_ url: URL, _ form: [String: String]) async throws -> (Int, Data) {
+        var request = HTTPClientRequest(url: url.absoluteString)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
+        request.headers.add(name: "Accept", value: "application/json")
+        request.body = .bytes(Array(Self.encode(form).utf8))
+        return try await send(request)
+    }
+
+    private func send(_ request: HTTPClientRequest) async throws -> (Int, Data) {
+        let response = try await httpClient.execute(request, timeout: Self.timeout)
+        let body = try await response.body.collect(upTo: Self.maximumAnswer)
+        return (Int(response.status.code), Data(body.readableBytesView))
+    }
+
+    /// `application/x-www-form-urlencoded`, in which only unreserved characters stand for themselves.
+    private static func encode(_ form: [String: String]) -> String {
+        let unreserved = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+        return form.sorted { $0.key < $1.key }.map { name, value in
+            "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "")"
+        }.joined(separator: "&")
+    }
+}

@@ -1,0 +1,47 @@
+import Crypto
+import Foundation
+
+/// Nonces that Gatehouse gives out for Sign in with Apple. They are known again by their HMAC, so giving one out writes
+/// nothing; that each serves once is kept where it is used.
+///
+/// Form: `ghn_` + base64url(expiry in seconds since 1970 (8 bytes) ‖ 16 random bytes ‖ 16 bytes of HMAC-SHA-256).
+struct AppleNonceIssuer: Sendable {
+    static let prefix = "ghn_"
+    /// Seconds.
+    static let lifetime: Int64 = 600
+
+    private let keys: KeyRing
+
+    init(keys: KeyRing) {
+        self.keys = keys.derived(for: "gatehouse apple nonce")
+    }
+
+    func issue(now: Int64) -> String {
+        let body = withUnsafeBytes(of: (now + Self.lifetime).bigEndian, Array.init) + [UInt8].random(count: 16)
+        return Self.prefix + Base64URL.encode(body + tag(of: body, under: keys.current.secret))
+    }
+
+    enum Verdict: Equatable {
+        /// Chosen by the app: it has to match, no more.
+        case notOurs
+        /// One of ours; to be used up, and to be remembered as used until then (seconds since 1970).
+        case ours(expiresAt: Int64)
+        /// Ours by its look, but forged or expired.
+        case invalid
+    }
+
+    func judge(_ nonce: String, now: Int64) -> Verdict {
+        guard nonce.hasPrefix(Self.prefix) else { return .notOurs }
+        guard let data = Base64URL.decode(nonce.dropFirst(Self.prefix.count)), data.count == 40 else { return .invalid }
+        let bytes = Array(data)
+        let body = bytes.prefix(24)
+        guard keys.all.contains(where: { constantTimeEqual(tag(of: Array(body), under: $0), bytes.suffix(16)) })
+        else { return .invalid }
+        let expiresAt = body.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        return expiresAt > now ? .ours(expiresAt: expiresAt) : .invalid
+    }
+
+    private func tag(of body: [UInt8], under key: SymmetricKey) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: body, using: key).prefix(16))
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+
+/// What a user may do in the team's own services; Gatehouse itself only carries it.
+struct Role: Hashable, Sendable {
+    let name: String
+
+    /// What everybody who registers is.
+    static let user = Role(unchecked: "user")
+
+    /// - Parameter name: a lower-case letter, then up to 31 of `a–z 0–9 _ -`: it stands in access tokens and headers.
+    init(_ name: String) throws(Refusal) {
+        let scalars = name.unicodeScalars
+        guard (1...32).contains(scalars.count), let first = scalars.first, ("a"..."z").contains(first),
+            scalars.allSatisfy({
+                ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0 == "_" || $0 == "-"
+            })
+        else {
+            throw Refusal("A role is a lower-case letter and up to 31 letters, digits, _ or -.")
+        }
+        self.name = name
+    }
+
+    private init(unchecked name: String) {
+        self.name = name
+    }
+}
+
+/// A store, site or tenant that a user belongs to, by the team's own name for it.
+struct StoreID: Hashable, Sendable {
+    let value: String
+
+    /// How many a user may have: all of them stand in each access token.
+    static let maximumCount = 50
+
+    /// - Parameter value: 1 to 64 visible characters.
+    init(_ value: String) throws(Refusal) {
+        guard (1...64).contains(value.count), value.utf8.count <= 128,
+            !value.unicodeScalars.contains(where: { Text.isInvisible($0) || $0.properties.isWhitespace })
+        else {
+            throw Refusal("A store is 1 to 64 visible characters without spaces.")
+        }
+        self.value = value
+    }
+}

@@ -1,0 +1,32 @@
+import Foundation
+
+/// What text from outside is searched for before it is kept or compared.
+enum Text {
+    /// White space at both ends is what keyboards and clipboards add, never what a person means.
+    static func trimmed(_ text: some StringProtocol) -> String {
+        text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Whether a reader could not tell that the scalar is there: control, format, separator, unassigned and private-use
+    /// scalars, and everything that Unicode lets a renderer ignore. Bidirectional controls are among them.
+    static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true
+        default: scalar.properties.isDefaultIgnorableCodePoint
+        }
+    }
+
+    /// Scalars that make a name lie about its order or its extent. Joiners stay allowed: emoji and several scripts
+    /// cannot be written without them.
+    static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00AD, 0x200B, 0x2060...0x2064, 0xFEFF, 0xFFF9...0xFFFB: return true
+        default: break
+        }
+        if scalar.properties.isBidiControl { return true }
+        switch scalar.properties.generalCategory {
+        case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: return true
+        default: return false
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import Contracts
+import Crypto
+import Foundation
+import Metrics
+import NIOPosix
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+
+/// Hashes and verifies passwords, on threads of its own and never more at once than there is room for.
+///
+/// A flood of sign-ins must not take the service down with it: who does not fit into the queue is answered at once, and
+/// whoever has stopped waiting by the time a thread is free is not hashed at all.
+final class PasswordHasher: Service, Sendable {
+    private let threads: NIOThreadPool
+    private let capacity: Int
+    private let admitted = Mutex(0)
+    private let pepper: KeyRing
+    private let parameters: Argon2Parameters
+    /// Of nobody: what a sign-in without an account is hashed against.
+    private let decoy: PasswordHash
+    private let refusals = Counter(label: "identity_password_hash_refused_total")
+    private let duration = Timer(label: "identity_password_hash_seconds")
+
+    /// - Parameters:
+    ///   - threads: how many hashes run at once.
+    ///   - queue: how many more may wait.
+    init(threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .current) {
+        self.threads = NIOThreadPool(numberOfThreads: threads)
+        self.capacity = threads + queue
+        self.pepper = pepper
+        self.parameters = parameters
+        self.decoy = PasswordHash(
+            parameters: parameters, pepperID: pepper.current.id, salt: .random(count: PasswordHash.saltLength),
+            hash: .random(count: PasswordHash.hashLength))
+        self.threads.start()
+    }
+
+    func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while true {
+                try await Task.sleep(for: .seconds(2))
+                HashMemory.shared.trim(idleFor: .seconds(2))
+            }
+        }
+        try await threads.shutdownGracefully()
+    }
+
+    /// The PHC string to keep for a password.
+    /// - Throws: `UNAVAILABLE` when there is no room or the deadline passes first.
+    func hash(_ password: Password, deadline: Deadline) async throws -> String {
+        let salt = [UInt8].random(count: PasswordHash.saltLength)
+        var stored = PasswordHash(parameters: parameters, pepperID: pepper.current.id, salt: salt, hash: [])
+        stored.hash = try await digest(password, as: stored, length: PasswordHash.hashLength, deadline: deadline)
+        return stored.phcString
+    }
+
+    /// Whether the password is the one behind the PHC string. Without one, or with one that cannot be read, the same work
+    /// is done for nothing, so that time does not tell who has an account.
+    func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
+        let stored = phcString.flatMap { PasswordHash($0) }.flatMap { isVerifiable($0) ? $0 : nil }
+        let against = stored ?? decoy
+        let digest = try await digest(password, as: against, length: against.hash.count, deadline: deadline)
+        return constantTimeEqual(digest, against.hash) && stored != nil
+    }
+
+    /// Whether a hash was made with other parameters or another pepper than a new one would be.
+    func isOutdated(_ phcString: String) -> Bool {
+        guard let stored = PasswordHash(phcString) else { return true }
+        return stored.parameters != parameters || stored.pepperID != pepper.current.id
+    }
+
+    private func digest(
+        _ password: Password, as stored: PasswordHash, length: Int, deadline: Deadline
+    ) async throws -> [UInt8] {
+        let input = keyed(password, as: stored)
+        let isRoom = admitted.withLock { admitted in
+            guard admitted < capacity else { return false }
+            admitted += 1
+            return true
+        }
+        guard isRoom else {
+            refusals.increment()
+            throw Problem(.unavailable)
+        }
+        defer { admitted.withLock { $0 -= 1 } }
+        let result = try await threads.runIfActive { [duration] () -> [UInt8]? in
+            guard !deadline.hasPassed else { return nil }
+            let started = ContinuousClock.now
+            defer { duration.record(duration: ContinuousClock.now - started) }
+            return Argon2.hash(input, salt: stored.salt, parameters: stored.parameters, length: length)
+        }
+        guard let result else { throw Problem(.unavailable) }
+        return result
+    }
+
+    /// The password under the pepper: a copy of the database alone is not enough to guess at it.
+    private func keyed(_ password: Password, as stored: PasswordHash) -> [UInt8] {
+        let bytes = Array(password.text.utf8)
+        guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return bytes }
+        return Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
+    }
+
+    /// A hash whose pepper is gone can no longer be verified.
+    private func isVerifiable(_ stored: PasswordHash) -> Bool {
+        stored.pepperID.map { pepper[$0] != nil } ?? true
+    }
+}
