@@ -1,0 +1,82 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import ServiceKit
+
+/// The tokens service, as identity uses it. Its troubles are `UNAVAILABLE` here, whatever they are: none of them is the
+/// user's fault.
+struct TokensClient: Sendable {
+    let client: ServiceClient
+
+    /// How long a call may take that no user waits for.
+    private static let patience = Duration.seconds(3)
+
+    /// Not repeated when its answer is lost: each makes another session.
+    func createSession(_ request: CreateSessionRequest, deadline: Deadline) async throws(Problem) -> CreateSessionResponse {
+        do {
+            return try await client.send(.post, "/internal/sessions", body: request, deadline: deadline)
+        } catch {
+            throw Problem(.unavailable)
+        }
+    }
+
+    func takeBack(session: UUID) async throws {
+        try await change(.delete, "/internal/sessions/\(session.path)")
+    }
+
+    func revokeSessions(of userID: UUID, except session: UUID?, reason: RevocationReason) async throws {
+        try await change(
+            .post, "/internal/users/\(userID.path)/revoke",
+            body: RevokeSessionsRequest(exceptSession: session, reason: reason))
+    }
+
+    func put(_ snapshot: UserSnapshot) async throws {
+        try await change(.put, "/internal/users/\(snapshot.user.id.path)/snapshot", body: snapshot)
+    }
+
+    func sessions(of userID: UUID, deadline: Deadline) async throws(Problem) -> SessionList {
+        do {
+            return try await client.send(
+                .get, "/internal/users/\(userID.path)/sessions", deadline: deadline, idempotent: true)
+        } catch {
+            throw Problem(.unavailable)
+        }
+    }
+
+    /// Each of these may be done twice, and is done where there is nothing to do it to.
+    private func change(
+        _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil
+    ) async throws {
+        do {
+            try await client.send(method, path, body: body, deadline: .after(Self.patience), idempotent: true)
+        } catch where error.problem.code == .notFound {
+            return
+        }
+    }
+}
+
+/// The devices service, as identity uses it.
+struct DevicesClient: Sendable {
+    let client: ServiceClient
+
+    func erase(_ userID: UUID) async throws {
+        try await client.send(
+            .delete, "/internal/users/\(userID.path)", deadline: Deadline.after(.seconds(3)), idempotent: true)
+    }
+
+    func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceList {
+        do {
+            return try await client.send(
+                .get, "/internal/users/\(userID.path)/devices", deadline: deadline, idempotent: true)
+        } catch {
+            throw Problem(.unavailable)
+        }
+    }
+}
+
+extension UUID {
+    /// As it stands in a path.
+    fileprivate var path: String {
+        uuidString.lowercased()
+    }
+}

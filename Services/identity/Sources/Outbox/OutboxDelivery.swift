@@ -1,0 +1,129 @@
+import Contracts
+import Foundation
+import Logging
+import Postgres
+import ServiceKit
+
+/// Tells others what stands in the outbox, and crosses it out.
+/// Each task may be told twice; none is crossed out before it was heard.
+struct OutboxDelivery: Sendable {
+    let accounts: AccountStore
+    let outbox: OutboxStore
+    let tokens: TokensClient
+    let devices: DevicesClient
+    let apple: AppleServer
+    let resetHook: ResetHook?
+    let sealer: Sealer
+    let logger: Logger
+
+    func deliver(_ entry: OutboxEntry) async throws {
+        switch entry.task {
+        case .snapshot:
+            if let userID = entry.userID, let account = try await accounts.account(userID) {
+                try await tokens.put(account.snapshot)
+            }
+            try await outbox.complete(entry)
+        case .revokeSessions(let reason, let except):
+            if let userID = entry.userID {
+                try await tokens.revokeSessions(of: userID, except: except, reason: reason)
+            }
+            try await outbox.complete(entry)
+        case .takeBack(let session):
+            try await tokens.takeBack(session: session)
+            try await outbox.complete(entry)
+        case .exchangeCode:
+            try await exchangeCode(entry)
+            try await outbox.complete(entry)
+        case .passwordReset:
+            try await sendReset(entry)
+            try await outbox.complete(entry)
+        case .deletion(let step):
+            try await carryOut(step, of: entry)
+        }
+    }
+
+    /// Carries the deletion out to its end, or as far as it goes.
+    private func carryOut(_ step: DeletionStep, of entry: OutboxEntry) async throws {
+        var (step, entry) = (step, entry)
+        while true {
+            try await perform(step, of: entry)
+            guard let next = step.next else { return try await outbox.complete(entry) }
+            guard let advanced = try await outbox.advance(entry, to: next) else { return }
+            (step, entry) = (next, advanced)
+        }
+    }
+
+    /// Does the first step of a deletion, which the user waits for, and leaves the others to the outbox.
+    func begin(deletion entry: OutboxEntry) async throws {
+        guard case .deletion(.revokeSessions) = entry.task else { return }
+        try await perform(.revokeSessions, of: entry)
+        if let advanced = try await outbox.advance(entry, to: .eraseDevices) {
+            try await outbox.postpone(advanced, seconds: 0)
+        }
+    }
+
+    private func perform(_ step: DeletionStep, of entry: OutboxEntry) async throws {
+        switch step {
+        case .revokeSessions, .sweepSessions:
+            if let userID = entry.userID {
+                try await tokens.revokeSessions(of: userID, except: nil, reason: .accountDeleted)
+            }
+        case .eraseDevices:
+            if let userID = entry.userID {
+                try await devices.erase(userID)
+            }
+        case .revokeAtApple:
+            if let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer) {
+                try await revoke(grant, since: entry.createdAt)
+            } else if entry.sealed != nil {
+                logger.error("A grant of Apple's cannot be opened any more and stays", metadata: ["id": "\(entry.id)"])
+            }
+        }
+    }
+
+    private func revoke(_ grant: AppleGrant, since: Date) async throws {
+        guard let secret = apple.clientSecret else { return }
+        var token: String? = grant.secret
+        if grant.kind == .authorizationCode {
+            guard Date.now.timeIntervalSince(since) < AppleGrant.codeLifetime else { return }
+            token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
+        }
+        if let token {
+            try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
+        }
+    }
+
+    private func exchangeCode(_ entry: OutboxEntry) async throws {
+        guard let secret = apple.clientSecret, let userID = entry.userID,
+            Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
+            let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer),
+            let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
+        else { return }
+        let isKept = try await accounts.keepRefreshToken(token, clientID: grant.clientID, of: userID, sealer: sealer)
+        if !isKept {
+            // The user left while Apple answered.
+            let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
+            try await OutboxStore.enqueue(
+                .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: outbox.database,
+                sealing: { try rest.sealed(by: sealer, for: $0) })
+        }
+    }
+
+    /// A token that could not be handed over is of no use to anybody; the next attempt makes another.
+    private func sendReset(_ entry: OutboxEntry) async throws {
+        guard let resetHook, let sealed = entry.sealed,
+            let text = sealer.open(sealed, context: PasswordReset.context(ofJob: entry.id)),
+            let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
+            Date.now.timeIntervalSince(entry.createdAt) < ResetToken.lifetime
+        else { return }
+        let token = ResetToken()
+        let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
+        guard let account = try await accounts.startReset(of: identifier, token: token, expiresAt: expiresAt) else {
+            return
+        }
+        try await resetHook.send(
+            PasswordResetMessage(
+                channel: identifier.kind.rawValue, to: identifier.value, token: token.text, expiresAt: expiresAt,
+                displayName: account.displayName))
+    }
+}

@@ -1,0 +1,28 @@
+import Contracts
+import Foundation
+import Postgres
+
+extension AccountStore {
+    func appleLink(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> AccountExport.Apple? {
+        try await database.query(
+            "SELECT subject, email, created_at FROM apple_identities WHERE user_id = \(userID)", deadline: deadline
+        ).decode((String, String?, Date).self).first.map { subject, email, linkedAt in
+            AccountExport.Apple(subject: subject, email: email, linkedAt: linkedAt)
+        }
+    }
+
+    func passwordChangedAt(_ userID: UUID, deadline: ContinuousClock.Instant) async throws -> Date? {
+        try await database.query("SELECT changed_at FROM passwords WHERE user_id = \(userID)", deadline: deadline)
+            .decode(Date.self).first
+    }
+
+    /// The latest thousand of what happened to the account.
+    func events(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.Event] {
+        try await database.query(
+            "SELECT at, actor, event FROM audit WHERE user_id = \(userID) ORDER BY at DESC, id DESC LIMIT 1000",
+            deadline: deadline
+        ).decode((Date, String, String).self).map { at, actor, event in
+            AccountExport.Event(at: at, actor: actor, event: event)
+        }
+    }
+}

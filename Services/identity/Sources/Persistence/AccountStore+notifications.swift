@@ -1,0 +1,26 @@
+import Contracts
+import Foundation
+import Postgres
+
+extension AccountStore {
+    func knows(notification id: String, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await !database.query("SELECT id FROM apple_notifications WHERE id = \(id)", deadline: deadline).isEmpty
+    }
+
+    func note(notification id: String, deadline: ContinuousClock.Instant) async throws {
+        _ = try await database.query(
+            "INSERT INTO apple_notifications (id) VALUES (\(id)) ON CONFLICT (id) DO NOTHING", deadline: deadline)
+    }
+
+    /// Apple's grant is void and the user is signed out everywhere; the link stays, for when the user comes back.
+    func endAppleConsent(of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+        try await database.withTransaction(deadline: deadline) { transaction in
+            try await transaction.query(
+                "UPDATE apple_identities SET refresh_token = NULL WHERE user_id = \(userID)")
+            guard try await Self.touch(userID, credentials: true, on: transaction) else { return }
+            try await Self.audit(.appleConsentRevoked, userID, by: .apple, on: transaction)
+            try await OutboxStore.enqueue(
+                .revokeSessions(reason: .logout, except: nil), user: userID, dueAtOnce: true, on: transaction)
+        }
+    }
+}

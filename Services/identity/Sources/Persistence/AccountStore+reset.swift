@@ -1,0 +1,69 @@
+import Contracts
+import Foundation
+import Postgres
+
+extension AccountStore {
+    /// Keeps a token for whoever reads what is sent to the identifier.
+    ///
+    /// An address that nobody has proved opens an account only if nothing but its password belongs to it: else a
+    /// stranger who wrote down somebody's address could lie in wait behind an Apple account of their own.
+    /// - Returns: the account; `nil` when there is none to be opened in this way.
+    func startReset(
+        of identifier: Identifier, token: ResetToken, expiresAt: Date
+    ) async throws -> Account? {
+        try await database.withTransaction { transaction in
+            let kind = identifier.kind.rawValue
+            let owner = try await transaction.query(
+                """
+                SELECT i.user_id FROM identifiers i JOIN users u ON u.id = i.user_id
+                WHERE i.kind = \(kind) AND i.value = \(identifier.value) AND u.state = 'active'
+                    AND (i.verified OR NOT EXISTS (SELECT FROM apple_identities a WHERE a.user_id = u.id))
+                """
+            ).first?.decode(UUID.self)
+            guard let owner else { return nil }
+            try await transaction.query(
+                """
+                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
+                VALUES (\(token.digest), \(owner), \(kind), \(identifier.value), \(expiresAt))
+                """)
+            return try await Self.account(owner, on: transaction)
+        }
+    }
+
+    func knows(resetToken digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await !database.query(
+            "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()", deadline: deadline
+        ).isEmpty
+    }
+
+    /// Uses the token up, with all others of the user, and sets the password. Having received it proves the identifier.
+    /// - Returns: the entry in the outbox that ends all sessions; `nil` when the token is none.
+    func reset(
+        _ digest: [UInt8], passwordHash: String, deadline: ContinuousClock.Instant
+    ) async throws -> OutboxEntry? {
+        try await database.withTransaction(deadline: deadline) { transaction in
+            let used = try await transaction.query(
+                """
+                DELETE FROM password_resets WHERE digest = \(digest) AND expires_at > now()
+                RETURNING user_id, kind, value
+                """
+            ).first?.decode((UUID, String, String).self)
+            guard let (userID, kind, value) = used, try await Self.lock(userID, on: transaction) else { return nil }
+            try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
+            try await transaction.query(
+                """
+                UPDATE identifiers SET verified = true
+                WHERE kind = \(kind) AND value = \(value) AND user_id = \(userID)
+                """)
+            try await transaction.query(
+                """
+                INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(passwordHash))
+                ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
+                """)
+            try await Self.touch(userID, credentials: true, on: transaction)
+            try await Self.audit(.passwordReset, userID, by: .user, on: transaction)
+            return try await OutboxStore.enqueue(
+                .revokeSessions(reason: .passwordChanged, except: nil), user: userID, on: transaction)
+        }
+    }
+}

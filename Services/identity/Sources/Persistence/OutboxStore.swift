@@ -1,0 +1,128 @@
+import Foundation
+import Postgres
+
+/// A task in the outbox.
+struct OutboxEntry: Sendable {
+    var id: UUID
+    /// `nil` once the user no longer matters to it.
+    var userID: UUID?
+    var task: OutboxTask
+    var sealed: Data?
+    /// Moves when a later change joins the same entry.
+    var revision: Int64
+    var attempts: Int
+    var createdAt: Date
+}
+
+/// The outbox, in PostgreSQL: tasks are committed with the change that they tell of.
+struct OutboxStore: Sendable {
+    let database: PostgresPool
+
+    private static let columns = "id, user_id, task, sealed, revision, attempts, created_at"
+
+    /// How long a task belongs to whoever claimed it, in seconds: longer than any attempt takes, so that a claim
+    /// comes free only when its owner has died.
+    static let claimLifetime = 15.0
+
+    /// Tokens hears of a user's latest state only, so one entry is enough for any number of changes.
+    static func enqueueSnapshot(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO outbox (id, kind, user_id, task)
+            VALUES (\(UUID()), 'snapshot', \(userID), \(PostgresJSON(OutboxTask.snapshot)))
+            ON CONFLICT (user_id) WHERE kind = 'snapshot'
+            DO UPDATE SET revision = outbox.revision + 1, attempts = 0, next_attempt_at = now()
+            """)
+    }
+
+    /// Puts a task into the outbox.
+    /// - Parameter dueAtOnce: else it is claimed: who puts it there tries it, and if that fails or is cut off it comes
+    ///   due by itself.
+    @discardableResult
+    static func enqueue(
+        _ task: OutboxTask, user userID: UUID?, dueAtOnce: Bool = false, on database: some PostgresQuerying,
+        sealing: (UUID) throws -> Data? = { _ in nil }
+    ) async throws -> OutboxEntry {
+        let id = UUID()
+        let wait = dueAtOnce ? 0 : claimLifetime
+        let row = try await database.query(
+            """
+            INSERT INTO outbox (id, kind, user_id, task, sealed, next_attempt_at)
+            VALUES (\(id), \(task.kind), \(userID), \(PostgresJSON(task)), \(try sealing(id)),
+                now() + make_interval(secs => \(wait)))
+            RETURNING \(unescaped: columns)
+            """)
+        return try OutboxEntry(row: row[0])
+    }
+
+    /// The deletion of the user, if it is still under way.
+    static func deletion(of userID: UUID, on database: some PostgresQuerying) async throws -> OutboxEntry? {
+        try await database.query(
+            "SELECT \(unescaped: columns) FROM outbox WHERE user_id = \(userID) AND kind = 'deletion'"
+        ).first.map(OutboxEntry.init(row:))
+    }
+
+    static func pendingExchange(of userID: UUID, on database: some PostgresQuerying) async throws -> OutboxEntry? {
+        try await database.query(
+            """
+            SELECT \(unescaped: columns) FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'
+            ORDER BY created_at DESC LIMIT 1
+            """
+        ).first.map(OutboxEntry.init(row:))
+    }
+
+    /// Takes tasks that are due, each for one of however many processes ask.
+    /// - Parameter userID: takes those about one user alone.
+    func claim(limit: Int, about userID: UUID? = nil) async throws -> [OutboxEntry] {
+        try await database.query(
+            """
+            UPDATE outbox SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
+            WHERE id IN (
+                SELECT id FROM outbox
+                WHERE next_attempt_at <= now() AND (\(userID) IS NULL OR user_id = \(userID))
+                ORDER BY next_attempt_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
+            RETURNING \(unescaped: Self.columns)
+            """
+        ).map(OutboxEntry.init(row:))
+    }
+
+    /// The task is done, unless more was added to it meanwhile.
+    func complete(_ entry: OutboxEntry) async throws {
+        try await database.query("DELETE FROM outbox WHERE id = \(entry.id) AND revision = \(entry.revision)")
+    }
+
+    /// The task is to be tried again.
+    func postpone(_ entry: OutboxEntry, seconds: Double) async throws {
+        try await database.query(
+            """
+            UPDATE outbox SET next_attempt_at = now() + make_interval(secs => \(seconds))
+            WHERE id = \(entry.id) AND revision = \(entry.revision)
+            """)
+    }
+
+    /// A deletion goes on to its next step, which is due at once.
+    /// - Returns: the entry as it is now; `nil` when somebody else has taken it further.
+    func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws -> OutboxEntry? {
+        try await database.query(
+            """
+            UPDATE outbox SET task = \(PostgresJSON(OutboxTask.deletion(step))), revision = revision + 1, attempts = 1,
+                user_id = \((step.needsUser ? entry.userID : nil)),
+                next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
+            WHERE id = \(entry.id) AND revision = \(entry.revision)
+            RETURNING \(unescaped: Self.columns)
+            """
+        ).first.map(OutboxEntry.init(row:))
+    }
+}
+
+extension OutboxEntry {
+    init(row: PostgresRow) throws {
+        id = try row.decode(column: 0)
+        userID = try row.decode(column: 1)
+        task = try row.decode(PostgresJSON<OutboxTask>.self, column: 2).value
+        sealed = try row.decode(column: 3)
+        revision = try row.decode(column: 4)
+        attempts = try row.decode(Int.self, column: 5)
+        createdAt = try row.decode(column: 6)
+    }
+}
