@@ -1,2 +1,15 @@
+import ArgumentParser
+import IdentityService
+import ServiceKit
+import ServiceKitPostgres
+
 @main
-struct Main { static func main() {} }
+struct Identity: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "identity",
+        abstract: "Who the users are, how they prove it, and how their accounts live and end.",
+        subcommands: [
+            ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,
+            CheckConfigCommand<IdentityApplication>.self, UsersCommand.self,
+        ])
+}

@@ -1,0 +1,133 @@
+import AsyncHTTPClient
+public import Contracts
+import Foundation
+import Logging
+import Postgres
+import ServiceKit
+
+/// What operators do with accounts, for the command line. An operator's word counts as proof: an identifier that an
+/// operator gives to a user is verified.
+public struct UserAdministration: Sendable {
+    let accounts: AccountStore
+    let hasher: PasswordHasher
+    let policy: PasswordPolicy
+    let delivery: OutboxDelivery
+    let outbox: OutboxStore
+    let home: PhoneRegion?
+
+    /// A refusal, in words for the operator.
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// A user as operators see one.
+    public struct Entry: Sendable, Encodable {
+        public var user: User
+        /// `active` or `disabled`.
+        public var state: String
+    }
+
+    /// Runs `body` with the settings of the environment, as the service would read them.
+    public static func run(_ body: (UserAdministration) async throws -> Void) async throws {
+        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit()
+        let httpClient = HTTPClient(
+            eventLoopGroupProvider: .singleton, configuration: .gatehouse())
+        let parts = try IdentityParts(
+            configuration.application, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
+            logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
+        let outcome: Result<Void, any Error>
+        do {
+            outcome = .success(try await body(parts.administration))
+        } catch {
+            outcome = .failure(error)
+        }
+        parts.database.close()
+        try await httpClient.shutdown()
+        try outcome.get()
+    }
+
+    /// Makes a user with a password.
+    /// - Parameter identifier: an e-mail address or a phone number.
+    public func create(
+        identifier: String, password: String, displayName: String?, role: String, storeIDs: [String]
+    ) async throws -> Entry {
+        let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
+        let password = try reading { () throws(Refusal) in try Password(password) }
+        if let weakness = policy.weakness(of: password, for: [identifier.value]) { throw Failure(description: weakness) }
+        let name = try reading { () throws(Refusal) in
+            try displayName.flatMap { text throws(Refusal) in try DisplayName.read(text) }
+        }
+        let new = NewAccount(
+            identifier: identifier, isVerified: true,
+            passwordHash: try await hasher.hash(password, deadline: Deadline.after(.seconds(10))), displayName: name,
+            role: try reading { () throws(Refusal) in try Role(role) }, storeIDs: try stores(storeIDs),
+            actor: .operator)
+        guard let account = try await accounts.register(new) else {
+            throw Failure(description: "\(identifier.value) belongs to another user.")
+        }
+        return entry(account)
+    }
+
+    /// Calls `body` with every user, oldest first.
+    public func list(_ body: (Entry) throws -> Void) async throws {
+        var last: Account?
+        repeat {
+            let page = try await accounts.list(after: last, limit: 500)
+            try page.forEach { try body(entry($0)) }
+            last = page.last
+        } while last != nil
+    }
+
+    /// - Parameter user: an id, an e-mail address or a phone number.
+    public func setDisabled(_ isDisabled: Bool, user: String) async throws -> Entry {
+        let id = try await find(user)
+        guard let account = try await accounts.setState(isDisabled ? .disabled : .active, of: id, actor: .operator) else {
+            throw Failure(description: "There is no such user.")
+        }
+        await deliver(about: id)
+        return entry(account)
+    }
+
+    /// - Parameters:
+    ///   - user: an id, an e-mail address or a phone number.
+    ///   - storeIDs: `nil` leaves the user's as they are.
+    public func setRole(_ role: String, storeIDs: [String]?, user: String) async throws -> Entry {
+        let id = try await find(user)
+        let role = try reading { () throws(Refusal) in try Role(role) }
+        guard let account = try await accounts.setRole(role, storeIDs: try storeIDs.map(stores), of: id) else {
+            throw Failure(description: "There is no such user.")
+        }
+        await deliver(about: id)
+        return entry(account)
+    }
+
+    /// Tells tokens at once. Should that fail, the running service does it.
+    private func deliver(about userID: UUID) async {
+        for entry in (try? await outbox.claim(limit: 100, about: userID)) ?? [] {
+            do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
+        }
+    }
+
+    private func find(_ user: String) async throws -> UUID {
+        if let id = UUID(uuidString: user) { return id }
+        let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
+        let found = try await accounts.account(identifiedBy: identifier, deadline: .now + .seconds(5))
+        guard let found else { throw Failure(description: "There is no user with \(identifier.value).") }
+        return found.account.id
+    }
+
+    private func stores(_ ids: [String]) throws -> [StoreID] {
+        guard ids.count <= StoreID.maximumCount else {
+            throw Failure(description: "A user has at most \(StoreID.maximumCount) stores.")
+        }
+        return try ids.map { id in try reading { () throws(Refusal) in try StoreID(id) } }
+    }
+
+    private func entry(_ account: Account) -> Entry {
+        Entry(user: account.user, state: account.state.rawValue)
+    }
+
+    private func reading<Value>(_ read: () throws(Refusal) -> Value) throws(Failure) -> Value {
+        do { return try read() } catch { throw Failure(description: error.message) }
+    }
+}

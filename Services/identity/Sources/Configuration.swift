@@ -1,0 +1,134 @@
+import AsyncHTTPClient
+import Foundation
+import Postgres
+import Redis
+import ServiceKit
+import ServiceKitPostgres
+
+/// Everything that identity is told from outside.
+public struct IdentityConfiguration: Sendable {
+    var database: DatabaseConfiguration
+    var redisURL: String
+    var isLimited: Bool
+    var credentials: CallerCredentials
+    var tokens: Peer
+    var devices: Peer
+    var apple: Apple
+    var sealingKeys: KeyRing
+    var pepperKeys: KeyRing
+    var passwordMinimumLength: Int
+    var hashingThreads: Int
+    var hashingQueue: Int
+    var home: PhoneRegion?
+    var resetHook: ResetHookSettings?
+
+    /// Another service of Gatehouse's.
+    struct Peer: Sendable {
+        var name: String
+        var urls: [URL]
+        var credential: String
+
+        func client(_ httpClient: HTTPClient) -> ServiceClient {
+            ServiceClient(callee: name, urls: urls, credential: credential, httpClient: httpClient)
+        }
+    }
+
+    struct Apple: Sendable {
+        var keysURL: URL
+        var tokenURL: URL
+        var revokeURL: URL
+        var policy: AppleTokenPolicy
+        var keyRules: AppleKeyCache<AppleKeySet>.Rules
+        var clientSecret: AppleClientSecret?
+    }
+
+    struct ResetHookSettings: Sendable {
+        var url: URL
+        var secret: String
+    }
+
+    init(settings: Settings) {
+        database = DatabaseConfiguration(settings: settings)
+        redisURL = settings.string("redisURL", secret: true)
+        isLimited = settings.rateLimitsEnabled
+        credentials = settings.credentials(ofCallers: "gateway")
+        tokens = Peer(
+            name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"))
+        devices = Peer(
+            name: "devices", urls: settings.urls("devicesURL"), credential: settings.secret("devicesCredential"))
+        apple = Apple(settings: settings)
+        sealingKeys = Self.keys("sealingKeysFile", settings)
+        pepperKeys = Self.keys("pepperKeysFile", settings)
+        passwordMinimumLength = settings.int("passwordMinimumLength", default: 8, in: 8...64)
+        hashingThreads = settings.int(
+            "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount), in: 1...256)
+        hashingQueue = settings.int("hashingQueue", default: 64, in: 1...10_000)
+        home = settings.optionalString("phoneCallingCode").flatMap { code in
+            settings.reading("phoneCallingCode") { () throws(Refusal) in try PhoneRegion(callingCode: code) }
+        }
+        let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")
+        let hookSecret = settings.optionalString("resetHookSecret", secret: true)
+        switch (hookURL, hookSecret) {
+        case (let url?, let secret?): resetHook = ResetHookSettings(url: url, secret: secret)
+        case (_?, nil): settings.problem("resetHookSecret", "is not set, but resetHookURL is")
+        case (nil, _?): settings.problem("resetHookURL", "is not set, but resetHookSecret is")
+        case (nil, nil): break
+        }
+    }
+
+    private static func keys(_ key: String, _ settings: Settings) -> KeyRing {
+        let text = settings.file(key)
+        let ring = text.isEmpty ? nil : settings.reading(key) { () throws(Refusal) in try KeyRing(text) }
+        return ring ?? .placeholder
+    }
+}
+
+extension IdentityConfiguration.Apple {
+    init(settings: Settings) {
+        keysURL = settings.url("appleKeysURL", default: "https://appleid.apple.com/auth/keys")
+        tokenURL = settings.url("appleTokenURL", default: "https://appleid.apple.com/auth/token")
+        revokeURL = settings.url("appleRevokeURL", default: "https://appleid.apple.com/auth/revoke")
+        let clientIDs = settings.strings(
+            "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : nil)
+        policy = AppleTokenPolicy(
+            issuers: Set(settings.strings("appleIssuers", default: Array(AppleTokenPolicy.appleIssuers))),
+            clientIDs: Set(clientIDs), nonceRule: settings.choice("appleNonce", default: .optional))
+        keyRules = AppleKeyCache.Rules()
+        keyRules.unknownKeyCooldown = settings.seconds("appleKeysCooldown", default: 30, in: 0...3600)
+        clientSecret = Self.clientSecret(settings)
+    }
+
+    /// All three parts of the team's own key, or none.
+    private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {
+        let teamID = settings.optionalString("appleTeamID")
+        let keyID = settings.optionalString("appleKeyID")
+        let pem = settings.optionalFile("applePrivateKeyFile")
+        guard let teamID, let keyID, let pem else {
+            let parts = [("appleTeamID", teamID), ("appleKeyID", keyID), ("applePrivateKeyFile", pem)]
+            if parts.contains(where: { $0.1 != nil }) {
+                for (name, value) in parts where value == nil {
+                    settings.problem(name, "is not set, but others of Apple's key are")
+                }
+            }
+            return nil
+        }
+        do {
+            return try AppleClientSecret(teamID: teamID, keyID: keyID, pem: pem)
+        } catch {
+            settings.problem("applePrivateKeyFile", "names a file that holds no P-256 private key in PEM")
+            return nil
+        }
+    }
+}
+
+extension Settings {
+    /// Reads a value by one of identity's own rules; what the rule says goes to the other problems.
+    fileprivate func reading<Value>(_ key: String, _ read: () throws(Refusal) -> Value) -> Value? {
+        do {
+            return try read()
+        } catch {
+            problem(key, error.message)
+            return nil
+        }
+    }
+}

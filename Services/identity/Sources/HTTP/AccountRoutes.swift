@@ -1,0 +1,70 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// What a user who is signed in does with the own account. Who that is the gateway has found out.
+struct AccountRoutes: Sendable {
+    let accounts: AccountStore
+    let deletion: AccountDeletion
+    let passwordChange: PasswordChange
+    let linking: AppleLinking
+    let export: Export
+    let worker: OutboxWorker
+
+    func add(to router: ServiceRouter) {
+        router.get("/v1/auth/me") { _, context in
+            try await Response.json(me(context))
+        }
+        router.patch("/v1/auth/me") { request, context in
+            try await Response.json(update(request, context))
+        }
+        router.delete("/v1/auth/account") { _, context in
+            try await deletion(context.requireUser().id, deadline: context.deadline)
+            return Response.empty(.accepted)
+        }
+        router.get("/v1/auth/export") { _, context in
+            try await Response.json(export(context.requireUser(), context: context), holdsToken: true)
+        }
+        router.post("/v1/auth/password") { request, context in
+            let user = try context.requireUser()
+            try await passwordChange(request.decode(ChangePasswordRequest.self), by: user, context: context)
+            return Response.empty()
+        }
+        router.post("/v1/auth/identities/apple") { request, context in
+            let user = try context.requireUser()
+            return try await Response.json(
+                linking.link(request.decode(LinkAppleRequest.self), to: user, context: context))
+        }
+        router.delete("/v1/auth/identities/{provider}") { _, context in
+            let user = try context.requireUser()
+            guard let provider = context.parameters.get("provider").flatMap(AuthProvider.init(rawValue:)) else {
+                throw Problem(.notFound)
+            }
+            return try await Response.json(linking.unlink(provider, from: user, context: context))
+        }
+    }
+
+    private func me(_ context: GatehouseRequestContext) async throws -> User {
+        let id = try context.requireUser().id
+        guard let account = try await accounts.account(id, deadline: context.deadline.forStatement) else {
+            throw Problem(.invalidToken)
+        }
+        return account.user
+    }
+
+    /// A field that is absent or null stays as it is; an empty name takes the name away.
+    private func update(_ request: Request, _ context: GatehouseRequestContext) async throws -> User {
+        let id = try context.requireUser().id
+        guard let text = try await request.decode(UpdateUserRequest.self).displayName else {
+            return try await me(context)
+        }
+        let name = try Problem.checking("displayName") { () throws(Refusal) in try DisplayName.read(text) }
+        guard let account = try await accounts.rename(id, to: name, deadline: context.deadline.forStatement) else {
+            throw Problem(.invalidToken)
+        }
+        worker.ring()
+        return account.user
+    }
+}

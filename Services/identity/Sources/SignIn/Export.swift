@@ -1,0 +1,29 @@
+import Contracts
+import Foundation
+import ServiceKit
+
+/// All that is kept of a user (`GET /v1/auth/export`), gathered from the three services that keep something.
+struct Export: Sendable {
+    let accounts: AccountStore
+    let tokens: TokensClient
+    let devices: DevicesClient
+
+    func callAsFunction(_ user: ForwardedUser, context: GatehouseRequestContext) async throws -> AccountExport {
+        let deadline = context.deadline
+        guard let account = try await accounts.account(user.id, deadline: deadline.forStatement) else {
+            throw Problem(.invalidToken)
+        }
+        let sessions = try await tokens.sessions(of: user.id, deadline: deadline).sessions.map { session in
+            var session = session
+            session.current = session.id == user.sessionID
+            return session
+        }
+        return AccountExport(
+            user: account.user,
+            apple: try await accounts.appleLink(of: user.id, deadline: deadline.forStatement),
+            passwordChangedAt: try await accounts.passwordChangedAt(user.id, deadline: deadline.forStatement),
+            sessions: sessions,
+            devices: try await devices.devices(of: user.id, deadline: deadline).devices,
+            events: try await accounts.events(of: user.id, deadline: deadline.forStatement))
+    }
+}

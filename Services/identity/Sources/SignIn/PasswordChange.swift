@@ -1,0 +1,46 @@
+import Contracts
+import Foundation
+import Logging
+import ServiceKit
+
+/// Changing or setting one's password (`POST /v1/auth/password`). All other sessions end.
+struct PasswordChange: Sendable {
+    let accounts: AccountStore
+    let hasher: PasswordHasher
+    let policy: PasswordPolicy
+    let limits: AttemptLimits
+    let delivery: OutboxDelivery
+    let worker: OutboxWorker
+
+    func callAsFunction(
+        _ request: ChangePasswordRequest, by user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws {
+        let new = try Problem.checking("newPassword") { () throws(Refusal) in try Password(request.newPassword) }
+        let current = try Problem.checking("currentPassword") { () throws(Refusal) in
+            try request.currentPassword.map { text throws(Refusal) in try Password(text) }
+        }
+        let deadline = context.deadline
+        guard let (account, hash) = try await accounts.accountWithPassword(user.id, deadline: deadline.forStatement) else {
+            throw Problem(.invalidToken)
+        }
+        guard account.hasIdentifier else {
+            throw Problem.invalid("newPassword", "The account has no e-mail address or phone number to sign in with.")
+        }
+        try policy.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
+        try await limits.admit(account: account.id, from: context.clientAddress)
+        if hash != nil {
+            guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
+            guard try await hasher.verify(current, against: hash, deadline: deadline) else {
+                throw Problem(.invalidCredentials, "The current password is not right.")
+            }
+        }
+        let newHash = try await hasher.hash(new, deadline: deadline)
+        let entry = try await accounts.setPassword(
+            of: account, to: newHash, sparing: user.sessionID, deadline: deadline.forStatement)
+        // The credentials moved while we looked at them: the client may look again.
+        guard let entry else { throw Problem(.unavailable) }
+        worker.ring()
+        // The change stands; should tokens be away, the outbox ends the sessions as soon as it is back.
+        try? await delivery.deliver(entry)
+    }
+}
