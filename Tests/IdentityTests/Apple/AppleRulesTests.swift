@@ -1,0 +1,271 @@
+import Contracts
+import Foundation
+import ServiceKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct AppleKeyCacheTests {
+    private typealias Cache = AppleKeyCache<Set<String>>
+    private let start = ContinuousClock.now
+
+    private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    private func ask(_ cache: inout Cache, for kid: String, at seconds: Int, hasFetched: Bool = false) -> Cache.Decision {
+        cache.decide(now: at(seconds), hasFetched: hasFetched) { $0.contains(kid) }
+    }
+
+    private func fetch(_ cache: inout Cache, _ keys: Set<String>?, at seconds: Int) {
+        cache.attempted(now: at(seconds))
+        if let keys { cache.fetched(keys, now: at(seconds)) } else { cache.failed() }
+    }
+
+    @Test func withoutKeysItFetchesOncePerSecondAndSaysUnavailable() {
+        var cache = Cache()
+        #expect(ask(&cache, for: "a", at: 0) == .fetch)
+        fetch(&cache, nil, at: 0)
+        #expect(ask(&cache, for: "a", at: 0, hasFetched: true) == .unavailable)
+        #expect(ask(&cache, for: "a", at: 0) == .unavailable)
+        #expect(ask(&cache, for: "a", at: 1) == .fetch)
+        fetch(&cache, ["a"], at: 1)
+        #expect(ask(&cache, for: "a", at: 1, hasFetched: true) == .use)
+    }
+
+    @Test func anUnknownNameIsWorthOneFetchInThirtySeconds() {
+        var cache = Cache()
+        fetch(&cache, ["a"], at: 0)
+        #expect(ask(&cache, for: "b", at: 1) == .fetch)
+        fetch(&cache, ["a"], at: 1)
+        #expect(ask(&cache, for: "b", at: 1, hasFetched: true) == .unknownKey)
+        #expect(ask(&cache, for: "c", at: 30) == .unknownKey)
+        #expect(ask(&cache, for: "c", at: 31) == .fetch)
+        fetch(&cache, ["a", "c"], at: 31)
+        #expect(ask(&cache, for: "c", at: 31, hasFetched: true) == .use)
+    }
+
+    @Test func whileTheLastFetchFailedAnUnknownNameIsNobodysFault() {
+        var cache = Cache()
+        fetch(&cache, ["a"], at: 0)
+        #expect(ask(&cache, for: "b", at: 1) == .fetch)
+        fetch(&cache, nil, at: 1)
+        #expect(ask(&cache, for: "b", at: 1, hasFetched: true) == .unavailable)
+        #expect(ask(&cache, for: "b", at: 20) == .unavailable)
+        #expect(ask(&cache, for: "a", at: 20) == .use)
+        #expect(ask(&cache, for: "b", at: 31) == .fetch)
+    }
+
+    @Test func goodKeysOutliveFailuresButNotForever() {
+        var cache = Cache()
+        fetch(&cache, ["a"], at: 0)
+        #expect(ask(&cache, for: "a", at: 599) == .use)
+        #expect(ask(&cache, for: "a", at: 600) == .useAndRefresh)
+        fetch(&cache, nil, at: 600)
+        #expect(ask(&cache, for: "a", at: 601) == .use)
+        #expect(ask(&cache, for: "a", at: 630) == .useAndRefresh)
+        #expect(ask(&cache, for: "a", at: 86_400) == .fetch)
+        fetch(&cache, nil, at: 86_400)
+        #expect(ask(&cache, for: "a", at: 86_400, hasFetched: true) == .unavailable)
+    }
+
+    @Test func aRemovedKeyIsGoneWithTheNextFetch() {
+        var cache = Cache()
+        fetch(&cache, ["a", "b"], at: 0)
+        fetch(&cache, ["b"], at: 700)
+        #expect(ask(&cache, for: "a", at: 701) == .fetch)
+        fetch(&cache, ["b"], at: 701)
+        #expect(ask(&cache, for: "a", at: 701, hasFetched: true) == .unknownKey)
+    }
+}
+
+@Suite struct AppleTokenPolicyTests {
+    private let now: Int64 = 1_800_000_000
+    private var policy = AppleTokenPolicy(
+        issuers: AppleTokenPolicy.appleIssuers, clientIDs: ["com.example.app", "com.example.web"], nonceRule: .optional)
+
+    private func claims(_ change: (inout AppleIdentityClaims) -> Void = { _ in }) -> AppleIdentityClaims {
+        var claims = AppleIdentityClaims(
+            issuer: "https://appleid.apple.com", subject: "001234.abc", audience: "com.example.app", issuedAt: now - 5,
+            expiresAt: now + 600)
+        change(&claims)
+        return claims
+    }
+
+    private func flaw(_ claims: AppleIdentityClaims, nonce: String? = nil) -> AppleTokenPolicy.Flaw? {
+        do {
+            try policy.check(claims, nonce: nonce, now: now)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func bothOfApplesNamesAndEveryIdentifierOfTheAppCount() {
+        #expect(flaw(claims()) == nil)
+        #expect(flaw(claims { $0.issuer = "https://account.apple.com" }) == nil)
+        #expect(flaw(claims { $0.audience = "com.example.web" }) == nil)
+        for issuer in ["", "https://appleid.apple.com/", "http://appleid.apple.com", "appleid.apple.com"] {
+            #expect(flaw(claims { $0.issuer = issuer }) == .issuer)
+        }
+        for audience in ["", "com.example", "com.example.app2", "COM.EXAMPLE.APP"] {
+            #expect(flaw(claims { $0.audience = audience }) == .audience)
+        }
+        #expect(flaw(claims { $0.subject = "" }) == .subject)
+        #expect(flaw(claims { $0.subject = String(repeating: "a", count: 256) }) == .subject)
+    }
+
+    @Test func timesAreHeldToTheirLimits() {
+        #expect(flaw(claims { $0.issuedAt = now + 60 }) == nil)
+        #expect(flaw(claims { $0.issuedAt = now + 61 }) == .issuedInFuture)
+        #expect(flaw(claims { $0.issuedAt = now - 3600 }) == nil)
+        #expect(flaw(claims { $0.issuedAt = now - 3601 }) == .tooOld)
+        #expect(flaw(claims { $0.expiresAt = now - 59 }) == nil)
+        #expect(flaw(claims { $0.expiresAt = now - 60 }) == .expired)
+        #expect(flaw(claims { $0.issuedAt = .min }) == .issuedInFuture)
+        #expect(flaw(claims { $0.issuedAt = .max }) == .issuedInFuture)
+        #expect(flaw(claims { $0.expiresAt = .min }) == .expired)
+    }
+
+    @Test func noncesMatchOrAreRefused() {
+        let hash = sha256Hex("raw")
+        #expect(hash.count == 64)
+        #expect(flaw(claims { $0.nonce = "raw" }, nonce: "raw") == nil)
+        #expect(flaw(claims { $0.nonce = hash }, nonce: "raw") == nil)
+        #expect(flaw(claims { $0.nonce = hash.uppercased() }, nonce: "raw") == nil)
+        #expect(flaw(claims { $0.nonce = "raw" }, nonce: hash) == .nonceMismatch)
+        #expect(flaw(claims { $0.nonce = "other" }, nonce: "raw") == .nonceMismatch)
+        #expect(flaw(claims { $0.nonce = "" }, nonce: "raw") == .nonceMismatch)
+        #expect(flaw(claims { $0.nonce = "raw" }) == .nonceMissing)
+        #expect(flaw(claims(), nonce: "raw") == .nonceMissing)
+        #expect(flaw(claims { $0.nonceSupported = true }, nonce: "raw") == .nonceMissing)
+        #expect(flaw(claims { $0.nonceSupported = false }, nonce: "raw") == nil)
+    }
+
+    @Test func requiredMeansRequired() throws {
+        var strict = policy
+        strict.nonceRule = .required
+        try strict.check(claims { $0.nonce = "raw" }, nonce: "raw", now: now)
+        for (claims, nonce) in [
+            (claims(), nil), (claims(), "raw"), (claims { $0.nonceSupported = false }, "raw"),
+            (claims { $0.nonce = "raw" }, nil),
+        ] as [(AppleIdentityClaims, String?)] {
+            #expect(throws: AppleTokenPolicy.Flaw.nonceMissing) { try strict.check(claims, nonce: nonce, now: now) }
+        }
+    }
+
+    @Test func readsTruthInEverySpelling() throws {
+        func decode(_ fields: String) throws -> AppleIdentityClaims {
+            let json = #"{"iss":"i","sub":"s","aud":"a","iat":1,"exp":2"# + fields + "}"
+            return try StrictJSON.decode(AppleIdentityClaims.self, from: Array(json.utf8))
+        }
+        let asStrings = try decode(#","email":"a@b.co","email_verified":"true","is_private_email":"true""#)
+        #expect(asStrings.emailVerified && asStrings.isPrivateEmail)
+        let asBooleans = try decode(#","email_verified":true,"is_private_email":false,"nonce_supported":false"#)
+        #expect(asBooleans.emailVerified && !asBooleans.isPrivateEmail && asBooleans.nonceSupported == false)
+        let absent = try decode("")
+        #expect(!absent.emailVerified && absent.email == nil && absent.nonceSupported == nil)
+        #expect(throws: Problem.self) { try decode(#","email_verified":"yes""#) }
+        #expect(throws: Problem.self) { try decode(#","email_verified":1"#) }
+    }
+}
+
+@Suite struct AppleNonceTests {
+    private let keys = try! KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())")
+    private let now: Int64 = 1_800_000_000
+
+    @Test func isKnownAgainUntilItExpires() {
+        let issuer = AppleNonceIssuer(keys: keys)
+        let nonce = issuer.issue(now: now)
+        #expect(nonce != issuer.issue(now: now))
+        #expect(issuer.judge(nonce, now: now) == .ours(expiresAt: now + 600))
+        #expect(issuer.judge(nonce, now: now + 599) == .ours(expiresAt: now + 600))
+        #expect(issuer.judge(nonce, now: now + 600) == .invalid)
+        #expect(issuer.judge("of the app's own", now: now) == .notOurs)
+    }
+
+    @Test func isNotForged() throws {
+        let issuer = AppleNonceIssuer(keys: keys)
+        let nonce = issuer.issue(now: now)
+        let bytes = try #require(Base64URL.decode(nonce.dropFirst(4)))
+        for index in bytes.indices {
+            var changed = bytes
+            changed[index] ^= 1
+            #expect(issuer.judge("ghn_" + Base64URL.encode(changed), now: now) == .invalid)
+        }
+        for text in ["ghn_", nonce + "A", nonce + "=", String(nonce.dropLast())] {
+            #expect(issuer.judge(text, now: now) == .invalid)
+        }
+    }
+
+    @Test func survivesAChangeOfKeys() throws {
+        let nonce = AppleNonceIssuer(keys: keys).issue(now: now)
+        let second = "k2:\(Data(repeating: 2, count: 32).base64EncodedString())"
+        let both = try KeyRing(second + "\nk1:\(Data(repeating: 1, count: 32).base64EncodedString())")
+        #expect(AppleNonceIssuer(keys: both).judge(nonce, now: now) == .ours(expiresAt: now + 600))
+        #expect(AppleNonceIssuer(keys: try KeyRing(second)).judge(nonce, now: now) == .invalid)
+    }
+}
+
+@Suite struct SealingTests {
+    private static let first = "k1:\(Data(repeating: 1, count: 32).base64EncodedString())"
+    private static let second = "k2:\(Data(repeating: 2, count: 32).base64EncodedString())"
+
+    @Test func opensWhereItBelongsAndNowhereElse() throws {
+        let sealer = Sealer(keys: try KeyRing(Self.first))
+        let secret = Data("a refresh token".utf8)
+        let sealed = try sealer.seal(secret, context: "user 1")
+        #expect(sealer.open(sealed, context: "user 1") == secret)
+        #expect(sealer.open(sealed, context: "user 2") == nil)
+        #expect(sealed.range(of: secret) == nil)
+        for index in sealed.indices {
+            var changed = sealed
+            changed[index] ^= 1
+            #expect(sealer.open(changed, context: "user 1") == nil)
+        }
+        for length in 0..<sealed.count {
+            #expect(sealer.open(sealed.prefix(length), context: "user 1") == nil)
+        }
+    }
+
+    @Test func keysAreReplaced() throws {
+        let sealed = try Sealer(keys: try KeyRing(Self.first)).seal(Data("x".utf8), context: "c")
+        let both = Sealer(keys: try KeyRing(Self.second + "\n" + Self.first))
+        #expect(both.open(sealed, context: "c") == Data("x".utf8))
+        let later = try both.seal(Data("y".utf8), context: "c")
+        #expect(Sealer(keys: try KeyRing(Self.second)).open(later, context: "c") == Data("y".utf8))
+        #expect(Sealer(keys: try KeyRing(Self.second)).open(sealed, context: "c") == nil)
+    }
+
+    @Test(
+        arguments: [
+            "", "# only a comment", "k1", "k1:", "k1:AAAA", ":AAAA", "k 1:\(Data(count: 32).base64EncodedString())",
+            "k1:\(Data(count: 32).base64EncodedString())\nk1:\(Data(count: 32).base64EncodedString())",
+            "abcdefghijklmnopq:\(Data(count: 32).base64EncodedString())",
+        ])
+    func refusesKeyFilesThatAreNone(text: String) {
+        #expect(throws: Refusal.self) { try KeyRing(text) }
+    }
+
+    @Test func readsCommentsAndOrder() throws {
+        let ring = try KeyRing("# development\n\n \(Self.second) \n# old\n\(Self.first)\n")
+        #expect(ring.current.id == "k2")
+        #expect(ring["k1"] != nil && ring["k3"] == nil && ring.all.count == 2)
+    }
+
+    @Test func base64URLHasOneSpelling() {
+        for count in 0..<70 {
+            let bytes = [UInt8].random(count: count)
+            #expect(Base64URL.decode(Base64URL.encode(bytes)) == Data(bytes))
+        }
+        for text in ["AQ==", "AR", "A", "A+", "A/", "A Q", "AQ\n", "ÄÄ"] { #expect(Base64URL.decode(text) == nil) }
+    }
+
+    @Test func grantsAreBoundToTheirJob() throws {
+        let sealer = Sealer(keys: try KeyRing(Self.first))
+        let grant = AppleGrant(clientID: "com.example.app", kind: .refreshToken, secret: "r")
+        let job = UUID()
+        let sealed = try grant.sealed(by: sealer, for: job)
+        #expect(AppleGrant.open(sealed, for: job, by: sealer) == grant)
+        #expect(AppleGrant.open(sealed, for: UUID(), by: sealer) == nil)
+        #expect(AppleGrant.open(nil, for: job, by: sealer) == nil)
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+@testable import IdentityService
+
+@Suite struct EmailAddressTests {
+    @Test(
+        arguments: [
+            ("ada@example.com", "ada@example.com"),
+            ("  Ada.Lovelace@Example.COM\n", "ada.lovelace@example.com"),
+            ("ＡＤＡ＠ｅｘａｍｐｌｅ．ｃｏｍ", "ada@example.com"),
+            ("o'brien+tag@sub.example.co.uk", "o'brien+tag@sub.example.co.uk"),
+            ("ÄRGER@straße.de", "ärger@straße.de"),
+            ("josé@example.com", "josé@example.com"),
+            ("用户@例え.jp", "用户@例え.jp"),
+            ("a@b.co", "a@b.co"),
+        ])
+    func isKeptInOneForm(text: String, value: String) throws {
+        let address = try EmailAddress(text)
+        #expect(address.value == value.precomposedStringWithCanonicalMapping)
+        #expect(try EmailAddress(address.value) == address)
+    }
+
+    @Test(
+        arguments: [
+            "", "ada", "@example.com", "ada@", "ada@@example.com", "ada@example@com", ".ada@example.com",
+            "ada.@example.com", "a..da@example.com", "ada@example", "ada@-example.com", "ada@example-.com",
+            "ada@example..com", "ada@.example.com", "ada@example.com.", "ada@127.0.0.1", "ada@[127.0.0.1]",
+            "\"ada\"@example.com", "ada lovelace@example.com", "ada@exa mple.com", "ada@exam_ple.com",
+            "ada\u{0}@example.com", "ada@example.com,eve@example.com", "ada\u{7F}@example.com",
+            "Ada <ada@example.com>",
+        ])
+    func refusesWhatIsNoAddress(text: String) {
+        #expect(throws: Refusal.self) { try EmailAddress(text) }
+    }
+
+    @Test(
+        arguments: [
+            "\u{200B}", "\u{200C}", "\u{200D}", "\u{200E}", "\u{202A}", "\u{202E}", "\u{2060}", "\u{2066}",
+            "\u{2069}", "\u{FEFF}", "\u{AD}", "\u{34F}", "\u{115F}", "\u{3164}", "\u{E0041}", "\u{FE0F}",
+            "\u{180E}", "\u{1D173}", "\u{FFF9}", "\u{E000}", "\u{0378}", "\u{85}", "\u{2028}",
+        ])
+    func refusesWhatCannotBeSeen(hidden: String) {
+        #expect(throws: Refusal.self) { try EmailAddress("a\(hidden)da@example.com") }
+        #expect(throws: Refusal.self) { try EmailAddress("ada@exam\(hidden)ple.com") }
+    }
+
+    @Test func holdsToTheLengthsOfRFC5321() throws {
+        let local = String(repeating: "a", count: 64)
+        let label = String(repeating: "b", count: 61)
+        let longest = "\(local)@\(label).\(label).\(label).cc"
+        #expect(longest.utf8.count == 253)
+        #expect(try EmailAddress(longest).value == longest)
+        #expect(throws: Refusal.self) { try EmailAddress("a\(local)@example.com") }
+        #expect(throws: Refusal.self) { try EmailAddress("\(local)@\(label).\(label).\(label).cccc") }
+        #expect(throws: Refusal.self) { try EmailAddress("ada@\(String(repeating: "b", count: 64)).com") }
+    }
+}
+
+@Suite struct PhoneNumberTests {
+    static let germany = try! PhoneRegion(callingCode: "+49")
+    static let america = try! PhoneRegion(callingCode: "1")
+    static let italy = try! PhoneRegion(callingCode: "39")
+    static let russia = try! PhoneRegion(callingCode: "7")
+
+    @Test(
+        arguments: [
+            "+491711234567", "+49 171 1234567", "+49 (0)171 123-45-67", "0049 171 1234567", "+49.171.1234567",
+            "+49/171/1234567", "tel:+49-171-1234567", "TEL:+491711234567", " (+49) 171 1234567 ", "＋４９１７１１２３４５６７",
+            "+49\u{A0}171\u{2009}1234567", "+49\u{2011}171\u{2013}1234567", "+٤٩١٧١١٢٣٤٥٦٧",
+        ])
+    func becomesE164(text: String) throws {
+        #expect(try PhoneNumber(text).value == "+491711234567")
+        #expect(try PhoneNumber(text, home: Self.america).value == "+491711234567")
+    }
+
+    @Test func readsNationalNumbersOfTheHomeCountry() throws {
+        #expect(try PhoneNumber("0171 1234567", home: Self.germany).value == "+491711234567")
+        #expect(try PhoneNumber("(0)171 1234567", home: Self.germany).value == "+491711234567")
+        #expect(try PhoneNumber("171 1234567", home: Self.germany).value == "+491711234567")
+        #expect(try PhoneNumber("(212) 555-0123", home: Self.america).value == "+12125550123")
+        #expect(try PhoneNumber("1-212-555-0123", home: Self.america).value == "+12125550123")
+        #expect(try PhoneNumber("011 49 171 1234567", home: Self.america).value == "+491711234567")
+        #expect(try PhoneNumber("06 1234 5678", home: Self.italy).value == "+390612345678")
+        #expect(try PhoneNumber("8 912 345-67-89", home: Self.russia).value == "+79123456789")
+    }
+
+    @Test func saysWhatIsMissingFromANationalNumber() {
+        #expect {
+            try PhoneNumber("0171 1234567")
+        } throws: { error in
+            (error as? Refusal)?.message.contains("country code") == true
+        }
+    }
+
+    @Test(
+        arguments: [
+            "+", "+1", "+123456", "+1234567890123456", "+0123456789", "00 0123456789", "+49 171 CALL-ME",
+            "+49 171 1234567 x12", "+49 171 1234567;ext=12", "++491711234567", "+49 +171 1234567", "49+1711234567",
+            "+49 171\u{202C}1234567", "+49 171 1234567#", "½1234567", "+①②③④⑤⑥⑦⑧⑨\u{200B}",
+        ])
+    func refusesWhatIsNoNumber(text: String) {
+        #expect(throws: Refusal.self) { try PhoneNumber(text) }
+    }
+
+    @Test(arguments: ["", "0", "+", "1234", "4a", "٤٩"])
+    func refusesCallingCodesThatDoNotExist(code: String) {
+        #expect(throws: Refusal.self) { try PhoneRegion(callingCode: code) }
+    }
+}
+
+@Suite struct IdentifierTests {
+    @Test func tellsAddressesFromNumbers() throws {
+        #expect(try Identifier(" Ada@Example.com ") == .email(EmailAddress("ada@example.com")))
+        #expect(try Identifier("00 49 171 1234567") == .phone(PhoneNumber("+491711234567")))
+        #expect(try Identifier("ada＠example.com").kind == .email)
+        #expect(try Identifier("+49 171 1234567").value == "+491711234567")
+    }
+
+    @Test(arguments: ["", "   ", "ada", "@", String(repeating: "1", count: 2000)])
+    func refusesAnythingElse(text: String) {
+        #expect(throws: Refusal.self) { try Identifier(text) }
+    }
+}

@@ -1,0 +1,140 @@
+import Contracts
+import Foundation
+import Testing
+
+@testable import IdentityService
+
+@Suite struct IdentifierClaimTests {
+    private let claimant = UUID()
+    private let other = UUID()
+
+    @Test func everyCase() {
+        for proves in [false, true] {
+            #expect(IdentifierClaim.decide(holder: nil, claimant: claimant, proves: proves) == .free)
+            for isVerified in [false, true] {
+                let own = IdentifierClaim.Holder(userID: claimant, isVerified: isVerified)
+                #expect(IdentifierClaim.decide(holder: own, claimant: claimant, proves: proves) == .own)
+                let foreign = IdentifierClaim.Holder(userID: other, isVerified: isVerified)
+                let expected: IdentifierClaim = proves && !isVerified ? .takeOver(from: other) : .refused
+                #expect(IdentifierClaim.decide(holder: foreign, claimant: claimant, proves: proves) == expected)
+            }
+        }
+    }
+}
+
+@Suite struct SignInOutcomeTests {
+    @Test func everyCase() {
+        #expect(SignInOutcome.judge(provedAt: 3, now: nil) == .gone)
+        #expect(SignInOutcome.judge(provedAt: 3, now: (.disabled, 3)) == .disabled)
+        #expect(SignInOutcome.judge(provedAt: 3, now: (.disabled, 4)) == .disabled)
+        #expect(SignInOutcome.judge(provedAt: 3, now: (.active, 4)) == .moved)
+        #expect(SignInOutcome.judge(provedAt: 3, now: (.active, 3)) == .stands)
+    }
+}
+
+@Suite struct DeletionStepTests {
+    @Test func followEachOtherAndForgetTheUserLast() {
+        var steps: [DeletionStep] = [.revokeSessions]
+        while let next = steps.last?.next { steps.append(next) }
+        #expect(steps == [.revokeSessions, .eraseDevices, .sweepSessions, .revokeAtApple])
+        #expect(steps.map(\.needsUser) == [true, true, true, false])
+    }
+}
+
+@Suite struct OutboxScheduleTests {
+    @Test func waitsLongerEachTimeButNotForever() {
+        #expect(OutboxSchedule.delay(after: 1, spread: 0.5) == 0.5)
+        #expect(OutboxSchedule.delay(after: 2, spread: 0.5) == 1)
+        #expect(OutboxSchedule.delay(after: 1000, spread: 1) == 375)
+        #expect(OutboxSchedule.delay(after: 0, spread: 0) == 0.375)
+    }
+
+    @Test func tasksSurviveTheirJourneyThroughJSON() throws {
+        let tasks: [OutboxTask] = [
+            .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID()),
+            .revokeSessions(reason: .passwordChanged, except: nil), .takeBack(session: UUID()), .exchangeCode, .passwordReset,
+            .deletion(.sweepSessions),
+        ]
+        for task in tasks {
+            #expect(try JSONDecoder().decode(OutboxTask.self, from: JSONEncoder().encode(task)) == task)
+        }
+    }
+}
+
+@Suite struct DisplayNameTests {
+    @Test func keepsWhatPeopleAreCalled() throws {
+        for name in ["Ada", "Ada Lovelace", "José Álvarez", "李小龍", "محمد", "Zoë 👩🏽‍🚀", "O’Brien-Smith", "می‌خواهم"] {
+            #expect(try DisplayName.read("  \(name) ")?.value == name.precomposedStringWithCanonicalMapping)
+        }
+        #expect(try DisplayName.read(String(repeating: "é", count: 100)) != nil)
+    }
+
+    @Test func blankTakesTheNameAway() throws {
+        for blank in ["", " ", "\n\t"] { #expect(try DisplayName.read(blank) == nil) }
+    }
+
+    @Test(
+        arguments: [
+            "Ada\u{202E}ecalevoL", "Ada\nLovelace", "Ada\u{0}", "Ada\u{7}", "A\u{200B}da", "\u{2066}Ada\u{2069}",
+            "\u{200D}", "\u{3164}", "Ada\u{FEFF}", "Ada\u{E000}",
+        ])
+    func refusesWhatDeceives(name: String) {
+        #expect(throws: Refusal.self) { try DisplayName.read(name) }
+    }
+
+    @Test func refusesWhatIsTooLong() {
+        #expect(throws: Refusal.self) { try DisplayName.read(String(repeating: "a", count: 101)) }
+        #expect(throws: Refusal.self) { try DisplayName.read("a" + String(repeating: "\u{301}", count: 2000)) }
+    }
+
+    @Test func takesApplesNameAsFarAsItGoes() {
+        #expect(DisplayName.fromApple(givenName: "Ada", familyName: "Lovelace")?.value == "Ada Lovelace")
+        #expect(DisplayName.fromApple(givenName: " ", familyName: "Lovelace")?.value == "Lovelace")
+        #expect(DisplayName.fromApple(givenName: "A\u{202E}da\n", familyName: nil)?.value == "Ada")
+        #expect(DisplayName.fromApple(givenName: nil, familyName: nil) == nil)
+        let long = DisplayName.fromApple(givenName: String(repeating: "a", count: 5000), familyName: nil)
+        #expect(long?.value.count == 100)
+    }
+}
+
+@Suite struct RoleTests {
+    @Test func followsTheSpellingOfTokens() throws {
+        #expect(try Role("courier").name == "courier")
+        #expect(try Role("store_manager-2").name == "store_manager-2")
+        #expect(Role.user.name == "user")
+        for name in ["", "Courier", "1st", "a b", "a,b", "ä", String(repeating: "a", count: 33), "a\n"] {
+            #expect(throws: Refusal.self) { try Role(name) }
+        }
+    }
+
+    @Test func storesAreVisible() throws {
+        #expect(try StoreID("Köln,3%").value == "Köln,3%")
+        for store in ["", "a b", "a\u{200B}", "a\n", String(repeating: "a", count: 65)] {
+            #expect(throws: Refusal.self) { try StoreID(store) }
+        }
+    }
+}
+
+@Suite struct SessionDeviceTests {
+    @Test func namesTheFieldThatIsWrong() throws {
+        #expect(try SessionDevice(name: "Ada's iPhone", model: "iPhone17,1").checked().name == "Ada's iPhone")
+        #expect(throws: Problem.self) { try SessionDevice(name: "a\u{202E}b").checked() }
+        #expect {
+            try SessionDevice(osVersion: String(repeating: "1", count: 201)).checked()
+        } throws: { error in
+            (error as? Problem)?.errors.first?.field == "device.osVersion"
+        }
+    }
+}
+
+@Suite struct AttemptLimitsTests {
+    @Test(
+        arguments: [
+            ("203.0.113.7", "203.0.113.7"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("2001:db8::1", "2001:db8:0:0::/64"), ("::1", "0:0:0:0::/64"), ("fe80::1%eth0", "fe80:0:0:0::/64"),
+            ("::ffff:203.0.113.7", "::ffff:203.0.113.7"), ("", ""),
+        ])
+    func countsIPv6BySubscriber(address: String, key: String) {
+        #expect(AttemptLimits.network(of: address) == key)
+    }
+}

@@ -1,0 +1,138 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import Hummingbird
+import JWTKit
+import NIOCore
+import Synchronization
+
+/// Apple, as identity sees it: keys, codes, revocations, and tokens of any kind for a test to show.
+final class FakeApple: Sendable {
+    enum Mode { case none, down, garbage }
+
+    struct State {
+        var mode = Mode.none
+        var kids = ["first"]
+        var keyRequests = 0
+        var exchanged: [[String: String]] = []
+        var revoked: [[String: String]] = []
+        /// Answers of `/auth/revoke` before it works.
+        var revokeFailures: [(HTTPResponse.Status, String)] = []
+        var knowsCodes = true
+    }
+
+    let state = Mutex(State())
+    private let signers: [String: any JWTAlgorithm]
+    private let jwks: [String: [String: String]]
+
+    init() async throws {
+        var signers: [String: any JWTAlgorithm] = [:]
+        var jwks: [String: [String: String]] = [:]
+        for (kid, pem) in [("first", TestKeys.first), ("second", TestKeys.second)] {
+            let key = try Insecure.RSA.PrivateKey(pem: pem)
+            let collection = JWTKeyCollection()
+            await collection.add(rsa: key, digestAlgorithm: .sha256, kid: JWKIdentifier(string: kid))
+            signers[kid] = try await collection.getKey(for: JWKIdentifier(string: kid))
+            let (modulus, exponent) = try key.publicKey.getKeyPrimitives()
+            jwks[kid] = [
+                "kty": "RSA", "kid": kid, "use": "sig", "alg": "RS256", "n": Self.base64URL(modulus),
+                "e": Self.base64URL(exponent),
+            ]
+        }
+        self.signers = signers
+        self.jwks = jwks
+    }
+
+    func set(_ mode: Mode) {
+        state.withLock { $0.mode = mode }
+    }
+
+    func publish(_ kids: String...) {
+        state.withLock { $0.kids = kids }
+    }
+
+    /// An identity token, good unless `change` spoils its claims or `header` its header.
+    func token(
+        sub: String, email: String? = nil, nonce: String? = nil, kid: String = "first",
+        header: [String: Any] = [:], _ change: (inout [String: Any]) -> Void = { _ in }
+    ) throws -> String {
+        let now = Int(Date.now.timeIntervalSince1970)
+        var claims: [String: Any] = [
+            "iss": "https://appleid.apple.com", "aud": "com.example.app", "sub": sub, "iat": now, "exp": now + 600,
+        ]
+        if let email {
+            claims["email"] = email
+            claims["email_verified"] = "true"
+        }
+        if let nonce { claims["nonce"] = nonce }
+        change(&claims)
+        let fields = ["alg": "RS256", "kid": kid].merging(header) { $1 }
+        return try sign(
+            header: JSONSerialization.data(withJSONObject: fields),
+            payload: JSONSerialization.data(withJSONObject: claims), kid: kid)
+    }
+
+    /// A JWS over whatever bytes a test has thought of.
+    func sign(header: Data, payload: Data, kid: String = "first") throws -> String {
+        let signed = "\(Self.base64URL(header)).\(Self.base64URL(payload))"
+        let signature = try signers[kid]!.sign(Data(signed.utf8))
+        return "\(signed).\(Self.base64URL(Data(signature)))"
+    }
+
+    static func base64URL(_ data: Data) -> String {
+        data.base64EncodedString().replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
+            .replacingOccurrences(of: "=", with: "")
+    }
+
+    func router() -> Router<BasicRequestContext> {
+        let router = Router()
+        router.get("auth/keys") { _, _ in
+            let (mode, kids) = self.state.withLock { state in
+                state.keyRequests += 1
+                return (state.mode, state.kids)
+            }
+            switch mode {
+            case .down: return Response(status: .internalServerError)
+            case .garbage: return Self.json(.ok, #"{"keys": "none"}"#)
+            case .none:
+                let data = try JSONSerialization.data(withJSONObject: ["keys": kids.compactMap { self.jwks[$0] }])
+                return Self.json(.ok, String(decoding: data, as: UTF8.self))
+            }
+        }
+        router.post("auth/token") { request, _ in
+            let form = try await Self.form(of: request)
+            let (mode, knows) = self.state.withLock { state in
+                state.exchanged.append(form)
+                return (state.mode, state.knowsCodes)
+            }
+            guard mode == .none else { return Response(status: .internalServerError) }
+            guard knows else { return Self.json(.badRequest, #"{"error":"invalid_grant"}"#) }
+            return Self.json(.ok, #"{"access_token":"a","refresh_token":"r-\#(form["code"] ?? "")","expires_in":3600}"#)
+        }
+        router.post("auth/revoke") { request, _ in
+            let form = try await Self.form(of: request)
+            let failure = self.state.withLock { state -> (HTTPResponse.Status, String)? in
+                if state.mode != .none { return (.internalServerError, "") }
+                if !state.revokeFailures.isEmpty { return state.revokeFailures.removeFirst() }
+                state.revoked.append(form)
+                return nil
+            }
+            return failure.map { Self.json($0, $1) } ?? Response(status: .ok)
+        }
+        return router
+    }
+
+    private static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
+        Response(
+            status: status, headers: [.contentType: "application/json"],
+            body: .init(byteBuffer: ByteBuffer(string: text)))
+    }
+
+    private static func form(of request: Request) async throws -> [String: String] {
+        let text = String(buffer: try await request.body.collect(upTo: 1 << 20))
+        return text.split(separator: "&").reduce(into: [:]) { form, pair in
+            let parts = pair.split(separator: "=", maxSplits: 1).map { $0.removingPercentEncoding ?? "" }
+            form[parts[0]] = parts.count == 2 ? parts[1] : ""
+        }
+    }
+}

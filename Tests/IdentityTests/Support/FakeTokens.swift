@@ -1,0 +1,145 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Synchronization
+
+/// What identity sees of tokens: sessions that are made, taken back and revoked, and what a test wants to go wrong.
+final class FakeTokens: Sendable {
+    struct State {
+        var sessions: [UUID: CreateSessionRequest] = [:]
+        var snapshots: [UUID: UserSnapshot] = [:]
+        var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
+        var takenBack: [UUID] = []
+        var isDown = false
+        /// Requests that are to fail, counted down.
+        var failures = 0
+        /// Runs once a session has been made, before identity hears of it.
+        var afterSession: (@Sendable () async -> Void)?
+    }
+
+    let state = Mutex(State())
+
+    func live(_ user: UUID) -> Int {
+        state.withLock { state in state.sessions.values.count { $0.snapshot.user.id == user } }
+    }
+
+    var liveCount: Int { state.withLock { $0.sessions.count } }
+
+    func router() -> Router<BasicRequestContext> {
+        let router = Router()
+        router.post("internal/sessions") { request, context in
+            try self.refuseIfDown(request)
+            let body = try await JSON.decode(CreateSessionRequest.self, from: self.body(of: request))
+            let id = UUID()
+            let hook = self.state.withLock { state in
+                state.sessions[id] = body
+                return state.afterSession
+            }
+            await hook?()
+            let now = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded(.down))
+            let auth = AuthResponse(
+                accessToken: "access-\(id)", refreshToken: "refresh-\(id)", expiresIn: 3600,
+                expiresAt: now + 3600, refreshExpiresIn: 7200, refreshExpiresAt: now + 7200,
+                user: body.snapshot.user)
+            return try self.answer(CreateSessionResponse(sessionID: id, auth: auth), .created)
+        }
+        router.delete("internal/sessions/{id}") { request, context in
+            try self.refuseIfDown(request)
+            let id = try context.parameters.require("id", as: UUID.self)
+            self.state.withLock { state in
+                state.sessions[id] = nil
+                state.takenBack.append(id)
+            }
+            return Response(status: .noContent)
+        }
+        router.post("internal/users/{id}/revoke") { request, context in
+            try self.refuseIfDown(request)
+            let id = try context.parameters.require("id", as: UUID.self)
+            let body = try await JSON.decode(RevokeSessionsRequest.self, from: self.body(of: request))
+            self.state.withLock { state in
+                state.revocations.append((id, body))
+                state.sessions = state.sessions.filter {
+                    $0.value.snapshot.user.id != id || $0.key == body.exceptSession
+                }
+            }
+            return Response(status: .noContent)
+        }
+        router.put("internal/users/{id}/snapshot") { request, context in
+            try self.refuseIfDown(request)
+            let id = try context.parameters.require("id", as: UUID.self)
+            let snapshot = try await JSON.decode(UserSnapshot.self, from: self.body(of: request))
+            self.state.withLock { state in
+                if snapshot.version > state.snapshots[id]?.version ?? 0 { state.snapshots[id] = snapshot }
+            }
+            return Response(status: .noContent)
+        }
+        router.get("internal/users/{id}/sessions") { request, context in
+            try self.refuseIfDown(request)
+            let id = try context.parameters.require("id", as: UUID.self)
+            let now = Date(timeIntervalSince1970: 1_800_000_000)
+            let sessions = self.state.withLock { state in
+                state.sessions.filter { $0.value.snapshot.user.id == id }.map {
+                    Session(
+                        id: $0.key, current: false, createdAt: now, lastUsedAt: now, expiresAt: now,
+                        device: $0.value.device, ipAddress: $0.value.ipAddress)
+                }
+            }
+            return try self.answer(SessionList(sessions: sessions))
+        }
+        return router
+    }
+
+    private func refuseIfDown(_ request: Request) throws {
+        let isDown = state.withLock { state in
+            if state.failures > 0 {
+                state.failures -= 1
+                return true
+            }
+            return state.isDown
+        }
+        if isDown { throw HTTPError(.serviceUnavailable) }
+        guard request.headers[HTTPField.Name(HeaderName.credential)!] == "dev-identity-tokens" else {
+            throw HTTPError(.unauthorized)
+        }
+    }
+
+    private func body(of request: Request) async throws -> Data {
+        Data(try await request.body.collect(upTo: 1 << 20).readableBytesView)
+    }
+
+    private func answer(_ value: some Encodable, _ status: HTTPResponse.Status = .ok) throws -> Response {
+        Response(
+            status: status, headers: [.contentType: "application/json"],
+            body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(value))))
+    }
+}
+
+/// What identity sees of devices.
+final class FakeDevices: Sendable {
+    struct State {
+        var erased: [UUID] = []
+        var isDown = false
+    }
+
+    let state = Mutex(State())
+
+    func router() -> Router<BasicRequestContext> {
+        let router = Router()
+        router.delete("internal/users/{id}") { request, context in
+            let id = try context.parameters.require("id", as: UUID.self)
+            let isDown = self.state.withLock { state in
+                if !state.isDown { state.erased.append(id) }
+                return state.isDown
+            }
+            return Response(status: isDown ? .serviceUnavailable : .noContent)
+        }
+        router.get("internal/users/{id}/devices") { request, context in
+            Response(
+                status: .ok, headers: [.contentType: "application/json"],
+                body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(DeviceList(devices: [])))))
+        }
+        return router
+    }
+}
