@@ -10,134 +10,136 @@ import Testing
 
 @testable import IdentityService
 
-@Suite struct DeletionTests {
-    @Test func nothingOfTheUserRemainsAnywhere() async throws {
-        try await withIdentity { identity in
-            let auth: AuthResponse = try await identity.apple(
-                identity.apple.token(sub: "001", email: "ada@example.com"), code: "c0de"
-            ).decode()
-            let id = auth.user.id
-            let set = try await identity.send(
-                .POST, "/v1/auth/password", as: id, json: #"{"newPassword":"kaffeekuchen"}"#)
-            #expect(set.status == 204)
-            try await eventually("the code is exchanged") {
-                try await identity.database.query(
-                    "SELECT user_id FROM apple_identities WHERE refresh_token IS NOT NULL"
-                ).count == 1
+extension ServiceTests {
+    @Suite struct DeletionTests {
+        @Test func nothingOfTheUserRemainsAnywhere() async throws {
+            try await withIdentity { identity in
+                let auth: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "001", email: "ada@example.com"), code: "c0de"
+                ).decode()
+                let id = auth.user.id
+                let set = try await identity.send(
+                    .POST, "/v1/auth/password", as: id, json: #"{"newPassword":"kaffeekuchen"}"#)
+                #expect(set.status == 204)
+                try await eventually("the code is exchanged") {
+                    try await identity.database.query(
+                        "SELECT user_id FROM apple_identities WHERE refresh_token IS NOT NULL"
+                    ).count == 1
+                }
+                _ = try await identity.login("ada@example.com", "kaffeekuchen")
+                let answer = try await identity.send(.DELETE, "/v1/auth/account", as: id)
+                #expect(answer.status == 202)
+                // All this holds when the answer is there.
+                #expect(identity.tokens.live(id) == 0)
+                #expect(try await identity.login("ada@example.com", "kaffeekuchen").code == "INVALID_CREDENTIALS")
+                #expect(try await identity.send(.GET, "/v1/auth/me", as: id).code == "INVALID_TOKEN")
+                // And the rest soon after.
+                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
+                #expect(identity.apple.state.withLock { $0.revoked[0]["token"] } == "r-c0de")
+                #expect(identity.devices.state.withLock { $0.erased } == [id])
+                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                #expect(try await identity.outboxCount == 0)
+                let events = try await identity.database.query("SELECT event FROM audit WHERE user_id = \(id)").decode(
+                    String.self)
+                #expect(events.contains("deleted"))
+                // Whoever comes back is somebody new.
+                let again: AuthResponse = try await identity.apple(
+                    identity.apple.token(sub: "001", email: "ada@example.com")
+                ).decode()
+                #expect(again.user.id != id)
             }
-            _ = try await identity.login("ada@example.com", "kaffeekuchen")
-            let answer = try await identity.send(.DELETE, "/v1/auth/account", as: id)
-            #expect(answer.status == 202)
-            // All this holds when the answer is there.
-            #expect(identity.tokens.live(id) == 0)
-            #expect(try await identity.login("ada@example.com", "kaffeekuchen").code == "INVALID_CREDENTIALS")
-            #expect(try await identity.send(.GET, "/v1/auth/me", as: id).code == "INVALID_TOKEN")
-            // And the rest soon after.
-            try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
-            #expect(identity.apple.state.withLock { $0.revoked[0]["token"] } == "r-c0de")
-            #expect(identity.devices.state.withLock { $0.erased } == [id])
-            try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
-            #expect(try await identity.outboxCount == 0)
-            let events = try await identity.database.query("SELECT event FROM audit WHERE user_id = \(id)").decode(
-                String.self)
-            #expect(events.contains("deleted"))
-            // Whoever comes back is somebody new.
-            let again: AuthResponse = try await identity.apple(
-                identity.apple.token(sub: "001", email: "ada@example.com")
-            ).decode()
-            #expect(again.user.id != id)
         }
-    }
 
-    @Test func aCodeThatWasNotExchangedYetIsRevokedToo() async throws {
-        try await withIdentity { identity in
-            identity.apple.state.withLock { $0.mode = .none }
-            let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
-            #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
-            try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
-            try await eventually("no row remains") { try await identity.outboxCount == 0 }
+        @Test func aCodeThatWasNotExchangedYetIsRevokedToo() async throws {
+            try await withIdentity { identity in
+                identity.apple.state.withLock { $0.mode = .none }
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
+                #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
+                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
+                try await eventually("no row remains") { try await identity.outboxCount == 0 }
+            }
         }
-    }
 
-    @Test func repeatingItChangesNothing() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            for _ in 0..<3 {
+        @Test func repeatingItChangesNothing() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                for _ in 0..<3 {
+                    #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
+                }
+                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+            }
+        }
+
+        @Test func withoutTokensItIsNotSaidToBeDoneButIsDoneLater() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                identity.tokens.state.withLock { $0.isDown = true }
+                let refused = try await identity.send(.DELETE, "/v1/auth/account", as: id)
+                #expect(refused.code == "UNAVAILABLE")
+                #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
+                identity.tokens.state.withLock { $0.isDown = false }
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
+                #expect(identity.tokens.live(id) == 0)
+                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
             }
-            try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
         }
-    }
 
-    @Test func withoutTokensItIsNotSaidToBeDoneButIsDoneLater() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            identity.tokens.state.withLock { $0.isDown = true }
-            let refused = try await identity.send(.DELETE, "/v1/auth/account", as: id)
-            #expect(refused.code == "UNAVAILABLE")
-            #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
-            identity.tokens.state.withLock { $0.isDown = false }
-            #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
-            #expect(identity.tokens.live(id) == 0)
-            try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+        @Test func devicesAndAppleCatchUp() async throws {
+            try await withIdentity { identity in
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
+                try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
+                identity.devices.state.withLock { $0.isDown = true }
+                identity.apple.state.withLock {
+                    $0.revokeFailures = [(.internalServerError, ""), (.badRequest, #"{"error":"invalid_client"}"#)]
+                }
+                #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
+                try await eventually("devices is asked") {
+                    try await identity.database.query("SELECT id FROM outbox WHERE attempts > 1").count == 1
+                }
+                identity.devices.state.withLock { $0.isDown = false }
+                try await eventually("devices is told") {
+                    identity.devices.state.withLock { $0.erased } == [auth.user.id]
+                }
+                // What remains until Apple agrees names nobody.
+                try await eventually("the user is forgotten") { try await identity.rows(of: auth.user.id) == 0 }
+                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
+                try await eventually("nothing remains") { try await identity.outboxCount == 0 }
+            }
         }
-    }
 
-    @Test func devicesAndAppleCatchUp() async throws {
-        try await withIdentity { identity in
-            let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
-            try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
-            identity.devices.state.withLock { $0.isDown = true }
-            identity.apple.state.withLock {
-                $0.revokeFailures = [(.internalServerError, ""), (.badRequest, #"{"error":"invalid_client"}"#)]
+        @Test func aTokenThatAppleNoLongerKnowsIsRevoked() async throws {
+            try await withIdentity { identity in
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
+                try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
+                identity.apple.state.withLock { $0.revokeFailures = [(.badRequest, #"{"error":"invalid_grant"}"#)] }
+                #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
+                try await eventually("nothing remains") { try await identity.outboxCount == 0 }
+                #expect(identity.apple.state.withLock { $0.revokeFailures.isEmpty && $0.revoked.isEmpty })
             }
-            #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
-            try await eventually("devices is asked") {
-                try await identity.database.query("SELECT id FROM outbox WHERE attempts > 1").count == 1
-            }
-            identity.devices.state.withLock { $0.isDown = false }
-            try await eventually("devices is told") {
-                identity.devices.state.withLock { $0.erased } == [auth.user.id]
-            }
-            // What remains until Apple agrees names nobody.
-            try await eventually("the user is forgotten") { try await identity.rows(of: auth.user.id) == 0 }
-            try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
-            try await eventually("nothing remains") { try await identity.outboxCount == 0 }
         }
-    }
 
-    @Test func aTokenThatAppleNoLongerKnowsIsRevoked() async throws {
-        try await withIdentity { identity in
-            let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
-            try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
-            identity.apple.state.withLock { $0.revokeFailures = [(.badRequest, #"{"error":"invalid_grant"}"#)] }
-            #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
-            try await eventually("nothing remains") { try await identity.outboxCount == 0 }
-            #expect(identity.apple.state.withLock { $0.revokeFailures.isEmpty && $0.revoked.isEmpty })
-        }
-    }
-
-    /// The process dies after a step and before noting it, at each step in turn: another one finds the claim run out.
-    @Test(arguments: DeletionStep.allCases)
-    func aCrashAtAnyStepForgetsNothing(step: DeletionStep) async throws {
-        try await withIdentity { identity in
-            let accounts = AccountStore(database: identity.database)
-            let id = UUID()
-            let job = try await accounts.database.withTransaction { transaction in
-                try await OutboxStore.enqueue(.deletion(step), user: step.needsUser ? id : nil, on: transaction)
-            }
-            #expect(job.attempts == 0)
-            try await identity.database.query("UPDATE outbox SET next_attempt_at = now() - interval '1 second'")
-            try await eventually("it is finished") { try await identity.outboxCount == 0 }
-            let done = (
-                revoked: identity.tokens.state.withLock { $0.revocations.count },
-                erased: identity.devices.state.withLock { $0.erased.count }
-            )
-            switch step {
-            case .revokeSessions: #expect(done == (2, 1))
-            case .eraseDevices: #expect(done == (1, 1))
-            case .sweepSessions: #expect(done == (1, 0))
-            case .revokeAtApple: #expect(done == (0, 0))
+        /// The process dies after a step and before noting it, at each step in turn: another one finds the claim run out.
+        @Test(arguments: DeletionStep.allCases)
+        func aCrashAtAnyStepForgetsNothing(step: DeletionStep) async throws {
+            try await withIdentity { identity in
+                let accounts = AccountStore(database: identity.database)
+                let id = UUID()
+                let job = try await accounts.database.withTransaction { transaction in
+                    try await OutboxStore.enqueue(.deletion(step), user: step.needsUser ? id : nil, on: transaction)
+                }
+                #expect(job.attempts == 0)
+                try await identity.database.query("UPDATE outbox SET next_attempt_at = now() - interval '1 second'")
+                try await eventually("it is finished") { try await identity.outboxCount == 0 }
+                let done = (
+                    revoked: identity.tokens.state.withLock { $0.revocations.count },
+                    erased: identity.devices.state.withLock { $0.erased.count }
+                )
+                switch step {
+                case .revokeSessions: #expect(done == (2, 1))
+                case .eraseDevices: #expect(done == (1, 1))
+                case .sweepSessions: #expect(done == (1, 0))
+                case .revokeAtApple: #expect(done == (0, 0))
+                }
             }
         }
     }

@@ -9,141 +9,143 @@ import Testing
 
 @testable import IdentityService
 
-/// No sign-in outruns a revocation: what changes between the proof and the answer takes the session back.
-@Suite struct RaceTests {
-    /// Lets `change` happen while a sign-in has its session but not yet its answer.
-    private func signIn(
-        _ identity: Harness, whileHappens change: @escaping @Sendable (AccountStore) async throws -> Void
-    ) async throws -> Harness.Answer {
-        let once = Once()
-        identity.tokens.state.withLock { state in
-            state.afterSession = {
-                guard once.take() else { return }
-                do { try await change(AccountStore(database: identity.database)) } catch { Issue.record(error) }
-            }
-        }
-        return try await identity.login("ada@example.com")
-    }
-
-    @Test func disabling() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            let answer = try await signIn(identity) { accounts in
-                _ = try await accounts.setState(.disabled, of: id, actor: .operator)
-            }
-            #expect(answer.code == "ACCOUNT_DISABLED")
-            try await eventually("no session remains") { identity.tokens.live(id) == 0 }
-        }
-    }
-
-    @Test func deleting() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            let answer = try await signIn(identity) { accounts in
-                let deleted = try await identity.send(.DELETE, "/v1/auth/account", as: id)
-                #expect(deleted.status == 202)
-            }
-            #expect(answer.code == "INVALID_CREDENTIALS")
-            #expect(identity.tokens.live(id) == 0)
-            try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
-        }
-    }
-
-    @Test func changingThePassword() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            let answer = try await signIn(identity) { accounts in
-                let changed = try await identity.send(
-                    .POST, "/v1/auth/password", as: id,
-                    json: #"{"currentPassword":"tulpenzwiebel","newPassword":"kaffeekuchen"}"#)
-                #expect(changed.status == 204)
-            }
-            #expect(answer.code == "INVALID_CREDENTIALS")
-            #expect(identity.tokens.live(id) == 0)
-        }
-    }
-
-    @Test func aChangeThatDoesNotTouchTheCredentialsCostsNothing() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            let answer = try await signIn(identity) { accounts in
-                _ = try await accounts.rename(id, to: DisplayName.read("Ada"), deadline: .now + .seconds(5))
-            }
-            #expect(answer.status == 200)
-            #expect(identity.tokens.live(id) == 2)
-        }
-    }
-
-    @Test func aChangeThatLeavesThePasswordIsProvedAgain() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            let answer = try await signIn(identity) { accounts in
-                _ = try await accounts.setState(.disabled, of: id, actor: .operator)
-                _ = try await accounts.setState(.active, of: id, actor: .operator)
-            }
-            #expect(answer.status == 200)
-            #expect(identity.tokens.state.withLock { $0.takenBack.count } == 1)
-        }
-    }
-
-    @Test func aSessionThatCannotBeTakenBackNowIsTakenBackLater() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            let answer = try await signIn(identity) { accounts in
-                _ = try await accounts.rename(id, to: nil, deadline: .now + .seconds(5))
-                try await identity.database.query("UPDATE users SET credentials_version = credentials_version + 1")
-                identity.tokens.state.withLock { $0.isDown = true }
-            }
-            #expect(answer.code == "UNAVAILABLE")
-            #expect(identity.tokens.live(id) == 2)
-            identity.tokens.state.withLock { $0.isDown = false }
-            try await identity.database.query("UPDATE outbox SET next_attempt_at = now()")
-            try await eventually("it is taken back") { identity.tokens.live(id) == 1 }
-        }
-    }
-
-    @Test func registeringWhileBeingDeleted() async throws {
-        try await withIdentity { identity in
+extension ServiceTests {
+    /// No sign-in outruns a revocation: what changes between the proof and the answer takes the session back.
+    @Suite struct RaceTests {
+        /// Lets `change` happen while a sign-in has its session but not yet its answer.
+        private func signIn(
+            _ identity: Harness, whileHappens change: @escaping @Sendable (AccountStore) async throws -> Void
+        ) async throws -> Harness.Answer {
             let once = Once()
             identity.tokens.state.withLock { state in
                 state.afterSession = {
                     guard once.take() else { return }
-                    do {
-                        let id = try await identity.database.query("SELECT id FROM users")[0].decode(UUID.self)
-                        #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
-                    } catch {
-                        Issue.record(error)
-                    }
+                    do { try await change(AccountStore(database: identity.database)) } catch { Issue.record(error) }
                 }
             }
-            let answer = try await identity.post(
-                "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
-            #expect(answer.code == "INVALID_CREDENTIALS")
-            #expect(identity.tokens.liveCount == 0)
-            try await eventually("no row remains") { try await identity.outboxCount == 0 }
-            #expect(try await identity.database.query("SELECT id FROM users").isEmpty)
+            return try await identity.login("ada@example.com")
         }
-    }
 
-    /// Sign-ins and a deletion at full speed: whatever order they fall into, nothing is left behind.
-    @Test func manySignInsAndADeletion() async throws {
-        try await withIdentity { identity in
-            let id = try await identity.register("ada@example.com").user.id
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<20 {
-                    group.addTask {
-                        let answer = try await identity.login("ada@example.com")
-                        #expect([200, 401, 503].contains(answer.status))
+        @Test func disabling() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let answer = try await signIn(identity) { accounts in
+                    _ = try await accounts.setState(.disabled, of: id, actor: .operator)
+                }
+                #expect(answer.code == "ACCOUNT_DISABLED")
+                try await eventually("no session remains") { identity.tokens.live(id) == 0 }
+            }
+        }
+
+        @Test func deleting() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let answer = try await signIn(identity) { accounts in
+                    let deleted = try await identity.send(.DELETE, "/v1/auth/account", as: id)
+                    #expect(deleted.status == 202)
+                }
+                #expect(answer.code == "INVALID_CREDENTIALS")
+                #expect(identity.tokens.live(id) == 0)
+                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+            }
+        }
+
+        @Test func changingThePassword() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let answer = try await signIn(identity) { accounts in
+                    let changed = try await identity.send(
+                        .POST, "/v1/auth/password", as: id,
+                        json: #"{"currentPassword":"tulpenzwiebel","newPassword":"kaffeekuchen"}"#)
+                    #expect(changed.status == 204)
+                }
+                #expect(answer.code == "INVALID_CREDENTIALS")
+                #expect(identity.tokens.live(id) == 0)
+            }
+        }
+
+        @Test func aChangeThatDoesNotTouchTheCredentialsCostsNothing() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let answer = try await signIn(identity) { accounts in
+                    _ = try await accounts.rename(id, to: DisplayName.read("Ada"), deadline: .now + .seconds(5))
+                }
+                #expect(answer.status == 200)
+                #expect(identity.tokens.live(id) == 2)
+            }
+        }
+
+        @Test func aChangeThatLeavesThePasswordIsProvedAgain() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let answer = try await signIn(identity) { accounts in
+                    _ = try await accounts.setState(.disabled, of: id, actor: .operator)
+                    _ = try await accounts.setState(.active, of: id, actor: .operator)
+                }
+                #expect(answer.status == 200)
+                #expect(identity.tokens.state.withLock { $0.takenBack.count } == 1)
+            }
+        }
+
+        @Test func aSessionThatCannotBeTakenBackNowIsTakenBackLater() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                let answer = try await signIn(identity) { accounts in
+                    _ = try await accounts.rename(id, to: nil, deadline: .now + .seconds(5))
+                    try await identity.database.query("UPDATE users SET credentials_version = credentials_version + 1")
+                    identity.tokens.state.withLock { $0.isDown = true }
+                }
+                #expect(answer.code == "UNAVAILABLE")
+                #expect(identity.tokens.live(id) == 2)
+                identity.tokens.state.withLock { $0.isDown = false }
+                try await identity.database.query("UPDATE outbox SET next_attempt_at = now()")
+                try await eventually("it is taken back") { identity.tokens.live(id) == 1 }
+            }
+        }
+
+        @Test func registeringWhileBeingDeleted() async throws {
+            try await withIdentity { identity in
+                let once = Once()
+                identity.tokens.state.withLock { state in
+                    state.afterSession = {
+                        guard once.take() else { return }
+                        do {
+                            let id = try await identity.database.query("SELECT id FROM users")[0].decode(UUID.self)
+                            #expect(try await identity.send(.DELETE, "/v1/auth/account", as: id).status == 202)
+                        } catch {
+                            Issue.record(error)
+                        }
                     }
                 }
-                group.addTask {
-                    let answer = try await identity.send(.DELETE, "/v1/auth/account", as: id)
-                    #expect(answer.status == 202)
-                }
-                try await group.waitForAll()
+                let answer = try await identity.post(
+                    "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
+                #expect(answer.code == "INVALID_CREDENTIALS")
+                #expect(identity.tokens.liveCount == 0)
+                try await eventually("no row remains") { try await identity.outboxCount == 0 }
+                #expect(try await identity.database.query("SELECT id FROM users").isEmpty)
             }
-            try await eventually("no session remains") { identity.tokens.live(id) == 0 }
-            try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+        }
+
+        /// Sign-ins and a deletion at full speed: whatever order they fall into, nothing is left behind.
+        @Test func manySignInsAndADeletion() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("ada@example.com").user.id
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<20 {
+                        group.addTask {
+                            let answer = try await identity.login("ada@example.com")
+                            #expect([200, 401, 503].contains(answer.status))
+                        }
+                    }
+                    group.addTask {
+                        let answer = try await identity.send(.DELETE, "/v1/auth/account", as: id)
+                        #expect(answer.status == 202)
+                    }
+                    try await group.waitForAll()
+                }
+                try await eventually("no session remains") { identity.tokens.live(id) == 0 }
+                try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+            }
         }
     }
 }

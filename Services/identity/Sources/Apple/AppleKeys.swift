@@ -25,6 +25,7 @@ actor AppleKeys {
     func key(_ kid: String) async throws(Problem) -> (any JWTAlgorithm)? {
         var hasFetched = false
         while true {
+            let isFetching = fetching != nil
             switch cache.decide(now: .now, hasFetched: hasFetched, has: { $0[kid] != nil }) {
             case .use:
                 return cache.keys?[kid]
@@ -34,13 +35,14 @@ actor AppleKeys {
             case .fetch:
                 await startFetching().value
                 hasFetched = true
+            case .unknownKey where isFetching && !hasFetched, .unavailable where isFetching && !hasFetched:
+                // Somebody else's fetch may be just about to bring it.
+                await fetching?.value
+                hasFetched = true
             case .unknownKey:
                 return nil
             case .unavailable:
-                // Somebody else's fetch may be just about to bring it.
-                guard !hasFetched, let fetching else { throw Problem(.unavailable) }
-                await fetching.value
-                hasFetched = true
+                throw Problem(.unavailable)
             }
         }
     }

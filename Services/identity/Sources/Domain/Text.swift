@@ -4,7 +4,9 @@ import Foundation
 enum Text {
     /// White space at both ends is what keyboards and clipboards add, never what a person means.
     static func trimmed(_ text: some StringProtocol) -> String {
-        text.trimmingCharacters(in: .whitespacesAndNewlines)
+        let scalars = text.unicodeScalars
+        let visible = scalars.drop { $0.properties.isWhitespace }
+        return String(String.UnicodeScalarView(visible.reversed().drop { $0.properties.isWhitespace }.reversed()))
     }
 
     /// Whether a reader could not tell that the scalar is there: control, format, separator, unassigned and private-use
