@@ -5,7 +5,7 @@ import Foundation
 struct AccessTokenBenchmark {
     let schedule: Schedule
 
-    func run() throws {
+    func run() async throws {
         Table.header("Access tokens, one thread")
         let now = Int64(Date.now.timeIntervalSince1970)
         let key = try RSAPrivateKey.generate()
@@ -19,7 +19,7 @@ struct AccessTokenBenchmark {
             storeIDs: ["store-1", "store-2"], email: "ada@example.com")
         let token = Array(try signer.sign(claims).utf8)
 
-        let openssl = try opensslSpeed()
+        let openssl = try await opensslSpeed()
         Table.line(openssl.sign)
         Table.line(try repeating("sign an access token") { _ = try signer.sign(claims) })
         Table.line(openssl.verify)
@@ -41,17 +41,9 @@ struct AccessTokenBenchmark {
 
     /// `openssl speed` counts its own CPU time; its machine-readable line is
     /// `+F2:index:bits:signatures per second:verifications per second`.
-    private func opensslSpeed() throws -> (sign: Measurement, verify: Measurement) {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
+    private func opensslSpeed() async throws -> (sign: Measurement, verify: Measurement) {
         let seconds = max(1, Int(schedule.measured.seconds))
-        process.arguments = ["openssl", "speed", "-mr", "-seconds", String(seconds), "rsa2048"]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
+        let text = try await Tool.run("openssl", "speed", "-mr", "-seconds", String(seconds), "rsa2048").output
         let fields = text.split(separator: "\n").last { $0.hasPrefix("+F2:") }?.split(separator: ":")
         guard let fields, fields.count == 5, let sign = Double(fields[3]), let verify = Double(fields[4]) else {
             throw BenchmarkError("openssl speed printed no figures")

@@ -41,7 +41,7 @@ struct Bench: AsyncParsableCommand {
                 url: system.value("REDIS_URL"), server: system.process("redis"), schedule: schedule
             ).run()
         }
-        if only.contains(.accessToken) { try AccessTokenBenchmark(schedule: schedule).run() }
+        if only.contains(.accessToken) { try await AccessTokenBenchmark(schedule: schedule).run() }
         if only.contains(.system) { try await runSystem(system, schedule: schedule) }
     }
 

@@ -14,11 +14,11 @@ struct PostgresBenchmark {
 
     func run() async throws {
         Table.header("PostgreSQL: one row by its key, \(workers) at a time")
-        _ = try await pgbench(["-i", "-q", "-s", "1"])
+        _ = try await pgbench("-i", "-q", "-s", "1")
         Table.line(try await throughPool())
         Table.line(try await throughConnections())
         Table.line(try await byPgbench())
-        _ = try await pgbench(["-i", "-I", "d"])
+        _ = try await pgbench("-i", "-I", "d")
     }
 
     private func throughPool() async throws -> Measurement {
@@ -52,38 +52,18 @@ struct PostgresBenchmark {
 
     private func byPgbench() async throws -> Measurement {
         let seconds = max(1, Int(schedule.measured.seconds))
-        let before = (client: Self.cpuTimeOfEndedChildren(), server: try server.cpuTime())
-        let report = try await pgbench(["-M", "prepared", "-S", "-c", "\(workers)", "-j", "2", "-T", "\(seconds)"])
-        let after = (client: Self.cpuTimeOfEndedChildren(), server: try server.cpuTime())
-        guard let number = report.firstMatch(of: /actually processed: ([0-9]+)/)?.1, let operations = Int(number) else {
-            throw BenchmarkError("pgbench told no number of transactions: \(report)")
-        }
+        let before = try server.cpuTime()
+        let report = try await pgbench("-M", "prepared", "-S", "-c", "\(workers)", "-j", "2", "-T", "\(seconds)")
+        let after = try server.cpuTime()
+        guard let number = report.output.firstMatch(of: /actually processed: ([0-9]+)/)?.1,
+            let operations = Int(number)
+        else { throw BenchmarkError("pgbench told no number of transactions: \(report.output)") }
         return Measurement(
             name: "pgbench -M prepared -S", operations: operations, elapsed: .seconds(seconds),
-            cpu: [("pgbench", after.client - before.client), (server.name, after.server - before.server)])
+            cpu: [("pgbench", report.cpu), (server.name, after - before)])
     }
 
-    /// Returns what `pgbench` prints.
-    private func pgbench(_ arguments: [String]) async throws -> String {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["pgbench"] + arguments + [url]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
-            process.terminationHandler = { _ in ended.resume() }
-            do { try process.run() } catch { ended.resume(throwing: error) }
-        }
-        guard process.terminationStatus == 0 else { throw BenchmarkError("pgbench \(arguments) failed") }
-        // What it prints fits into the pipe.
-        return String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-    }
-
-    private static func cpuTimeOfEndedChildren() -> Duration {
-        var usage = rusage()
-        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
-        return .seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            + .microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+    private func pgbench(_ arguments: String...) async throws -> Tool {
+        try await Tool.run(["pgbench"] + arguments + [url])
     }
 }

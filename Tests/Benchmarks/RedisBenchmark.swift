@@ -45,33 +45,12 @@ struct RedisBenchmark {
 
     private func redisBenchmark(_ name: String, operations: Int, options: [String]) async throws -> Measurement {
         let configuration = try RedisConfiguration(url: url)
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments =
+        let before = try server.cpuTime()
+        let report = try await Tool.run(
             ["redis-benchmark", "-h", configuration.host, "-p", "\(configuration.port)", "-n", "\(operations)", "-q"]
-            + (configuration.password.map { ["-a", $0] } ?? []) + options + ["GET", key]
-        process.standardOutput = FileHandle.nullDevice
-        let serverBefore = try server.cpuTime()
-        let childrenBefore = Self.cpuTimeOfEndedChildren()
-        let started = ContinuousClock.now
-        try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
-            process.terminationHandler = { _ in ended.resume() }
-            do { try process.run() } catch { ended.resume(throwing: error) }
-        }
-        let elapsed = ContinuousClock.now - started
-        guard process.terminationStatus == 0 else { throw BenchmarkError("redis-benchmark failed") }
+                + (configuration.password.map { ["-a", $0] } ?? []) + options + ["GET", key])
         return Measurement(
-            name: name, operations: operations, elapsed: elapsed,
-            cpu: [
-                ("redis-benchmark", Self.cpuTimeOfEndedChildren() - childrenBefore),
-                (server.name, try server.cpuTime() - serverBefore),
-            ])
-    }
-
-    private static func cpuTimeOfEndedChildren() -> Duration {
-        var usage = rusage()
-        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
-        return .seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            + .microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+            name: name, operations: operations, elapsed: report.elapsed,
+            cpu: [("redis-benchmark", report.cpu), (server.name, try server.cpuTime() - before)])
     }
 }

@@ -35,7 +35,7 @@ struct SystemBenchmarks {
     /// No token is shown twice, so that none can come from the gateway's cache.
     private func proxiedGetWithNewTokens() async throws -> Measurement {
         let workers = 16
-        let perWorker = Int((schedule.warmUp + schedule.measured).seconds) * 15_000 / workers
+        let perWorker = Int((schedule.warmUp + schedule.measured).seconds) * 12_000 / workers
         let tokens = try await withThrowingTaskGroup { group in
             for _ in 0..<workers {
                 group.addTask {

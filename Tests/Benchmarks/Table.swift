@@ -3,17 +3,20 @@ import Foundation
 /// Prints measurements below one another: rate, CPU time of one operation in all, and what each process took of it.
 enum Table {
     static func header(_ title: String) {
-        print("\n\(title)")
-        print(row("", "per second", "CPU µs/op", "of which"))
+        write("\n\(title)")
+        write(row("", "per second", "CPU µs/op", "of which"))
     }
 
     static func line(_ measurement: Measurement) {
         let parts = measurement.cpu.map { "\($0.process) \(number(measurement.microseconds($0.time)))" }
-        print(
+        write(
             row(
                 measurement.name, number(measurement.perSecond), number(measurement.microsecondsInAll),
                 parts.count > 1 ? parts.joined(separator: ", ") : ""))
     }
+
+    /// Unlike `print`, at once also into a file or a pipe.
+    private static func write(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
     private static func row(_ name: String, _ rate: String, _ cpu: String, _ rest: String) -> String {
         name.padding(toLength: max(44, name.count), withPad: " ", startingAt: 0) + right(rate, 12) + right(cpu, 12)

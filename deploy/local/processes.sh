@@ -61,7 +61,10 @@ stop() {
     shift
     for name in "$@"; do
         # A stopped process hears the signal only once it continues.
-        if alive "$name"; then kill "-$signal" "$(pid_of "$name")" && kill -CONT "$(pid_of "$name")" || true; fi
+        if alive "$name"; then
+            kill "-$signal" "$(pid_of "$name")" 2>/dev/null || true
+            kill -CONT "$(pid_of "$name")" 2>/dev/null || true
+        fi
     done
     for name in "$@"; do
         if alive "$name" && ! wait_until 15 dead "$name"; then
