@@ -74,6 +74,7 @@ extension Target.Dependency {
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
     static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
     static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let yams = product(name: "Yams", package: "Yams")
 }
 
@@ -96,7 +97,7 @@ let libraries: [Target] = [
         uses: [
             "Contracts", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes, .hummingbird,
             .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
-            .nioHTTP1, .nioHTTPTypes, .serviceContext, .yams,
+            .nioHTTP1, .nioHTTPTypes, .serviceContext, .unixSignals, .yams,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -166,8 +167,8 @@ let everyTest: [Target] = [
         "ServiceKit",
         uses: [
             "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .argumentParser, .asyncHTTPClient,
-            .configuration, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore,
-            .nioPosix, .serviceContext, .tracing,
+            .configuration, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics,
+            .nioCore, .nioPosix, .serviceContext, .tracing,
         ]),
     tests(
         "AppleSimulator",

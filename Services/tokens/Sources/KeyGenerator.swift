@@ -34,9 +34,11 @@ public struct KeyGenerator: Sendable {
     private func write(_ text: String, to path: String) throws {
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else {
-            throw CocoaError(errno == EEXIST ? .fileWriteFileExists : .fileWriteUnknown, userInfo: [
-                NSFilePathErrorKey: path,
-            ])
+            throw CocoaError(
+                errno == EEXIST ? .fileWriteFileExists : .fileWriteUnknown,
+                userInfo: [
+                    NSFilePathErrorKey: path
+                ])
         }
         let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
         try handle.write(contentsOf: Data((mark + text).utf8))

@@ -11,7 +11,8 @@ import Testing
 
     private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
-    private func ask(_ cache: inout Cache, for kid: String, at seconds: Int, hasFetched: Bool = false) -> Cache.Decision {
+    private func ask(_ cache: inout Cache, for kid: String, at seconds: Int, hasFetched: Bool = false) -> Cache.Decision
+    {
         cache.decide(now: at(seconds), hasFetched: hasFetched) { $0.contains(kid) }
     }
 

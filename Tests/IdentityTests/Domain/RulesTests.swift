@@ -52,7 +52,8 @@ import Testing
     @Test func tasksSurviveTheirJourneyThroughJSON() throws {
         let tasks: [OutboxTask] = [
             .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID()),
-            .revokeSessions(reason: .passwordChanged, except: nil), .takeBack(session: UUID()), .exchangeCode, .passwordReset,
+            .revokeSessions(reason: .passwordChanged, except: nil), .takeBack(session: UUID()), .exchangeCode,
+            .passwordReset,
             .deletion(.sweepSessions),
         ]
         for task in tasks {

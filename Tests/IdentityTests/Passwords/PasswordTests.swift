@@ -104,8 +104,9 @@ import Testing
     static let small = Argon2Parameters(memory: 64, iterations: 1, parallelism: 1)
 
     private static func ring(_ ids: String...) throws -> KeyRing {
-        try KeyRing(ids.map { "\($0):\(Data(SHA256.hash(data: Data($0.utf8))).base64EncodedString())" }
-            .joined(separator: "\n"))
+        try KeyRing(
+            ids.map { "\($0):\(Data(SHA256.hash(data: Data($0.utf8))).base64EncodedString())" }
+                .joined(separator: "\n"))
     }
 
     private static func deadline() -> Deadline { .after(.seconds(60)) }
@@ -141,7 +142,8 @@ import Testing
         // A hash without a pepper came from elsewhere: it is good until it can be made anew.
         let salt = [UInt8](repeating: 7, count: 16)
         let bare = Argon2.hash(Array(password.text.utf8), salt: salt, parameters: Self.small, length: 32)
-        let foreign = PasswordHash(parameters: Self.small, pepperID: nil, salt: salt, hash: try #require(bare)).phcString
+        let foreign = PasswordHash(parameters: Self.small, pepperID: nil, salt: salt, hash: try #require(bare))
+            .phcString
         #expect(try await new.verify(password, against: foreign, deadline: Self.deadline()))
         #expect(new.isOutdated(foreign))
     }

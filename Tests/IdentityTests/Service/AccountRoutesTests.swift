@@ -34,8 +34,10 @@ extension ServiceTests {
         @Test func theNameIsSetAndTakenAwayAndTokensHears() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
-                let named: User = try await identity.send(.PATCH, "/v1/auth/me", as: id, json: #"{"displayName":" Ada "}"#)
-                    .decode()
+                let named: User = try await identity.send(
+                    .PATCH, "/v1/auth/me", as: id, json: #"{"displayName":" Ada "}"#
+                )
+                .decode()
                 #expect(named.displayName == "Ada" && named.updatedAt != nil)
                 try await eventually("tokens hears") {
                     identity.tokens.state.withLock { $0.snapshots[id]?.user.displayName } == "Ada"
@@ -84,7 +86,8 @@ extension ServiceTests {
                     try await change(#"{"currentPassword":"wrong","newPassword":"kaffeekuchen"}"#).code
                         == "INVALID_CREDENTIALS")
                 #expect(
-                    try await change(#"{"currentPassword":"tulpenzwiebel","newPassword":"short"}"#).code == "WEAK_PASSWORD")
+                    try await change(#"{"currentPassword":"tulpenzwiebel","newPassword":"short"}"#).code
+                        == "WEAK_PASSWORD")
                 #expect(identity.tokens.live(id) == 2)
                 let done = try await change(#"{"currentPassword":"tulpenzwiebel","newPassword":"kaffeekuchen"}"#)
                 #expect(done.status == 204)
@@ -165,7 +168,8 @@ extension ServiceTests {
                 ]) { identity in
                     let id = try await identity.register("ada@example.com").user.id
                     func forgot(_ identifier: String) async throws -> Harness.Answer {
-                        try await identity.post("/v1/auth/password/forgot", ForgotPasswordRequest(identifier: identifier))
+                        try await identity.post(
+                            "/v1/auth/password/forgot", ForgotPasswordRequest(identifier: identifier))
                     }
                     func reset(_ token: String, _ password: String) async throws -> Harness.Answer {
                         try await identity.post(

@@ -156,7 +156,8 @@ extension ServiceTests {
                 let header = { (text: String) in Data(text.utf8) }
                 let now = Int(Date.now.timeIntervalSince1970)
                 let claims = header(
-                    #"{"iss":"https://appleid.apple.com","aud":"com.example.app","sub":"001","iat":\#(now),"exp":\#(now + 600)}"#)
+                    #"{"iss":"https://appleid.apple.com","aud":"com.example.app","sub":"001","iat":\#(now),"exp":\#(now + 600)}"#
+                )
                 let good = header(#"{"alg":"RS256","kid":"first"}"#)
                 #expect(try await identity.apple(apple.sign(header: good, payload: claims)).status == 200)
                 let whole = try apple.token(sub: "001")
@@ -181,7 +182,9 @@ extension ServiceTests {
                     try apple.sign(header: header(#"{"alg":"rs256","kid":"first"}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256"}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":7}"#), payload: claims),
-                    try apple.sign(header: header(#"{"alg":"RS256","kid":"\#(String(repeating: "k", count: 200))"}"#), payload: claims),
+                    try apple.sign(
+                        header: header(#"{"alg":"RS256","kid":"\#(String(repeating: "k", count: 200))"}"#),
+                        payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","crit":["exp"]}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","crit":null}"#), payload: claims),
                     try apple.sign(header: header(#"{"alg":"RS256","kid":"first","b64":false}"#), payload: claims),

@@ -53,7 +53,8 @@ extension ServiceTests {
         @Test func aCodeThatWasNotExchangedYetIsRevokedToo() async throws {
             try await withIdentity { identity in
                 identity.apple.state.withLock { $0.mode = .none }
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
+                    .decode()
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
                 try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
                 try await eventually("no row remains") { try await identity.outboxCount == 0 }
@@ -86,7 +87,8 @@ extension ServiceTests {
 
         @Test func devicesAndAppleCatchUp() async throws {
             try await withIdentity { identity in
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
+                    .decode()
                 try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
                 identity.devices.state.withLock { $0.isDown = true }
                 identity.apple.state.withLock {
@@ -109,7 +111,8 @@ extension ServiceTests {
 
         @Test func aTokenThatAppleNoLongerKnowsIsRevoked() async throws {
             try await withIdentity { identity in
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").decode()
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
+                    .decode()
                 try await eventually("the code is exchanged") { try await identity.outboxCount == 0 }
                 identity.apple.state.withLock { $0.revokeFailures = [(.badRequest, #"{"error":"invalid_grant"}"#)] }
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)

@@ -100,7 +100,8 @@ extension ServiceTests {
                             try await identity.post(
                                 "/v1/auth/register",
                                 RegisterRequest(
-                                    identifier: "ada@example.com", password: index < 10 ? "tulpenzwiebel" : "kaffeekuchen"))
+                                    identifier: "ada@example.com",
+                                    password: index < 10 ? "tulpenzwiebel" : "kaffeekuchen"))
                         }
                     }
                     return try await group.reduce(into: [Harness.Answer]()) { $0.append($1) }
@@ -118,14 +119,23 @@ extension ServiceTests {
                 (#"{"identifier":"ada@example.com","password":"ada@example.com"}"#, 422, "WEAK_PASSWORD", "password"),
                 (#"{"identifier":"ada","password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST", "identifier"),
                 (#"{"identifier":"0171 1234567","password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST", "identifier"),
-                (#"{"identifier":"a\u200bda@example.com","password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST", "identifier"),
+                (
+                    #"{"identifier":"a\u200bda@example.com","password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST",
+                    "identifier"
+                ),
                 (#"{"password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST", "identifier"),
                 (#"{"identifier":"ada@example.com"}"#, 400, "INVALID_REQUEST", "password"),
                 (#"{"identifier":null,"password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST", "identifier"),
                 (#"{"identifier":7,"password":"tulpenzwiebel"}"#, 400, "INVALID_REQUEST", "identifier"),
                 (#"{"identifier":"ada@example.com","password":""}"#, 400, "INVALID_REQUEST", "password"),
-                (#"{"identifier":"a@b.co","password":"tulpenzwiebel","displayName":"a\nb"}"#, 400, "INVALID_REQUEST", "displayName"),
-                (#"{"identifier":"a@b.co","password":"tulpenzwiebel","device":{"name":"\u202e"}}"#, 400, "INVALID_REQUEST", "device.name"),
+                (
+                    #"{"identifier":"a@b.co","password":"tulpenzwiebel","displayName":"a\nb"}"#, 400, "INVALID_REQUEST",
+                    "displayName"
+                ),
+                (
+                    #"{"identifier":"a@b.co","password":"tulpenzwiebel","device":{"name":"\u202e"}}"#, 400,
+                    "INVALID_REQUEST", "device.name"
+                ),
                 (#"{"identifier":"a@b.co","password":"tulpenzwiebel","device":7}"#, 400, "INVALID_REQUEST", "device"),
             ])
         func namesTheFieldThatIsWrong(body: String, status: Int, code: String, field: String) async throws {
@@ -185,7 +195,8 @@ extension ServiceTests {
         }
 
         @Test func limitsWorkWithoutRedis() async throws {
-            try await withIdentity(["GATEHOUSE_RATE_LIMITS": "on", "IDENTITY_REDIS_URL": "redis://127.0.0.1:1"]) { identity in
+            try await withIdentity(["GATEHOUSE_RATE_LIMITS": "on", "IDENTITY_REDIS_URL": "redis://127.0.0.1:1"]) {
+                identity in
                 let auth = try await identity.register("ada@example.com")
                 #expect(try await identity.login("ada@example.com").decode(AuthResponse.self).user.id == auth.user.id)
             }

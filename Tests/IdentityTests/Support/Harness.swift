@@ -148,7 +148,8 @@ func withIdentity(
                     ) { service in
                         try await body(
                             Harness(
-                                url: service.url.absoluteString, database: database.pool, databaseURL: database.url, tokens: tokens,
+                                url: service.url.absoluteString, database: database.pool, databaseURL: database.url,
+                                tokens: tokens,
                                 devices: devices, apple: apple))
                     }
                 }

@@ -41,7 +41,9 @@ import Testing
         let sealed = keys.seal(successor, under: predecessor)
         #expect(try keys.open(sealed, with: predecessor) == successor)
         // Another token of the same generation, of the same session, or of another one.
-        for wrong in [token(4), token(3), token(5), successor, RefreshToken(sessionID: UUID(), generation: 4, keys: keys)] {
+        for wrong in [
+            token(4), token(3), token(5), successor, RefreshToken(sessionID: UUID(), generation: 4, keys: keys),
+        ] {
             #expect(throws: SuccessorSealError.broken) { try keys.open(sealed, with: wrong) }
         }
     }
@@ -49,8 +51,12 @@ import Testing
     @Test func theServerKeyIsNeeded() {
         let predecessor = token(4)
         let sealed = keys.seal(token(5), under: predecessor)
-        #expect(throws: SuccessorSealError.broken) { try RefreshKeyRing.sample(seed: 3).open(sealed, with: predecessor) }
-        #expect(throws: SuccessorSealError.unknownKey(1)) { try RefreshKeyRing.sample(ids: [2]).open(sealed, with: predecessor) }
+        #expect(throws: SuccessorSealError.broken) {
+            try RefreshKeyRing.sample(seed: 3).open(sealed, with: predecessor)
+        }
+        #expect(throws: SuccessorSealError.unknownKey(1)) {
+            try RefreshKeyRing.sample(ids: [2]).open(sealed, with: predecessor)
+        }
     }
 
     @Test func everyChangedByteIsRefused() {

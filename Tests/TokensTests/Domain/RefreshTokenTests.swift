@@ -31,7 +31,9 @@ import Testing
             var changed = text
             changed.replaceSubrange(index...index, with: text[index] == "A" ? "B" : "A")
             if let token = RefreshToken(text: changed) {
-                #expect(token.authenticity(under: keys) == .forged, "character \(text.distance(from: text.startIndex, to: index))")
+                #expect(
+                    token.authenticity(under: keys) == .forged,
+                    "character \(text.distance(from: text.startIndex, to: index))")
             }
         }
     }
@@ -41,7 +43,8 @@ import Testing
         let body = text.dropFirst(RefreshToken.prefix.count)
         let wrong = [
             "", "ghrt_", "ghrt-\(body)", "GHRT_\(body)", String(body), text + "=", text + "A", text + " ", " " + text,
-            String(text.dropLast()), String(text.dropLast(4)), text + "AAAA", "ghrt_" + String(repeating: ".", count: 92),
+            String(text.dropLast()), String(text.dropLast(4)), text + "AAAA",
+            "ghrt_" + String(repeating: ".", count: 92),
             "ghrt_" + String(repeating: "é", count: 46), "ghrt_+" + body.dropFirst(), "ghrt_/" + body.dropFirst(),
             text.replacing("ghrt_", with: "ghrt_\n"), String(repeating: "A", count: 100_000),
         ]
@@ -76,6 +79,8 @@ import Testing
 
     @Test func leftOverBitsAreRefused() {
         #expect(Base64URL.decode("AA".utf8) == [0])
-        for text in ["AB", "AAB", "A", "A=", "AA==", "A+AA", "A/AA", "AA A"] { #expect(Base64URL.decode(text.utf8) == nil) }
+        for text in ["AB", "AAB", "A", "A=", "AA==", "A+AA", "A/AA", "AA A"] {
+            #expect(Base64URL.decode(text.utf8) == nil)
+        }
     }
 }

@@ -34,7 +34,9 @@ import Testing
 
     @Test func theFirstTokenHasNoPredecessor() {
         #expect(decide(0) { ($0.generation, $0.currentHash, $0.previousHash) = (0, [0], nil) } == .rotate)
-        #expect(decide(-1, hash: 9) { ($0.generation, $0.currentHash, $0.previousHash) = (0, [0], nil) } == .refuse(.forked))
+        #expect(
+            decide(-1, hash: 9) { ($0.generation, $0.currentHash, $0.previousHash) = (0, [0], nil) } == .refuse(.forked)
+        )
     }
 
     @Test func thePredecessorWithinTheRetryWindowIsAnsweredAgain() {
@@ -58,7 +60,9 @@ import Testing
         let strict = RotationRules(mode: .strict)
         #expect(decide(9, after: 60, rules: strict) == .repeatSuccessor)
         #expect(decide(9, after: 60.001, rules: strict) == .revoke(.lateReplay))
-        #expect(decide(9, after: 61, rules: strict) { ($0.lateReplays, $0.lateReplayed) = (1, true) } == .revoke(.lateReplay))
+        #expect(
+            decide(9, after: 61, rules: strict) { ($0.lateReplays, $0.lateReplayed) = (1, true) }
+                == .revoke(.lateReplay))
         #expect(decide(9, after: 61, rules: RotationRules(lateReplayLimit: 0)) == .revoke(.lateReplay))
     }
 
@@ -96,7 +100,9 @@ import Testing
     }
 
     @Test func whatHasEndedIsRefused() {
-        #expect(rules.decide(on: .init(generation: 10, hash: [10], isGenuine: true), of: nil, at: rotatedAt) == .refuse(.unknownSession))
+        #expect(
+            rules.decide(on: .init(generation: 10, hash: [10], isGenuine: true), of: nil, at: rotatedAt)
+                == .refuse(.unknownSession))
         for generation: Int32 in [3, 9, 10, 11] {
             #expect(decide(generation, after: 8_640_000) == .refuse(.expired))
             #expect(decide(generation, after: 9_999_999) == .refuse(.expired))

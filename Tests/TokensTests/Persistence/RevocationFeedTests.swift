@@ -8,7 +8,8 @@ import Testing
 
 @Suite struct RevocationFeedTests {
     /// Reads on from a cursor until nothing more waits.
-    private func read(_ feed: RevocationFeed, after cursor: String?) async throws -> (sessions: [UUID], cursor: String) {
+    private func read(_ feed: RevocationFeed, after cursor: String?) async throws -> (sessions: [UUID], cursor: String)
+    {
         var sessions: [UUID] = []
         var cursor = cursor
         while true {
@@ -155,7 +156,9 @@ import Testing
         #expect(RevocationCursor(text: cursor.text) == cursor)
     }
 
-    @Test(arguments: ["9:5:", "5:9:4", "5:9:9", "5:9:7,6", "5:9:7,7", "5:9", "a:b:c", "0:9:", "5:9:,", "-1:9:", "5:9:7,"])
+    @Test(arguments: [
+        "9:5:", "5:9:4", "5:9:9", "5:9:7,6", "5:9:7,7", "5:9", "a:b:c", "0:9:", "5:9:,", "-1:9:", "5:9:7,",
+    ])
     func whatPostgreSQLWouldNotReadIsRefused(snapshot: String) {
         #expect(RevocationCursor(text: RevocationCursor(history: "7-1", seen: snapshot).text) == nil)
     }

@@ -140,7 +140,9 @@ import Testing
             for _ in 0..<200 {
                 let next = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: tokens.keys)
                 let sealed = tokens.keys.seal(next, under: token)
-                #expect(try await tokens.store.rotate(token, to: next, sealed: sealed, ipAddress: nil, deadline: nil) != nil)
+                #expect(
+                    try await tokens.store.rotate(token, to: next, sealed: sealed, ipAddress: nil, deadline: nil) != nil
+                )
                 token = next
             }
             // Statistics come a moment after the work.

@@ -23,7 +23,8 @@ import Testing
             #expect(answer.refreshExpiresIn == 2_592_000)
 
             let keys = try VerificationKeySet(keys: [TokensFixture.signingKey.publicKey])
-            let verifier = try AccessTokenVerifier(issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: keys)
+            let verifier = try AccessTokenVerifier(
+                issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: keys)
             let claims = try verifier.verify(answer.accessToken, now: issued.issuedAt)
             #expect(claims.subject == user.id)
             #expect(claims.sessionID == first.sessionID)

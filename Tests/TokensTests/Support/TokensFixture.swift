@@ -68,7 +68,8 @@ struct TokensFixture: Sendable {
     }
 
     func generation(of sessionID: UUID) async throws -> Int32? {
-        try await database.pool.query("SELECT generation FROM sessions WHERE id = \(sessionID)").decode(Int32.self).first
+        try await database.pool.query("SELECT generation FROM sessions WHERE id = \(sessionID)").decode(Int32.self)
+            .first
     }
 
     func count(_ table: String) async throws -> Int {

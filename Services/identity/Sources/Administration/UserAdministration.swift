@@ -53,7 +53,9 @@ public struct UserAdministration: Sendable {
     ) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let password = try reading { () throws(Refusal) in try Password(password) }
-        if let weakness = policy.weakness(of: password, for: [identifier.value]) { throw Failure(description: weakness) }
+        if let weakness = policy.weakness(of: password, for: [identifier.value]) {
+            throw Failure(description: weakness)
+        }
         let name = try reading { () throws(Refusal) in
             try displayName.flatMap { text throws(Refusal) in try DisplayName.read(text) }
         }
@@ -81,7 +83,8 @@ public struct UserAdministration: Sendable {
     /// - Parameter user: an id, an e-mail address or a phone number.
     public func setDisabled(_ isDisabled: Bool, user: String) async throws -> Entry {
         let id = try await find(user)
-        guard let account = try await accounts.setState(isDisabled ? .disabled : .active, of: id, actor: .operator) else {
+        guard let account = try await accounts.setState(isDisabled ? .disabled : .active, of: id, actor: .operator)
+        else {
             throw Failure(description: "There is no such user.")
         }
         await deliver(about: id)

@@ -82,7 +82,8 @@ struct AppleServer: Sendable {
 
     /// `application/x-www-form-urlencoded`, in which only unreserved characters stand for themselves.
     private static func encode(_ form: [String: String]) -> String {
-        let unreserved = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+        let unreserved = CharacterSet(
+            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
         return form.sorted { $0.key < $1.key }.map { name, value in
             "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "")"
         }.joined(separator: "&")

@@ -12,7 +12,9 @@ struct TokensClient: Sendable {
     private static let patience = Duration.seconds(3)
 
     /// Not repeated when its answer is lost: each makes another session.
-    func createSession(_ request: CreateSessionRequest, deadline: Deadline) async throws(Problem) -> CreateSessionResponse {
+    func createSession(_ request: CreateSessionRequest, deadline: Deadline) async throws(Problem)
+        -> CreateSessionResponse
+    {
         do {
             return try await client.send(.post, "/internal/sessions", body: request, deadline: deadline)
         } catch {
@@ -49,7 +51,7 @@ struct TokensClient: Sendable {
     ) async throws {
         do {
             try await client.send(method, path, body: body, deadline: .after(Self.patience), idempotent: true)
-        } catch where error.problem.code == .notFound {
+        } catch  where error.problem.code == .notFound {
             return
         }
     }

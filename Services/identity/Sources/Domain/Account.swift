@@ -64,7 +64,8 @@ enum SignInOutcome: Equatable {
     /// The credentials moved: the proof has to be made again.
     case moved
 
-    static func judge(provedAt version: Int64, now: (state: AccountState, credentialsVersion: Int64)?) -> SignInOutcome {
+    static func judge(provedAt version: Int64, now: (state: AccountState, credentialsVersion: Int64)?) -> SignInOutcome
+    {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }
         return now.credentialsVersion == version ? .stands : .moved

@@ -66,7 +66,8 @@ struct PhoneRegion: Sendable, Equatable {
 
     init(callingCode: String) throws(Refusal) {
         let digits = callingCode.hasPrefix("+") ? callingCode.dropFirst() : callingCode[...]
-        guard (1...3).contains(digits.count), digits.first != "0", digits.allSatisfy({ ("0"..."9").contains($0) }) else {
+        guard (1...3).contains(digits.count), digits.first != "0", digits.allSatisfy({ ("0"..."9").contains($0) })
+        else {
             throw Refusal("A calling code has 1 to 3 digits, for example 49.")
         }
         self.callingCode = String(digits)

@@ -55,7 +55,9 @@ struct PasswordHash: Sendable, Equatable {
         let parameters = Argon2Parameters(memory: memory, iterations: iterations, parallelism: parallelism)
         guard parameters.isAcceptable else { return nil }
         if let keyID = values["keyid"] {
-            guard let bytes = Self.base64(keyID), let name = String(validating: bytes, as: UTF8.self) else { return nil }
+            guard let bytes = Self.base64(keyID), let name = String(validating: bytes, as: UTF8.self) else {
+                return nil
+            }
             pepperID = name
         }
         self.parameters = parameters

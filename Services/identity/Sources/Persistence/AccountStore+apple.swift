@@ -70,7 +70,8 @@ extension AccountStore {
     }
 
     /// - Returns: whether nobody had the subject.
-    static func insert(_ proof: AppleProof, for userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
+    static func insert(_ proof: AppleProof, for userID: UUID, on transaction: PostgresTransaction) async throws -> Bool
+    {
         try await transaction.query(
             """
             INSERT INTO apple_identities (subject, user_id, client_id, email)

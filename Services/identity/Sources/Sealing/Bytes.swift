@@ -24,7 +24,9 @@ enum Base64URL {
 
     /// `nil` for anything but the canonical spelling: no padding, no `+` or `/`, no stray bits at the end.
     static func decode(_ text: some StringProtocol) -> Data? {
-        guard !text.utf8.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "=") })
+        guard
+            !text.utf8.contains(where: { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "=") }
+            )
         else { return nil }
         let standard = text.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
         let padded = standard + String(repeating: "=", count: (4 - standard.utf8.count % 4) % 4)

@@ -47,7 +47,8 @@ struct KeyRing: Sendable {
 
     /// Keys derived from these for another purpose (HKDF, RFC 5869), under the same names.
     func derived(for purpose: String) -> KeyRing {
-        KeyRing(current: Key(id: current.id, secret: Self.derive(current.secret, purpose)),
+        KeyRing(
+            current: Key(id: current.id, secret: Self.derive(current.secret, purpose)),
             byID: byID.mapValues { Self.derive($0, purpose) })
     }
 

@@ -16,8 +16,9 @@ struct AppleLinking: Sendable {
         try await signIn.limits.admit(from: context.clientAddress)
         let (proof, nonce) = try await signIn.prove(request.identityToken, nonce: request.nonce, context: context)
         if let nonce {
-            guard try await signIn.nonces.use(
-                nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forStatement)
+            guard
+                try await signIn.nonces.use(
+                    nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forStatement)
             else { throw Problem(.invalidAppleToken) }
         }
         switch try await accounts.link(proof, to: user.id, deadline: context.deadline.forStatement) {

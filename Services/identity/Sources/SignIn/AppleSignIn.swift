@@ -77,7 +77,9 @@ struct AppleSignIn: Sendable {
 
     /// Uses the nonce up, last of all, so that an attempt that failed half-way can be repeated. Of two that came this far
     /// with one nonce the second loses its session.
-    private func use(_ nonce: OwnNonce?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext) async throws {
+    private func use(_ nonce: OwnNonce?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext)
+        async throws
+    {
         guard let nonce else { return }
         let isFirst: Bool
         do {

@@ -20,7 +20,8 @@ struct PasswordChange: Sendable {
             try request.currentPassword.map { text throws(Refusal) in try Password(text) }
         }
         let deadline = context.deadline
-        guard let (account, hash) = try await accounts.accountWithPassword(user.id, deadline: deadline.forStatement) else {
+        guard let (account, hash) = try await accounts.accountWithPassword(user.id, deadline: deadline.forStatement)
+        else {
             throw Problem(.invalidToken)
         }
         guard account.hasIdentifier else {

@@ -16,7 +16,8 @@ extension SessionDevice {
             guard text.count <= Self.maximumLength, text.utf8.count <= 4 * Self.maximumLength,
                 !text.unicodeScalars.contains(where: Text.isDeceptive)
             else {
-                throw .invalid("device.\(field)", "This is longer than \(Self.maximumLength) characters or cannot be shown.")
+                throw .invalid(
+                    "device.\(field)", "This is longer than \(Self.maximumLength) characters or cannot be shown.")
             }
         }
         return self

@@ -23,7 +23,9 @@ struct RefreshToken: Sendable, Equatable {
     var keyID: UInt8 { bytes[Layout.keyID] }
 
     var sessionID: UUID {
-        bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(fromByteOffset: Layout.sessionID.lowerBound, as: uuid_t.self)) }
+        bytes.withUnsafeBytes {
+            UUID(uuid: $0.loadUnaligned(fromByteOffset: Layout.sessionID.lowerBound, as: uuid_t.self))
+        }
     }
 
     /// 0 for the token of a sign-in, one more with every rotation.

@@ -39,7 +39,9 @@ struct RevocationCursor: Sendable, Equatable {
             seen = parts[1]
         }
         guard parts.count == 5 else { return }
-        guard Self.isSnapshot(parts[2]), let transaction = UInt64(parts[3]), let id = Int64(parts[4]) else { return nil }
+        guard Self.isSnapshot(parts[2]), let transaction = UInt64(parts[3]), let id = Int64(parts[4]) else {
+            return nil
+        }
         reading = Reading(snapshot: parts[2], transaction: transaction, id: id)
     }
 

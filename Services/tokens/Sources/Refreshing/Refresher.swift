@@ -90,7 +90,9 @@ struct Refresher: Sendable {
         case .repeatSuccessor:
             return try repeatSuccessor(of: token, in: reading)
         case .countLateReplay:
-            guard try await store.countLateReplay(of: id, generation: generation, deadline: deadline) else { return nil }
+            guard try await store.countLateReplay(of: id, generation: generation, deadline: deadline) else {
+                return nil
+            }
             metrics.count("lateReplay")
             return try repeatSuccessor(of: token, in: reading)
         case .revoke(let theft):
