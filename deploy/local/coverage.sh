@@ -16,7 +16,8 @@ export GATEHOUSE_TEST_BINARIES
 
 start_test_servers
 note "Testing"
-swift test --skip-build --disable-xctest "${flags[@]}" 2>&1 | tee "$logs/coverage.log"
+swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
+    "${flags[@]}" 2>&1 | tee "$logs/coverage.log"
 
 # SwiftPM's own report holds only what the test bundle links; the services' binaries have to be named.
 tools=$(dirname "$(readlink -f "$(command -v swift)")")

@@ -7,6 +7,9 @@ for part in common processes packages postgres redis; do
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
 done
 
+# Hundreds of tests at once would wait for one another's queries longer than the services allow.
+width=$((4 * $(getconf _NPROCESSORS_ONLN)))
+
 stop_test_servers() {
     stop TERM redis
     stop INT postgres

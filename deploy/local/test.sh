@@ -20,5 +20,6 @@ fi
 
 start_test_servers
 note "Testing"
-swift test --skip-build --disable-xctest "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
+swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
+    "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
