@@ -123,4 +123,77 @@ import Testing
             }
         }
     }
+
+    @Test func tellsWhatTheGatewayFoundWrongWithTheBearer() async throws {
+        try await withEcho { client in
+            let response = try await client.get(
+                "/v1/me",
+                headers: ["Gatehouse-Credential": "dev-gateway-echo", "Gatehouse-Bearer-Error": "TOKEN_EXPIRED"])
+            #expect(response.status == 401)
+            #expect(try response.problem().code == "TOKEN_EXPIRED")
+            #expect(response.header("WWW-Authenticate")?.contains(#"error="invalid_token""#) == true)
+        }
+    }
+
+    @Test func keepsDeadlines() async throws {
+        try await withEcho { client in
+            func milliseconds(_ field: String?, _ credential: String?) async throws -> Int64 {
+                var headers: [String: String] = [:]
+                headers["Gatehouse-Deadline-Ms"] = field
+                headers["Gatehouse-Credential"] = credential
+                return try await client.get("/v1/seen", headers: headers)
+                    .decode(EchoApplication.Seen.self).milliseconds
+            }
+            let known = "dev-identity-one"
+            let usual: ClosedRange<Int64> = 5000...10_000
+            let unset = try await milliseconds(nil, nil)
+            #expect(usual.contains(unset))
+            let short = try await milliseconds("3000", nil)
+            #expect((1...3000).contains(short))
+            let long = try await milliseconds("30000", known)
+            #expect((20_000...30_000).contains(long))
+            let unknownLong = try await milliseconds("30000", nil)
+            #expect(usual.contains(unknownLong))
+            let endless = try await milliseconds("99999999999", known)
+            #expect((30_000...60_000).contains(endless))
+            let junk = try await milliseconds("soon", known)
+            #expect(usual.contains(junk))
+            let passed = try await client.get("/v1/seen", headers: ["Gatehouse-Deadline-Ms": "0"])
+            #expect(passed.status == 503)
+            #expect(try passed.problem().code == "UNAVAILABLE")
+        }
+    }
+
+    @Test func continuesTracesAndRequestIDs() async throws {
+        try await withEcho { client in
+            func seen(_ headers: [String: String]) async throws -> EchoApplication.Seen {
+                try await client.get("/v1/seen", headers: headers).decode(EchoApplication.Seen.self)
+            }
+            let trace = TraceContext()
+            let continued = try await seen(["traceparent": trace.traceparent, "X-Request-Id": "mine"])
+            #expect(continued.traceID == trace.traceID)
+            #expect(continued.requestID == "mine")
+            #expect(continued.address == "127.0.0.1")
+            let fresh = try await seen([
+                "traceparent": "junk", "X-Request-Id": "not allowed", "Gatehouse-Request-Id": "x",
+            ])
+            #expect(fresh.requestID != "not allowed" && fresh.requestID != "x")
+            let between = try await seen([
+                "Gatehouse-Request-Id": "x", "Gatehouse-Credential": "dev-gateway-echo",
+                "Gatehouse-Client-Address": "203.0.113.7",
+            ])
+            #expect(between.requestID == "x")
+            #expect(between.address == "203.0.113.7")
+        }
+    }
+
+    @Test func readsForms() async throws {
+        try await withEcho { client in
+            let form = ["Content-Type": "application/x-www-form-urlencoded"]
+            let good = try await client.post("/oauth/form", text: "a=1&b=x+y", headers: form)
+            #expect(good.text == #"{"a":"1","b":"x y"}"#)
+            #expect(try await client.post("/oauth/form", text: "a=1&a=2", headers: form).status == 400)
+            #expect(try await client.post("/oauth/form", text: "{}").status == 415)
+        }
+    }
 }

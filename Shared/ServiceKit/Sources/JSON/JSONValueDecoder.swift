@@ -59,7 +59,8 @@ struct JSONValueDecoder: Decoder {
     }
 
     private func date() throws -> Date {
-        guard let date = try? Date(string(), strategy: .iso8601) else {
+        let text = try string()
+        guard let date = try? Date(text, strategy: .iso8601) else {
             throw mismatch(Date.self, "This must be a time as in 2026-11-20T12:00:00Z.")
         }
         return date

@@ -70,7 +70,7 @@ struct StrictJSONError: Error, Equatable {
 }
 
 /// A JSON text as a tree. Numbers keep their spelling.
-enum JSONValue: Equatable {
+enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
     case number(String)

@@ -55,12 +55,14 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
 private func address<Application: ServiceApplication>(
     of process: ServiceProcess<Application>, in group: inout ThrowingTaskGroup<Void, any Error>
 ) async throws -> RunningService {
-    let waiting = Task { (await process.listening.port(), await process.adminListening.port()) }
-    group.addTask { _ = await waiting.value }
+    group.addTask {
+        _ = try await process.listening.port()
+        _ = try await process.adminListening.port()
+    }
     // Whichever comes first: the ports are open, or the service ended.
-    _ = try await group.next()
-    let (port, adminPort) = await waiting.value
+    try await group.next()
+    let ports = (try await process.listening.port(), try await process.adminListening.port())
     return RunningService(
-        url: URL(string: "http://127.0.0.1:\(port)")!, adminURL: URL(string: "http://127.0.0.1:\(adminPort)")!,
+        url: URL(string: "http://127.0.0.1:\(ports.0)")!, adminURL: URL(string: "http://127.0.0.1:\(ports.1)")!,
         stop: { process.stop() })
 }

@@ -1,0 +1,177 @@
+import Contracts
+import Foundation
+import Testing
+
+/// The exact JSON of every type that crosses a wire. A change here is a change of the contract.
+@Suite struct JSONShapeTests {
+    private let id = UUID(uuidString: "0F8FAD5B-D9CB-469F-A165-70867728950E")!
+    private let other = UUID(uuidString: "7C9E6679-7425-40DE-944B-E07FC1F90AE7")!
+    private let noon = Date(timeIntervalSince1970: 1_795_176_000)
+
+    private func check<Value: Codable>(_ value: Value, _ json: String) throws {
+        let written = try JSON.encode(value)
+        #expect(String(decoding: written, as: UTF8.self) == json)
+        let again = try JSON.encode(try JSON.decode(Value.self, from: written))
+        #expect(again == written)
+    }
+
+    private var user: User {
+        User(
+            id: id, email: "ada@example.com", phone: "+4915112345678", displayName: "Ada", emailVerified: true,
+            role: "courier", storeIds: ["s/1"], authProviders: [.apple, .password], createdAt: noon, updatedAt: noon)
+    }
+
+    private let userJSON = """
+        {"authProviders":["apple","password"],"createdAt":"2026-11-20T12:00:00Z","displayName":"Ada",\
+        "email":"ada@example.com","emailVerified":true,"id":"0F8FAD5B-D9CB-469F-A165-70867728950E",\
+        "phone":"+4915112345678","role":"courier","storeIds":["s/1"],"updatedAt":"2026-11-20T12:00:00Z"}
+        """
+
+    private let device = SessionDevice(
+        installationId: "i", name: "Ada's iPhone", model: "iPhone17,1", osVersion: "19.1", appVersion: "2.0")
+
+    private let deviceJSON = """
+        {"appVersion":"2.0","installationId":"i","model":"iPhone17,1","name":"Ada's iPhone","osVersion":"19.1"}
+        """
+
+    @Test func users() throws {
+        try check(user, userJSON)
+        try check(
+            User(id: id, role: "user", authProviders: [.password], createdAt: noon),
+            """
+            {"authProviders":["password"],"createdAt":"2026-11-20T12:00:00Z","emailVerified":false,\
+            "id":"0F8FAD5B-D9CB-469F-A165-70867728950E","role":"user","storeIds":[]}
+            """)
+    }
+
+    @Test func authResponses() throws {
+        let response = AuthResponse(
+            accessToken: "a.b.c", refreshToken: "ghrt_x", expiresIn: 3600, expiresAt: noon, refreshExpiresIn: 60,
+            refreshExpiresAt: noon, user: user)
+        let json = """
+            {"accessToken":"a.b.c","expiresAt":"2026-11-20T12:00:00Z","expiresIn":3600,\
+            "refreshExpiresAt":"2026-11-20T12:00:00Z","refreshExpiresIn":60,"refreshToken":"ghrt_x",\
+            "tokenType":"Bearer","user":\(userJSON)}
+            """
+        try check(response, json)
+        try check(
+            CreateSessionResponse(sessionID: other, auth: response),
+            #"{"auth":\#(json),"sessionID":"7C9E6679-7425-40DE-944B-E07FC1F90AE7"}"#)
+    }
+
+    @Test func sessions() throws {
+        let session = Session(
+            id: id, current: true, createdAt: noon, lastUsedAt: noon, expiresAt: noon, device: device,
+            ipAddress: "203.0.113.7")
+        try check(
+            SessionList(sessions: [session]),
+            """
+            {"sessions":[{"createdAt":"2026-11-20T12:00:00Z","current":true,"device":\(deviceJSON),\
+            "expiresAt":"2026-11-20T12:00:00Z","id":"0F8FAD5B-D9CB-469F-A165-70867728950E",\
+            "ipAddress":"203.0.113.7","lastUsedAt":"2026-11-20T12:00:00Z"}]}
+            """)
+        try check(
+            Session(id: id, current: false, createdAt: noon, lastUsedAt: noon, expiresAt: noon),
+            """
+            {"createdAt":"2026-11-20T12:00:00Z","current":false,"expiresAt":"2026-11-20T12:00:00Z",\
+            "id":"0F8FAD5B-D9CB-469F-A165-70867728950E","lastUsedAt":"2026-11-20T12:00:00Z"}
+            """)
+    }
+
+    @Test func devices() throws {
+        let device = Device(
+            id: id, installationId: "i", environment: .sandbox, bundleId: "com.example.app", kind: .liveactivity,
+            status: .invalid, locale: "de_DE", timeZone: "Europe/Berlin", appVersion: "2.0", createdAt: noon,
+            updatedAt: noon)
+        let json = """
+            {"appVersion":"2.0","bundleId":"com.example.app","createdAt":"2026-11-20T12:00:00Z",\
+            "environment":"sandbox","id":"0F8FAD5B-D9CB-469F-A165-70867728950E","installationId":"i",\
+            "kind":"liveactivity","locale":"de_DE","status":"invalid","timeZone":"Europe/Berlin",\
+            "updatedAt":"2026-11-20T12:00:00Z"}
+            """
+        try check(DeviceList(devices: [device]), #"{"devices":[\#(json)]}"#)
+        try check(
+            Registration(
+                token: "00ff", environment: .production, bundleId: "com.example.app", installationId: "i",
+                kind: .voip, locale: "de_DE", timeZone: "Europe/Berlin", appVersion: "2.0", osVersion: "19.1",
+                model: "iPhone17,1"),
+            """
+            {"appVersion":"2.0","bundleId":"com.example.app","environment":"production","installationId":"i",\
+            "kind":"voip","locale":"de_DE","model":"iPhone17,1","osVersion":"19.1","timeZone":"Europe/Berlin",\
+            "token":"00ff"}
+            """)
+        try check(
+            Registration(token: "00ff", environment: .sandbox, bundleId: "b"),
+            #"{"bundleId":"b","environment":"sandbox","token":"00ff"}"#)
+    }
+
+    @Test func signIns() throws {
+        try check(
+            AppleSignInRequest(
+                identityToken: "t", authorizationCode: "c", nonce: "n",
+                fullName: .init(givenName: "Ada", familyName: "Lovelace"), email: "a@b.c", device: device),
+            """
+            {"authorizationCode":"c","device":\(deviceJSON),"email":"a@b.c",\
+            "fullName":{"familyName":"Lovelace","givenName":"Ada"},"identityToken":"t","nonce":"n"}
+            """)
+        try check(AppleSignInRequest(identityToken: "t"), #"{"identityToken":"t"}"#)
+        try check(AppleNonceResponse(nonce: "n", expiresIn: 600), #"{"expiresIn":600,"nonce":"n"}"#)
+        try check(
+            RegisterRequest(identifier: "a@b.c", password: "p", displayName: "Ada", device: device),
+            #"{"device":\#(deviceJSON),"displayName":"Ada","identifier":"a@b.c","password":"p"}"#)
+        try check(LoginRequest(identifier: "a@b.c", password: "p"), #"{"identifier":"a@b.c","password":"p"}"#)
+        try check(UpdateUserRequest(displayName: "Ada"), #"{"displayName":"Ada"}"#)
+    }
+
+    @Test func sessionRequests() throws {
+        try check(RefreshRequest(refreshToken: "r"), #"{"refreshToken":"r"}"#)
+        try check(LogoutRequest(), "{}")
+        try check(LogoutRequest(refreshToken: "r"), #"{"refreshToken":"r"}"#)
+        try check(LogoutAllRequest(exceptCurrent: true), #"{"exceptCurrent":true}"#)
+        try check(
+            CreateSessionRequest(
+                snapshot: UserSnapshot(user: user, version: 7), device: device, ipAddress: "203.0.113.7"),
+            """
+            {"device":\(deviceJSON),"ipAddress":"203.0.113.7","snapshot":{"user":\(userJSON),"version":7}}
+            """)
+        try check(
+            RevokeSessionsRequest(exceptSession: other, reason: .passwordChanged),
+            #"{"exceptSession":"7C9E6679-7425-40DE-944B-E07FC1F90AE7","reason":"passwordChanged"}"#)
+    }
+
+    @Test func revocations() throws {
+        try check(
+            RevocationPage(
+                entries: [
+                    .init(sessionID: id, userID: other, revokedAt: noon, accessExpiresAt: noon, reason: .replay)
+                ], cursor: "c", reset: false, more: true),
+            """
+            {"cursor":"c","entries":[{"accessExpiresAt":"2026-11-20T12:00:00Z","reason":"replay",\
+            "revokedAt":"2026-11-20T12:00:00Z","sessionID":"0F8FAD5B-D9CB-469F-A165-70867728950E",\
+            "userID":"7C9E6679-7425-40DE-944B-E07FC1F90AE7"}],"more":true,"reset":false}
+            """)
+    }
+
+    @Test func problems() throws {
+        try check(
+            ProblemDocument(.invalid("device.name", "This must be a text."), requestID: "r"),
+            """
+            {"code":"INVALID_REQUEST","detail":"Some of the input is not valid.",\
+            "errors":[{"field":"device.name","message":"This must be a text."}],"requestId":"r","status":400,\
+            "title":"Invalid request","type":"about:blank"}
+            """)
+        try check(
+            ProblemDocument(Problem(.notFound, "No."), requestID: "r"),
+            """
+            {"code":"NOT_FOUND","detail":"No.","requestId":"r","status":404,"title":"Not found","type":"about:blank"}
+            """)
+    }
+
+    @Test func timesAreReadWithoutFractions() throws {
+        struct Time: Codable { var at: Date }
+        #expect(try JSON.decode(Time.self, from: Data(#"{"at":"2026-11-20T12:00:00Z"}"#.utf8)).at == noon)
+        // A fraction is cut off when it is written: clients read with a decoder that knows none.
+        let written = try JSON.encode(Time(at: noon.addingTimeInterval(0.75)))
+        #expect(String(decoding: written, as: UTF8.self) == #"{"at":"2026-11-20T12:00:00Z"}"#)
+    }
+}

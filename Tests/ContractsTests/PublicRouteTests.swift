@@ -1,0 +1,31 @@
+import Contracts
+import Testing
+
+@Suite struct PublicRouteTests {
+    /// The table of the public contract.
+    @Test func allRoutes() {
+        let table = PublicRoute.all.map { "\($0.method) \($0.path) \($0.owner) \($0.bearer)" }
+        #expect(
+            Set(table) == [
+                "POST /v1/auth/apple identity none", "POST /v1/auth/apple/nonce identity none",
+                "POST /v1/auth/apple/notifications identity none", "POST /v1/auth/register identity none",
+                "POST /v1/auth/login identity none", "POST /v1/auth/refresh tokens none",
+                "POST /v1/auth/logout tokens reported", "POST /v1/auth/logout-all tokens required",
+                "GET /v1/auth/me identity required", "PATCH /v1/auth/me identity required",
+                "DELETE /v1/auth/account identity required", "GET /v1/auth/export identity required",
+                "POST /v1/auth/password identity required", "POST /v1/auth/password/forgot identity none",
+                "POST /v1/auth/password/reset identity none", "POST /v1/auth/identities/apple identity required",
+                "DELETE /v1/auth/identities/{provider} identity required", "GET /v1/auth/sessions tokens required",
+                "DELETE /v1/auth/sessions/{id} tokens required", "POST /v1/devices/register devices required",
+                "GET /v1/devices devices required", "DELETE /v1/devices/{id} devices required",
+                "POST /oauth/token tokens none", "POST /oauth/revoke tokens none",
+                "GET /.well-known/jwks.json tokens none",
+                "GET /.well-known/oauth-authorization-server tokens none",
+            ])
+        #expect(Set(table).count == table.count)
+    }
+
+    @Test func nothingInternalIsPublic() {
+        #expect(PublicRoute.all.allSatisfy { !$0.path.contains("internal") })
+    }
+}
