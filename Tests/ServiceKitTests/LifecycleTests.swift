@@ -13,6 +13,7 @@ import Testing
 private final class Switchboard: Sendable {
     static let shared = Mutex<[String: Switchboard]>([:])
     let isHealthy = Mutex(true)
+    let begun = Mutex(false)
     let ended = Mutex<[String]>([])
 }
 
@@ -32,6 +33,7 @@ private struct SwitchedApplication: ServiceApplication {
     static func build(_ board: Switchboard, boot: ServiceBoot) async throws -> ServiceAssembly {
         let router = ServiceRouter()
         router.get("/v1/slow") { _, _ -> Response in
+            board.begun.withLock { $0 = true }
             try await Task.sleep(for: .milliseconds(500))
             board.ended.withLock { $0.append("request") }
             return .empty(.ok)
@@ -124,12 +126,11 @@ private struct FailingApplication: ServiceApplication {
     }
 
     @Test func endsRequestsInFlightBeforeItsParts() async throws {
-        let board = try await withSwitched { service, _ in
+        let board = try await withSwitched { service, board in
             let client = TestHTTPClient(service.url)
             try await eventually("ready") { try await client.get("/readyz").status == 200 }
             let slow = Task { try await client.get("/v1/slow") }
-            // Ready turns false at once, while the request is still on its way.
-            try await Task.sleep(for: .milliseconds(100))
+            try await eventually("the request is on its way") { board.begun.withLock { $0 } }
             service.stop()
             let response = try await slow.value
             #expect(response.status == 200)
