@@ -1,0 +1,74 @@
+import Contracts
+import Foundation
+import Postgres
+import Testing
+
+extension SystemTests {
+    @Suite struct AccountDeletion {
+        let system = GatehouseSystem.current
+        var journey: Journey { system.journey }
+
+        @Test func leavesNoRowAboutTheUser() async throws {
+            let email = Journey.uniqueEmail()
+            let apple = try await journey.appleToken(.init(email: email, emailVerified: true))
+            let session = try await journey.signInWithApple(
+                AppleSignInRequest(
+                    identityToken: apple.identityToken, authorizationCode: apple.authorizationCode,
+                    fullName: .init(givenName: "Grace", familyName: "Hopper")))
+            let device = try await journey.api.call(
+                "POST", "/v1/devices/register", bearer: session.accessToken, json: journey.registration())
+            try #require(device.status == 200, "\(device.text)")
+            let user = session.user.id.uuidString.lowercased()
+            for database in system.databases.values {
+                #expect(try await rows(mentioning: [user], in: database) > 0)
+            }
+
+            let deleted = try await journey.api.call("DELETE", "/v1/auth/account", bearer: session.accessToken)
+            #expect(deleted.status == 202, "\(deleted.text)")
+            #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
+
+            for (name, database) in system.databases {
+                try await journey.eventually(within: .seconds(15), "no row in \(name)") {
+                    try await rows(mentioning: [user, email, apple.sub, "Hopper"], in: database) == 0
+                }
+            }
+            try await journey.eventually(within: .seconds(15), "Apple's token is revoked") {
+                try await system.apple.call("GET", "/simulator/log", body: nil).text.contains("/auth/revoke")
+            }
+        }
+
+        @Test func thePasswordUserIsAsIfNeverThere() async throws {
+            let identifier = Journey.uniqueEmail()
+            let session = try await journey.register(identifier: identifier)
+            let deleted = try await journey.api.call("DELETE", "/v1/auth/account", bearer: session.accessToken)
+            #expect(deleted.status == 202, "\(deleted.text)")
+            let login = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: Journey.password))
+            #expect(login.code == "INVALID_CREDENTIALS")
+            let anew = try await journey.register(identifier: identifier)
+            #expect(anew.user.id != session.user.id)
+        }
+
+        /// Rows of any table that hold one of the texts in any column; audit and revocation entries may stay.
+        private func rows(mentioning texts: [String], in databaseURL: String) async throws -> Int {
+            let connection = try await PostgresConnection.connect(PostgresConfiguration(url: databaseURL))
+            defer { Task { await connection.close() } }
+            let tables = try await connection.query(
+                """
+                SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) FROM information_schema.tables
+                WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'
+                AND table_name NOT LIKE '%audit%' AND table_name NOT LIKE '%revo%' AND table_name NOT LIKE '%event%'
+                """
+            ).decode(String.self)
+            var count = 0
+            for table in tables {
+                for text in texts {
+                    let found = try await connection.query(
+                        "SELECT count(*) FROM \(unescaped: table) AS whole WHERE whole::text LIKE '%' || \(text) || '%'")
+                    count += try found.decode(Int.self).first ?? 0
+                }
+            }
+            return count
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import Contracts
+import Foundation
+import Testing
+
+extension SystemTests {
+    /// Whatever a client sends wrong gets the contract's problem, and everything still stands afterwards.
+    @Suite struct BadInput {
+        let journey = GatehouseSystem.current.journey
+
+        struct Sent: Sendable, CustomTestStringConvertible {
+            var name: String
+            var method = "POST"
+            var path = "/v1/auth/login"
+            var type: String? = "application/json"
+            var body: Data?
+            var code: String
+
+            var testDescription: String { name }
+
+            init(
+                _ name: String, _ method: String = "POST", _ path: String = "/v1/auth/login",
+                type: String? = "application/json", _ body: String?, _ code: String
+            ) {
+                self.name = name
+                self.method = method
+                self.path = path
+                self.type = type
+                self.body = body.map { Data($0.utf8) }
+                self.code = code
+            }
+        }
+
+        static let good = #""identifier":"a@example.com","password":"long enough""#
+        static let bodies: [Sent] = [
+            Sent("no JSON", "{", "INVALID_REQUEST"),
+            Sent("no body", nil, "INVALID_REQUEST"),
+            Sent("a list", "[]", "INVALID_REQUEST"),
+            Sent("a string", #""x""#, "INVALID_REQUEST"),
+            Sent("trailing bytes", "{\(good)} x", "INVALID_REQUEST"),
+            Sent("trailing comma", "{\(good),}", "INVALID_REQUEST"),
+            Sent("byte-order mark", "\u{FEFF}{\(good)}", "INVALID_REQUEST"),
+            Sent("missing field", #"{"identifier":"a@example.com"}"#, "INVALID_REQUEST"),
+            Sent("null for a needed field", #"{"identifier":"a@example.com","password":null}"#, "INVALID_REQUEST"),
+            Sent("wrong type", #"{"identifier":7,"password":"long enough"}"#, "INVALID_REQUEST"),
+            Sent("wrong nested type", #"{\#(good),"device":{"name":[]}}"#, "INVALID_REQUEST"),
+            Sent("duplicate key", #"{\#(good),"password":"other"}"#, "INVALID_REQUEST"),
+            Sent("duplicate key by escape", #"{\#(good),"passw\u006frd":"other"}"#, "INVALID_REQUEST"),
+            Sent("NUL in a string", #"{"identifier":"a\u0000@example.com","password":"long enough"}"#, "INVALID_REQUEST"),
+            Sent("too deep", #"{\#(good),"x":\#(String(repeating: "[", count: 40))\#(String(repeating: "]", count: 40))}"#,
+                "INVALID_REQUEST"),
+            Sent("lone surrogate", #"{"identifier":"\ud800","password":"long enough"}"#, "INVALID_REQUEST"),
+            Sent("form instead of JSON", type: "application/x-www-form-urlencoded", "identifier=a", "UNSUPPORTED_MEDIA_TYPE"),
+            Sent("no media type", type: nil, "{\(good)}", "UNSUPPORTED_MEDIA_TYPE"),
+            Sent("junk refresh token", "POST", "/v1/auth/refresh", #"{"refreshToken":"junk"}"#, "INVALID_REFRESH_TOKEN"),
+            Sent("huge refresh token", "POST", "/v1/auth/refresh",
+                #"{"refreshToken":"ghrt_\#(String(repeating: "A", count: 20_000))"}"#, "INVALID_REFRESH_TOKEN"),
+            Sent("unknown path", "GET", "/v1/nothing", type: nil, nil, "NOT_FOUND"),
+            Sent("unknown path, POST", "POST", "/v2/auth/login", "{}", "NOT_FOUND"),
+            Sent("internal path", "GET", "/internal/revocations", type: nil, nil, "NOT_FOUND"),
+            Sent("internal path by dots", "GET", "/v1/auth/../../internal/revocations", type: nil, nil, "INVALID_REQUEST"),
+            Sent("internal path by escape", "GET", "/v1/%2e%2e/internal/revocations", type: nil, nil, "INVALID_REQUEST"),
+            Sent("wrong method", "GET", "/v1/auth/login", type: nil, nil, "METHOD_NOT_ALLOWED"),
+            Sent("wrong method on a bearer's route", "PUT", "/v1/auth/me", "{}", "METHOD_NOT_ALLOWED"),
+            Sent("no bearer", "GET", "/v1/auth/me", type: nil, nil, "INVALID_TOKEN"),
+            Sent("10 MB body", #"{"identifier":"\#(String(repeating: "a", count: 10_000_000))"}"#, "PAYLOAD_TOO_LARGE"),
+        ]
+
+        @Test(arguments: bodies)
+        func isRefusedInTheContractsForm(_ sent: Sent) async throws {
+            let headers = sent.type.map { [("Content-Type", $0)] } ?? []
+            let answer = try await journey.api.call(sent.method, sent.path, headers: headers, body: sent.body)
+            let problem = try #require(answer.problem, "\(answer.status) \(answer.text.prefix(300))")
+            #expect(problem.code == sent.code)
+            #expect(problem.status == answer.status)
+            #expect(ErrorCode(rawValue: sent.code)?.status == answer.status)
+            #expect(problem.requestId == answer.header("x-request-id"))
+            #expect(!problem.detail.isEmpty)
+            if answer.status == 405 { #expect(answer.header("allow") != nil) }
+            if answer.status == 401, problem.code == "INVALID_TOKEN" {
+                #expect(answer.header("www-authenticate")?.hasPrefix("Bearer") == true)
+            }
+        }
+
+        @Test func everyRouteRefusesANonsenseBody() async throws {
+            let session = try await journey.register()
+            for route in PublicRoute.all where route.method == "POST" || route.method == "PATCH" {
+                for body in ["{", #"{"a":1,"a":2}"#, "\u{0}", "[[[[[[[[[[[[[[[[[[[[[[", "{}{}"] {
+                    let answer = try await journey.api.call(
+                        route.method, route.path, bearer: route.bearer == .required ? session.accessToken : nil,
+                        headers: [("Content-Type", "application/json")], body: Data(body.utf8))
+                    #expect((400..<500).contains(answer.status), "\(route.path) \(body): \(answer.status) \(answer.text)")
+                }
+            }
+            #expect(try await journey.me(session.accessToken).status == 200)
+        }
+
+        @Test func bothBasePathsServeEveryRoute() async throws {
+            for route in PublicRoute.all where route.path.hasPrefix("/v1") && route.bearer == .required {
+                let answer = try await journey.api.call(route.method, "/api" + route.path, body: nil)
+                #expect(answer.code == "INVALID_TOKEN", "\(route.method) \(route.path): \(answer.text)")
+            }
+        }
+
+        @Test func theClientsRequestIdentifierIsKeptIfWellFormed() async throws {
+            let kept = try await journey.api.call("GET", "/v1/auth/me", headers: [("X-Request-Id", "abc_DEF-1")], body: nil)
+            #expect(kept.header("x-request-id") == "abc_DEF-1")
+            for bad in ["a b", String(repeating: "x", count: 65), "ä", "a;b"] {
+                let replaced = try await journey.api.call("GET", "/v1/auth/me", headers: [("X-Request-Id", bad)], body: nil)
+                #expect(replaced.header("x-request-id") != bad)
+                #expect(replaced.header("x-request-id") != nil)
+            }
+        }
+    }
+}

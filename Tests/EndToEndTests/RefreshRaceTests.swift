@@ -1,0 +1,57 @@
+import AccessToken
+import Contracts
+import Foundation
+import Postgres
+import Testing
+
+/// One token, two hundred hands, two replicas.
+@Suite(.gatehouse(tokensReplicas: 2, settings: ["TOKENS_RACE_WINDOW": "1"])) struct RefreshRaceTests {
+    let system = GatehouseSystem.current
+    var journey: Journey { system.journey }
+
+    @Test func twoHundredAtOnceGetOneSuccessorWithRedisAndWithout() async throws {
+        try await race()
+        await system.redis.stop()
+        try await race()
+        try await system.redis.restart()
+    }
+
+    @Test func anOlderGenuineTokenEndsTheSessionOnceTheRaceWindowHasPassed() async throws {
+        let session = try await journey.register()
+        let second = try await rotate(session.refreshToken)
+        let third = try await rotate(second)
+        // Within the race window it may be a request that slept in a stopped replica: nothing is revoked.
+        #expect(try await journey.refresh(session.refreshToken).status == 503)
+        try await age(sessionOf: session, by: 2)
+        #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
+        #expect(try await journey.refresh(third).code == "INVALID_REFRESH_TOKEN")
+        try await journey.eventually(within: .seconds(1), "the access token is refused") {
+            try await journey.me(session.accessToken).code == "INVALID_TOKEN"
+        }
+    }
+
+    private func race() async throws {
+        let session = try await journey.register()
+        let replicas = system.tokensReplicaURLs.map { APIClient(baseURL: $0) }
+        let answers = try await withThrowingTaskGroup(of: APIAnswer.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    try await replicas[number % replicas.count].call(
+                        "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: session.refreshToken))
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(answers.count { $0.status == 200 } == 200)
+        let successors = try Set(answers.map { try $0.decode(AuthResponse.self).refreshToken })
+        #expect(successors.count == 1)
+        #expect(!successors.contains(session.refreshToken))
+        #expect(try await generation(of: session) == 1)
+    }
+
+    private func rotate(_ token: String) async throws -> String {
+        let answer = try await journey.refresh(token)
+        try #require(answer.status == 200, "\(answer.text)")
+        return try answer.decode(AuthResponse.self).refreshToken
+    }
+}

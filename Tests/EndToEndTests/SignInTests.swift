@@ -1,0 +1,134 @@
+import Contracts
+import Foundation
+import Testing
+
+extension SystemTests {
+    /// The ways of a user through the running system, as an app takes them.
+    @Suite struct SignIn {
+        let journey = GatehouseSystem.current.journey
+
+        @Test func appleUserFromFirstSignInToLogout() async throws {
+            let email = Journey.uniqueEmail()
+            let first = try await journey.appleToken(.init(email: email, emailVerified: true))
+            let signedIn = try await journey.signInWithApple(
+                AppleSignInRequest(
+                    identityToken: first.identityToken, authorizationCode: first.authorizationCode,
+                    fullName: .init(givenName: "Ada", familyName: "Lovelace"),
+                    device: SessionDevice(name: "Ada's iPhone", model: "iPhone17,1")))
+            #expect(signedIn.user.displayName == "Ada Lovelace")
+            #expect(signedIn.user.email == email)
+            #expect(signedIn.user.emailVerified)
+            #expect(signedIn.user.authProviders == [.apple])
+            #expect(signedIn.tokenType == "Bearer")
+
+            // Apple gives neither name nor e-mail a second time.
+            let again = try await journey.appleToken(.init(sub: first.sub))
+            let second = try await journey.signInWithApple(AppleSignInRequest(identityToken: again.identityToken))
+            #expect(second.user.id == signedIn.user.id)
+            #expect(second.user.displayName == "Ada Lovelace")
+            #expect(second.user.email == email)
+
+            try await useAndLeave(second)
+        }
+
+        @Test(arguments: ["email", "phone"])
+        func passwordUserFromRegistrationToLogout(kind: String) async throws {
+            let identifier = kind == "email" ? Journey.uniqueEmail() : Journey.uniquePhone()
+            let registered = try await journey.register(identifier: identifier)
+            #expect((kind == "email" ? registered.user.email : registered.user.phone) == identifier)
+            #expect(registered.user.authProviders == [.password])
+            #expect(!registered.user.emailVerified)
+
+            let spelled = kind == "email" ? identifier.uppercased() : identifier.replacing("+49", with: "0049 ")
+            let login = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: spelled, password: Journey.password))
+            try #require(login.status == 200, "\(login.text)")
+            #expect(login.header("cache-control")?.contains("no-store") == true)
+            let session = try login.decode(AuthResponse.self)
+            #expect(session.user.id == registered.user.id)
+
+            try await useAndLeave(session)
+        }
+
+        @Test func wrongPasswordAndUnknownUserLookTheSame() async throws {
+            let identifier = Journey.uniqueEmail()
+            _ = try await journey.register(identifier: identifier)
+            let wrong = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: "not the password"))
+            let unknown = try await journey.api.call(
+                "POST", "/v1/auth/login",
+                json: LoginRequest(identifier: Journey.uniqueEmail(), password: "not the password"))
+            for answer in [wrong, unknown] {
+                #expect(answer.status == 401)
+                #expect(answer.code == "INVALID_CREDENTIALS")
+            }
+            #expect(wrong.problem?.detail == unknown.problem?.detail)
+        }
+
+        @Test func lostAnswerToARegistrationIsAskedAgain() async throws {
+            let identifier = Journey.uniqueEmail()
+            let first = try await journey.register(identifier: identifier)
+            let again = try await journey.register(identifier: identifier)
+            #expect(again.user.id == first.user.id)
+            let stranger = try await journey.api.call(
+                "POST", "/v1/auth/register",
+                json: RegisterRequest(identifier: identifier, password: "another good password"))
+            #expect(stranger.status == 409)
+            #expect(stranger.code == "IDENTIFIER_TAKEN")
+        }
+
+        @Test func forgedAndForeignAppleTokensAreRefused() async throws {
+            let foreign = try await journey.appleToken(.init(audience: "com.example.other"))
+            let expired = try await journey.appleToken(.init(expiresIn: -300))
+            let good = try await journey.appleToken()
+            let signature = good.identityToken.split(separator: ".")[2]
+            let forged = good.identityToken.dropLast(signature.count) + String(signature.reversed())
+            for token in [foreign.identityToken, expired.identityToken, String(forged), "junk"] {
+                let answer = try await journey.api.call(
+                    "POST", "/v1/auth/apple", json: AppleSignInRequest(identityToken: token))
+                #expect(answer.status == 401, "\(answer.text)")
+                #expect(answer.code == "INVALID_APPLE_TOKEN")
+            }
+        }
+
+        /// me, refresh, a device, the list of sessions, logout, and then nothing any more.
+        private func useAndLeave(_ signedIn: AuthResponse) async throws {
+            let me = try await journey.me(signedIn.accessToken)
+            #expect(me.status == 200, "\(me.text)")
+            #expect(try me.decode(User.self).id == signedIn.user.id)
+
+            let refreshed = try await journey.refresh(signedIn.refreshToken)
+            try #require(refreshed.status == 200, "\(refreshed.text)")
+            #expect(refreshed.header("cache-control")?.contains("no-store") == true)
+            let session = try refreshed.decode(AuthResponse.self)
+            #expect(session.refreshToken != signedIn.refreshToken)
+            #expect(session.user == signedIn.user)
+
+            let registration = journey.registration()
+            let registered = try await journey.api.call(
+                "POST", "/v1/devices/register", bearer: session.accessToken, json: registration)
+            try #require(registered.status == 200, "\(registered.text)")
+            #expect(!registered.text.contains(registration.token))
+            let device = try registered.decode(Device.self)
+            let devices = try await journey.api.call("GET", "/v1/devices", bearer: session.accessToken)
+            #expect(try devices.decode(DeviceList.self).devices.map(\.id) == [device.id])
+
+            let sessions = try await journey.api.call("GET", "/v1/auth/sessions", bearer: session.accessToken)
+            #expect(try sessions.decode(SessionList.self).sessions.count { $0.current } == 1)
+
+            let logout = try await journey.api.call(
+                "POST", "/v1/auth/logout", bearer: session.accessToken,
+                json: LogoutRequest(refreshToken: session.refreshToken))
+            #expect(logout.status == 204, "\(logout.text)")
+            let refused = try await journey.refresh(session.refreshToken)
+            #expect(refused.status == 401)
+            #expect(refused.code == "INVALID_REFRESH_TOKEN")
+            try await journey.eventually(within: .seconds(1), "the access token is refused") {
+                try await journey.me(session.accessToken).code == "INVALID_TOKEN"
+            }
+            let repeated = try await journey.api.call(
+                "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
+            #expect(repeated.status == 204)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import AccessToken
+import Foundation
+import Postgres
+import Redis
+import TestKit
+import Testing
+
+/// A whole Gatehouse of its own: the built programs, a PostgreSQL and a Redis that a test may kill.
+final class GatehouseSystem: Sendable {
+    let postgres: PostgresServer
+    let redis: RedisServer
+    /// Each service's database, as its own role sees it.
+    let databases: [String: String]
+    let tokensReplicaURLs: [String]
+    private let processes: [String: ServiceProcess]
+    private let folder: URL
+
+    var gateway: APIClient { APIClient(baseURL: process("gateway").url) }
+    var apple: APIClient { APIClient(baseURL: process("apple-simulator").url) }
+    var journey: Journey { Journey(api: gateway, apple: apple) }
+
+    /// Where every process writes its log.
+    var logs: [String] { processes.values.map(\.logText) }
+
+    func process(_ name: String) -> ServiceProcess {
+        guard let process = processes[name] else { preconditionFailure("there is no process \(name)") }
+        return process
+    }
+
+    static let databaseServices = ["identity", "tokens", "devices"]
+
+    /// - Parameters:
+    ///   - tokensReplicas: how many processes serve tokens; further ones are named `tokens-2` and so on.
+    ///   - settings: environment variables beside the system's own.
+    static func start(tokensReplicas: Int, settings: [String: String]) async throws -> GatehouseSystem {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        async let postgresServer = PostgresServer.start()
+        async let redisServer = RedisServer.start()
+        let (postgres, redis) = try await (postgresServer, redisServer)
+
+        let databases = try await makeDatabases(on: postgres)
+        let ports = SystemPorts(tokensReplicas: tokensReplicas)
+        var environment = try SystemSettings.make(
+            databases: databases, redisURL: redis.url, ports: ports, keys: folder)
+        environment.merge(settings) { _, given in given }
+
+        var processes: [String: ServiceProcess] = [:]
+        for place in ports.places {
+            processes[place.name] = ServiceProcess(
+                name: place.name, program: place.program, port: place.port, adminPort: place.adminPort,
+                environment: environment, folder: folder)
+        }
+        let system = GatehouseSystem(
+            postgres: postgres, redis: redis, databases: databases,
+            tokensReplicaURLs: ports.tokensURLs, processes: processes, folder: folder)
+        do {
+            for service in databaseServices { try await system.process(service).run(["migrate", "up"]) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for process in processes.values { group.addTask { try await process.start() } }
+                try await group.waitForAll()
+            }
+        } catch {
+            await system.stop()
+            throw error
+        }
+        return system
+    }
+
+    private init(
+        postgres: PostgresServer, redis: RedisServer, databases: [String: String], tokensReplicaURLs: [String],
+        processes: [String: ServiceProcess], folder: URL
+    ) {
+        self.postgres = postgres
+        self.redis = redis
+        self.databases = databases
+        self.tokensReplicaURLs = tokensReplicaURLs
+        self.processes = processes
+        self.folder = folder
+    }
+
+    func stop() async {
+        await withTaskGroup(of: Void.self) { group in
+            for process in processes.values { group.addTask { await process.stop() } }
+        }
+        await postgres.destroy()
+        await redis.destroy()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    /// A role and a database for each service; no role may enter another's.
+    private static func makeDatabases(on server: PostgresServer) async throws -> [String: String] {
+        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: server.url))
+        var databases: [String: String] = [:]
+        for service in databaseServices {
+            try await connection.query("CREATE ROLE \(unescaped: service) LOGIN PASSWORD 'dev-\(unescaped: service)'")
+            try await connection.query("CREATE DATABASE \(unescaped: service) OWNER \(unescaped: service)")
+            try await connection.query("REVOKE CONNECT ON DATABASE \(unescaped: service) FROM PUBLIC")
+            databases[service] = "postgres://\(service):dev-\(service)@127.0.0.1:\(server.port)/\(service)"
+        }
+        await connection.close()
+        return databases
+    }
+}

@@ -1,0 +1,36 @@
+import Testing
+
+extension GatehouseSystem {
+    @TaskLocal fileprivate static var running: GatehouseSystem?
+
+    /// The system that runs around the suite at hand.
+    static var current: GatehouseSystem {
+        guard let running else { preconditionFailure("the suite lacks the trait .gatehouse()") }
+        return running
+    }
+}
+
+/// Runs a whole system around a suite: started once before its first test, stopped after its last.
+struct GatehouseTrait: SuiteTrait, TestScoping {
+    var tokensReplicas: Int
+    var settings: [String: String]
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let system = try await GatehouseSystem.start(tokensReplicas: tokensReplicas, settings: settings)
+        do {
+            try await GatehouseSystem.$running.withValue(system, operation: function)
+        } catch {
+            await system.stop()
+            throw error
+        }
+        await system.stop()
+    }
+}
+
+extension Trait where Self == GatehouseTrait {
+    static func gatehouse(tokensReplicas: Int = 1, settings: [String: String] = [:]) -> GatehouseTrait {
+        GatehouseTrait(tokensReplicas: tokensReplicas, settings: settings)
+    }
+}

@@ -1,0 +1,77 @@
+import Contracts
+import Foundation
+import Testing
+
+/// The steps that the tests take again and again, each checked as it is taken.
+struct Journey: Sendable {
+    let api: APIClient
+    let apple: APIClient
+
+    struct AppleSignIn: Codable, Sendable {
+        var sub: String?
+        var email: String?
+        var emailVerified: Bool?
+        var nonce: String?
+        var audience: String?
+        var expiresIn: Int?
+    }
+
+    struct AppleSignInAnswer: Codable, Sendable {
+        var identityToken: String
+        var authorizationCode: String
+        var sub: String
+    }
+
+    static func uniqueEmail() -> String { "user-\(UUID().uuidString.lowercased())@example.com" }
+
+    /// A number in the range that is kept free for fiction in no country: random enough never to meet itself.
+    static func uniquePhone() -> String { "+4915\(Int.random(in: 100_000_000...999_999_999))" }
+
+    static let password = "correct horse battery staple"
+
+    func appleToken(_ request: AppleSignIn = AppleSignIn()) async throws -> AppleSignInAnswer {
+        let answer = try await apple.call("POST", "/simulator/sign-in", json: request)
+        try #require(answer.status == 200, "\(answer.text)")
+        return try answer.decode(AppleSignInAnswer.self)
+    }
+
+    func signInWithApple(_ request: AppleSignInRequest) async throws -> AuthResponse {
+        let answer = try await api.call("POST", "/v1/auth/apple", json: request)
+        try #require(answer.status == 200, "\(answer.text)")
+        return try answer.decode(AuthResponse.self)
+    }
+
+    func register(identifier: String = uniqueEmail(), device: SessionDevice? = nil) async throws -> AuthResponse {
+        let answer = try await api.call(
+            "POST", "/v1/auth/register",
+            json: RegisterRequest(identifier: identifier, password: Self.password, device: device))
+        try #require(answer.status == 201, "\(answer.text)")
+        return try answer.decode(AuthResponse.self)
+    }
+
+    func refresh(_ token: String) async throws -> APIAnswer {
+        try await api.call("POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: token))
+    }
+
+    func me(_ accessToken: String) async throws -> APIAnswer {
+        try await api.call("GET", "/v1/auth/me", bearer: accessToken)
+    }
+
+    func registration() -> Registration {
+        let token = (0..<32).map { _ in String(format: "%02x", UInt8.random(in: 0...255)) }.joined()
+        return Registration(token: token, environment: .sandbox, bundleId: "com.example.app", timeZone: "Europe/Berlin")
+    }
+
+    /// Asks until the answer is as wanted; what ends the wait is the condition, never the clock alone.
+    func eventually(
+        within limit: Duration, _ what: String, _ condition: () async throws -> Bool,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let end = ContinuousClock.now + limit
+        while ContinuousClock.now < end {
+            if try await condition() { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        Issue.record("not within \(limit): \(what)", sourceLocation: sourceLocation)
+    }
+}

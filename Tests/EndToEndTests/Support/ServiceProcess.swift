@@ -1,0 +1,72 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import Synchronization
+import TestKit
+
+/// One of the system's programs, as a process that a test kills, stops and starts again on the same ports.
+final class ServiceProcess: Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    let name: String
+    let url: String
+    let adminURL: String
+    private let executable: URL
+    private let environment: [String: String]
+    private let log: URL
+    private let running = Mutex<ChildProcess?>(nil)
+
+    init(name: String, program: String, port: Int, adminPort: Int, environment: [String: String], folder: URL) {
+        self.name = name
+        self.url = "http://127.0.0.1:\(port)"
+        self.adminURL = "http://127.0.0.1:\(adminPort)"
+        self.executable = Self.binaries.appending(path: program)
+        let prefix = program.uppercased().replacing("-", with: "_")
+        self.environment = environment.merging([
+            "\(prefix)_LISTEN_ADDRESS": "127.0.0.1:\(port)", "\(prefix)_ADMIN_LISTEN_ADDRESS": "127.0.0.1:\(adminPort)",
+        ]) { _, own in own }
+        self.log = folder.appending(path: "\(name).log")
+    }
+
+    /// Where the build put the programs: beside the test bundle, unless the environment says otherwise.
+    private static let binaries: URL =
+        ProcessInfo.processInfo.environment["GATEHOUSE_TEST_BINARIES"].map { URL(filePath: $0) }
+        ?? URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    /// Starts the program and returns when it says that it is ready.
+    func start() async throws {
+        let child = try ChildProcess(executable: executable, arguments: ["serve"], environment: environment, log: log)
+        running.withLock { $0 = child }
+        let admin = APIClient(baseURL: adminURL)
+        let end = ContinuousClock.now + .seconds(20)
+        while ContinuousClock.now < end {
+            if let answer = try? await admin.call("GET", "/readyz", body: nil), answer.status == 200 { return }
+            guard child.isRunning else { throw Failure(description: "\(name) ended at once:\n\(logText)") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw Failure(description: "\(name) is not ready:\n\(logText)")
+    }
+
+    /// Runs the program to its end with other arguments.
+    func run(_ arguments: [String]) async throws {
+        let status = try await ChildProcess(
+            executable: executable, arguments: arguments, environment: environment, log: log
+        ).exitStatus()
+        guard status == 0 else { throw Failure(description: "\(name) \(arguments) ended with \(status):\n\(logText)") }
+    }
+
+    func kill() { running.withLock { $0?.signal(SIGKILL) } }
+    func suspend() { running.withLock { $0?.signal(SIGSTOP) } }
+    func resume() { running.withLock { $0?.signal(SIGCONT) } }
+
+    /// Asks the program to end, and waits until it has.
+    func stop() async {
+        guard let child = running.withLock({ $0 }) else { return }
+        child.signal(SIGTERM)
+        _ = try? await child.exitStatus()
+    }
+
+    var logText: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
+}

@@ -1,0 +1,53 @@
+import AccessToken
+import Foundation
+
+/// The environment of a system under test: what `make up` sets, with keys and addresses of its own.
+enum SystemSettings {
+    static func make(
+        databases: [String: String], redisURL: String, ports: SystemPorts, keys folder: URL
+    ) throws -> [String: String] {
+        func write(_ name: String, _ text: String) throws -> String {
+            let file = folder.appending(path: name)
+            try Data("# development\n\(text)".utf8).write(to: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path())
+            return file.path()
+        }
+        func keyFile(_ name: String) throws -> String {
+            let key = Data((0..<32).map { _ in UInt8.random(in: 0...255) })
+            return try write(name, "1:\(key.base64EncodedString())\n")
+        }
+
+        var environment = [
+            "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
+            "GATEHOUSE_ENVIRONMENT": "development",
+            "GATEHOUSE_RATE_LIMITS": "off",
+            "GATEWAY_TOKENS_URL": ports.tokensURLs.joined(separator: ","),
+            "GATEWAY_IDENTITY_URL": ports.url("identity"),
+            "GATEWAY_DEVICES_URL": ports.url("devices"),
+            "IDENTITY_TOKENS_URL": ports.tokensURLs.joined(separator: ","),
+            "IDENTITY_DEVICES_URL": ports.url("devices"),
+            "DEVICES_TOKENS_URL": ports.tokensURLs.joined(separator: ","),
+            "GATEWAY_REDIS_URL": redisURL,
+            "IDENTITY_REDIS_URL": redisURL,
+            "TOKENS_REDIS_URL": redisURL,
+            "TOKENS_SIGNING_KEY_FILE": try write("access-token-private.pem", RSAPrivateKey.generate().pem),
+            "TOKENS_REFRESH_KEYS_FILE": try keyFile("refresh.keys"),
+            "IDENTITY_SEALING_KEYS_FILE": try keyFile("sealing.keys"),
+            "IDENTITY_PEPPER_KEYS_FILE": try keyFile("pepper.keys"),
+            "IDENTITY_APPLE_KEYS_URL": ports.url("apple-simulator") + "/auth/keys",
+            "IDENTITY_APPLE_TOKEN_URL": ports.url("apple-simulator") + "/auth/token",
+            "IDENTITY_APPLE_REVOKE_URL": ports.url("apple-simulator") + "/auth/revoke",
+            "APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:\(ports.apnsPort)",
+        ]
+        for (caller, callee) in [
+            ("GATEWAY", "TOKENS"), ("GATEWAY", "IDENTITY"), ("GATEWAY", "DEVICES"), ("IDENTITY", "TOKENS"),
+            ("IDENTITY", "DEVICES"), ("DEVICES", "TOKENS"),
+        ] {
+            let credential = "dev-\(UUID().uuidString)"
+            environment["\(caller)_\(callee)_CREDENTIAL"] = credential
+            environment["\(callee)_\(caller)_CREDENTIALS"] = credential
+        }
+        for (service, url) in databases { environment["\(service.uppercased())_DATABASE_URL"] = url }
+        return environment
+    }
+}

@@ -1,0 +1,4 @@
+import Testing
+
+/// The tests that share one running system.
+@Suite(.gatehouse()) enum SystemTests {}
