@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import TestKit
 import Testing
 
 extension SystemTests {
@@ -28,11 +29,11 @@ extension SystemTests {
             #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
 
             for (name, database) in system.databases {
-                try await journey.eventually(within: .seconds(15), "no row in \(name)") {
+                try await eventually("no row in \(name)", within: .seconds(15)) {
                     try await rows(mentioning: [user, email, apple.sub, "Hopper"], in: database) == 0
                 }
             }
-            try await journey.eventually(within: .seconds(15), "Apple's token is revoked") {
+            try await eventually("Apple's token is revoked", within: .seconds(15)) {
                 try await system.apple.call("GET", "/simulator/log", body: nil).text.contains("/auth/revoke")
             }
         }
@@ -64,7 +65,8 @@ extension SystemTests {
             for table in tables {
                 for text in texts {
                     let found = try await connection.query(
-                        "SELECT count(*) FROM \(unescaped: table) AS whole WHERE whole::text LIKE '%' || \(text) || '%'")
+                        "SELECT count(*) FROM \(unescaped: table) AS whole WHERE whole::text LIKE '%' || \(text) || '%'"
+                    )
                     count += try found.decode(Int.self).first ?? 0
                 }
             }

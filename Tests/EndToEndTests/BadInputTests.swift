@@ -45,20 +45,30 @@ extension SystemTests {
             Sent("wrong nested type", #"{\#(good),"device":{"name":[]}}"#, "INVALID_REQUEST"),
             Sent("duplicate key", #"{\#(good),"password":"other"}"#, "INVALID_REQUEST"),
             Sent("duplicate key by escape", #"{\#(good),"passw\u006frd":"other"}"#, "INVALID_REQUEST"),
-            Sent("NUL in a string", #"{"identifier":"a\u0000@example.com","password":"long enough"}"#, "INVALID_REQUEST"),
-            Sent("too deep", #"{\#(good),"x":\#(String(repeating: "[", count: 40))\#(String(repeating: "]", count: 40))}"#,
+            Sent(
+                "NUL in a string", #"{"identifier":"a\u0000@example.com","password":"long enough"}"#, "INVALID_REQUEST"),
+            Sent(
+                "too deep",
+                #"{\#(good),"x":\#(String(repeating: "[", count: 40))\#(String(repeating: "]", count: 40))}"#,
                 "INVALID_REQUEST"),
             Sent("lone surrogate", #"{"identifier":"\ud800","password":"long enough"}"#, "INVALID_REQUEST"),
-            Sent("form instead of JSON", type: "application/x-www-form-urlencoded", "identifier=a", "UNSUPPORTED_MEDIA_TYPE"),
+            Sent(
+                "form instead of JSON", type: "application/x-www-form-urlencoded", "identifier=a",
+                "UNSUPPORTED_MEDIA_TYPE"),
             Sent("no media type", type: nil, "{\(good)}", "UNSUPPORTED_MEDIA_TYPE"),
-            Sent("junk refresh token", "POST", "/v1/auth/refresh", #"{"refreshToken":"junk"}"#, "INVALID_REFRESH_TOKEN"),
-            Sent("huge refresh token", "POST", "/v1/auth/refresh",
+            Sent(
+                "junk refresh token", "POST", "/v1/auth/refresh", #"{"refreshToken":"junk"}"#, "INVALID_REFRESH_TOKEN"),
+            Sent(
+                "huge refresh token", "POST", "/v1/auth/refresh",
                 #"{"refreshToken":"ghrt_\#(String(repeating: "A", count: 20_000))"}"#, "INVALID_REFRESH_TOKEN"),
             Sent("unknown path", "GET", "/v1/nothing", type: nil, nil, "NOT_FOUND"),
             Sent("unknown path, POST", "POST", "/v2/auth/login", "{}", "NOT_FOUND"),
             Sent("internal path", "GET", "/internal/revocations", type: nil, nil, "NOT_FOUND"),
-            Sent("internal path by dots", "GET", "/v1/auth/../../internal/revocations", type: nil, nil, "INVALID_REQUEST"),
-            Sent("internal path by escape", "GET", "/v1/%2e%2e/internal/revocations", type: nil, nil, "INVALID_REQUEST"),
+            Sent(
+                "internal path by dots", "GET", "/v1/auth/../../internal/revocations", type: nil, nil, "INVALID_REQUEST"
+            ),
+            Sent(
+                "internal path by escape", "GET", "/v1/%2e%2e/internal/revocations", type: nil, nil, "INVALID_REQUEST"),
             Sent("wrong method", "GET", "/v1/auth/login", type: nil, nil, "METHOD_NOT_ALLOWED"),
             Sent("wrong method on a bearer's route", "PUT", "/v1/auth/me", "{}", "METHOD_NOT_ALLOWED"),
             Sent("no bearer", "GET", "/v1/auth/me", type: nil, nil, "INVALID_TOKEN"),
@@ -88,7 +98,8 @@ extension SystemTests {
                     let answer = try await journey.api.call(
                         route.method, route.path, bearer: route.bearer == .required ? session.accessToken : nil,
                         headers: [("Content-Type", "application/json")], body: Data(body.utf8))
-                    #expect((400..<500).contains(answer.status), "\(route.path) \(body): \(answer.status) \(answer.text)")
+                    #expect(
+                        (400..<500).contains(answer.status), "\(route.path) \(body): \(answer.status) \(answer.text)")
                 }
             }
             #expect(try await journey.me(session.accessToken).status == 200)
@@ -102,10 +113,12 @@ extension SystemTests {
         }
 
         @Test func theClientsRequestIdentifierIsKeptIfWellFormed() async throws {
-            let kept = try await journey.api.call("GET", "/v1/auth/me", headers: [("X-Request-Id", "abc_DEF-1")], body: nil)
+            let kept = try await journey.api.call(
+                "GET", "/v1/auth/me", headers: [("X-Request-Id", "abc_DEF-1")], body: nil)
             #expect(kept.header("x-request-id") == "abc_DEF-1")
             for bad in ["a b", String(repeating: "x", count: 65), "ä", "a;b"] {
-                let replaced = try await journey.api.call("GET", "/v1/auth/me", headers: [("X-Request-Id", bad)], body: nil)
+                let replaced = try await journey.api.call(
+                    "GET", "/v1/auth/me", headers: [("X-Request-Id", bad)], body: nil)
                 #expect(replaced.header("x-request-id") != bad)
                 #expect(replaced.header("x-request-id") != nil)
             }

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import TestKit
 import Testing
 
 /// What is killed and comes back is used again without a restart of anything else.
@@ -30,17 +31,17 @@ import Testing
         _ = try await journey.register()
         try await system.redis.restart()
         session = try await refreshed(session)
-        await system.redis.suspend()
+        await system.redis.freeze()
         session = try await refreshed(session)
         _ = try await journey.register()
-        await system.redis.resume()
+        await system.redis.thaw()
         try await usable(within: .seconds(5), session)
     }
 
     @Test(arguments: ["tokens", "identity", "devices", "gateway"])
     func serviceKilledAndRestarted(name: String) async throws {
         let session = try await journey.register()
-        system.process(name).kill()
+        await system.process(name).kill()
         switch name {
         case "tokens":
             #expect(try await journey.refresh(session.refreshToken).code == "UNAVAILABLE")
@@ -66,16 +67,16 @@ import Testing
 
     /// Every service serves this session again, and new ones begin.
     private func usable(within limit: Duration, _ session: AuthResponse) async throws {
-        try await journey.eventually(within: limit, "refresh works") {
+        try await eventually("refresh works", within: limit) {
             try await journey.refresh(session.refreshToken).status == 200
         }
-        try await journey.eventually(within: limit, "the profile is served") {
+        try await eventually("the profile is served", within: limit) {
             try await journey.me(session.accessToken).status == 200
         }
-        try await journey.eventually(within: limit, "devices are served") {
+        try await eventually("devices are served", within: limit) {
             try await journey.api.call("GET", "/v1/devices", bearer: session.accessToken).status == 200
         }
-        try await journey.eventually(within: limit, "users register") {
+        try await eventually("users register", within: limit) {
             try await journey.api.call(
                 "POST", "/v1/auth/register",
                 json: RegisterRequest(identifier: Journey.uniqueEmail(), password: Journey.password)

@@ -1,7 +1,7 @@
-import AccessToken
 import Contracts
 import Foundation
 import Postgres
+import TestKit
 import Testing
 
 /// One token, two hundred hands, two replicas.
@@ -11,7 +11,7 @@ import Testing
 
     @Test func twoHundredAtOnceGetOneSuccessorWithRedisAndWithout() async throws {
         try await race()
-        await system.redis.stop()
+        await system.redis.kill()
         try await race()
         try await system.redis.restart()
     }
@@ -25,7 +25,7 @@ import Testing
         try await age(sessionOf: session, by: 2)
         #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
         #expect(try await journey.refresh(third).code == "INVALID_REFRESH_TOKEN")
-        try await journey.eventually(within: .seconds(1), "the access token is refused") {
+        try await eventually("the access token is refused", within: .seconds(1)) {
             try await journey.me(session.accessToken).code == "INVALID_TOKEN"
         }
     }
@@ -53,5 +53,34 @@ import Testing
         let answer = try await journey.refresh(token)
         try #require(answer.status == 200, "\(answer.text)")
         return try answer.decode(AuthResponse.self).refreshToken
+    }
+
+    /// Moves the session's last rotation into the past, as if the time had gone by.
+    private func age(sessionOf answer: AuthResponse, by seconds: Int) async throws {
+        try await onTokensDatabase { connection in
+            try await connection.query(
+                """
+                UPDATE sessions SET rotated_at = rotated_at - make_interval(secs => \(Double(seconds)))
+                WHERE user_id = \(answer.user.id)
+                """)
+        }
+    }
+
+    private func generation(of answer: AuthResponse) async throws -> Int? {
+        try await onTokensDatabase { connection in
+            try await connection.query("SELECT generation FROM sessions WHERE user_id = \(answer.user.id)")
+                .decode(Int32.self).first.map(Int.init)
+        }
+    }
+
+    @discardableResult
+    private func onTokensDatabase<Value: Sendable>(
+        _ body: (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
+        let url = try #require(system.databases["tokens"])
+        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: url))
+        let value = try await body(connection)
+        await connection.close()
+        return value
     }
 }

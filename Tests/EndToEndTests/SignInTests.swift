@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import TestKit
 import Testing
 
 extension SystemTests {
@@ -123,7 +124,7 @@ extension SystemTests {
             let refused = try await journey.refresh(session.refreshToken)
             #expect(refused.status == 401)
             #expect(refused.code == "INVALID_REFRESH_TOKEN")
-            try await journey.eventually(within: .seconds(1), "the access token is refused") {
+            try await eventually("the access token is refused", within: .seconds(1)) {
                 try await journey.me(session.accessToken).code == "INVALID_TOKEN"
             }
             let repeated = try await journey.api.call(

@@ -29,68 +29,70 @@ final class GatehouseSystem: Sendable {
 
     static let databaseServices = ["identity", "tokens", "devices"]
 
+    /// Runs `body` with a system of its own, which is gone afterwards.
+    ///
     /// - Parameters:
     ///   - tokensReplicas: how many processes serve tokens; further ones are named `tokens-2` and so on.
     ///   - settings: environment variables beside the system's own.
-    static func start(tokensReplicas: Int, settings: [String: String]) async throws -> GatehouseSystem {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        async let postgresServer = PostgresServer.start()
-        async let redisServer = RedisServer.start()
-        let (postgres, redis) = try await (postgresServer, redisServer)
+    static func run(
+        tokensReplicas: Int, settings: [String: String], _ body: @Sendable (GatehouseSystem) async throws -> Void
+    ) async throws {
+        try await withPostgresServer { postgres in
+            try await withRedisServer { redis in
+                let system = try await GatehouseSystem(
+                    postgres: postgres, redis: redis, tokensReplicas: tokensReplicas, settings: settings)
+                do {
+                    try await system.start()
+                    try await body(system)
+                } catch {
+                    await system.stop()
+                    throw error
+                }
+                await system.stop()
+            }
+        }
+    }
 
-        let databases = try await makeDatabases(on: postgres)
-        let ports = SystemPorts(tokensReplicas: tokensReplicas)
+    private init(
+        postgres: PostgresServer, redis: RedisServer, tokensReplicas: Int, settings: [String: String]
+    ) async throws {
+        self.postgres = postgres
+        self.redis = redis
+        folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        databases = try await Self.makeDatabases(on: postgres)
+        let ports = try SystemPorts(tokensReplicas: tokensReplicas)
+        tokensReplicaURLs = ports.tokensURLs
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment.merge(settings) { _, given in given }
-
         var processes: [String: ServiceProcess] = [:]
         for place in ports.places {
             processes[place.name] = ServiceProcess(
                 name: place.name, program: place.program, port: place.port, adminPort: place.adminPort,
                 environment: environment, folder: folder)
         }
-        let system = GatehouseSystem(
-            postgres: postgres, redis: redis, databases: databases,
-            tokensReplicaURLs: ports.tokensURLs, processes: processes, folder: folder)
-        do {
-            for service in databaseServices { try await system.process(service).run(["migrate", "up"]) }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for process in processes.values { group.addTask { try await process.start() } }
-                try await group.waitForAll()
-            }
-        } catch {
-            await system.stop()
-            throw error
-        }
-        return system
-    }
-
-    private init(
-        postgres: PostgresServer, redis: RedisServer, databases: [String: String], tokensReplicaURLs: [String],
-        processes: [String: ServiceProcess], folder: URL
-    ) {
-        self.postgres = postgres
-        self.redis = redis
-        self.databases = databases
-        self.tokensReplicaURLs = tokensReplicaURLs
         self.processes = processes
-        self.folder = folder
     }
 
-    func stop() async {
+    private func start() async throws {
+        for service in Self.databaseServices { try await process(service).run(["migrate", "up"]) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for process in processes.values { group.addTask { try await process.start() } }
+            try await group.waitForAll()
+        }
+    }
+
+    private func stop() async {
         await withTaskGroup(of: Void.self) { group in
             for process in processes.values { group.addTask { await process.stop() } }
         }
-        await postgres.destroy()
-        await redis.destroy()
         try? FileManager.default.removeItem(at: folder)
     }
 
     /// A role and a database for each service; no role may enter another's.
     private static func makeDatabases(on server: PostgresServer) async throws -> [String: String] {
-        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: server.url))
+        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: server.url()))
         var databases: [String: String] = [:]
         for service in databaseServices {
             try await connection.query("CREATE ROLE \(unescaped: service) LOGIN PASSWORD 'dev-\(unescaped: service)'")

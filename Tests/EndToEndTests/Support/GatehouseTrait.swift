@@ -18,14 +18,9 @@ struct GatehouseTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        let system = try await GatehouseSystem.start(tokensReplicas: tokensReplicas, settings: settings)
-        do {
+        try await GatehouseSystem.run(tokensReplicas: tokensReplicas, settings: settings) { system in
             try await GatehouseSystem.$running.withValue(system, operation: function)
-        } catch {
-            await system.stop()
-            throw error
         }
-        await system.stop()
     }
 }
 

@@ -61,17 +61,4 @@ struct Journey: Sendable {
         let token = (0..<32).map { _ in String(format: "%02x", UInt8.random(in: 0...255)) }.joined()
         return Registration(token: token, environment: .sandbox, bundleId: "com.example.app", timeZone: "Europe/Berlin")
     }
-
-    /// Asks until the answer is as wanted; what ends the wait is the condition, never the clock alone.
-    func eventually(
-        within limit: Duration, _ what: String, _ condition: () async throws -> Bool,
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        let end = ContinuousClock.now + limit
-        while ContinuousClock.now < end {
-            if try await condition() { return }
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        Issue.record("not within \(limit): \(what)", sourceLocation: sourceLocation)
-    }
 }

@@ -1,22 +1,16 @@
-import AsyncHTTPClient
 import Foundation
-import NIOCore
 import Synchronization
 import TestKit
 
 /// One of the system's programs, as a process that a test kills, stops and starts again on the same ports.
 final class ServiceProcess: Sendable {
-    struct Failure: Error, CustomStringConvertible {
-        var description: String
-    }
-
     let name: String
     let url: String
     let adminURL: String
     private let executable: URL
     private let environment: [String: String]
     private let log: URL
-    private let running = Mutex<ChildProcess?>(nil)
+    private let running = Mutex<TestProcess?>(nil)
 
     init(name: String, program: String, port: Int, adminPort: Int, environment: [String: String], folder: URL) {
         self.name = name
@@ -37,27 +31,27 @@ final class ServiceProcess: Sendable {
 
     /// Starts the program and returns when it says that it is ready.
     func start() async throws {
-        let child = try ChildProcess(executable: executable, arguments: ["serve"], environment: environment, log: log)
+        let child = try TestProcess(executable.path, ["serve"], environment: environment, output: log)
         running.withLock { $0 = child }
         let admin = APIClient(baseURL: adminURL)
         let end = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < end {
             if let answer = try? await admin.call("GET", "/readyz", body: nil), answer.status == 200 { return }
-            guard child.isRunning else { throw Failure(description: "\(name) ended at once:\n\(logText)") }
+            guard child.isRunning else { throw TestKitError("\(name) ended at once:\n\(logText)") }
             try await Task.sleep(for: .milliseconds(20))
         }
-        throw Failure(description: "\(name) is not ready:\n\(logText)")
+        throw TestKitError("\(name) is not ready:\n\(logText)")
     }
 
     /// Runs the program to its end with other arguments.
     func run(_ arguments: [String]) async throws {
-        let status = try await ChildProcess(
-            executable: executable, arguments: arguments, environment: environment, log: log
-        ).exitStatus()
-        guard status == 0 else { throw Failure(description: "\(name) \(arguments) ended with \(status):\n\(logText)") }
+        let status = try await TestProcess(
+            executable.path, arguments, environment: environment, output: log
+        ).waitForExit()
+        guard status == 0 else { throw TestKitError("\(name) \(arguments) ended with \(status):\n\(logText)") }
     }
 
-    func kill() { running.withLock { $0?.signal(SIGKILL) } }
+    func kill() async { await running.withLock { $0 }?.kill9() }
     func suspend() { running.withLock { $0?.signal(SIGSTOP) } }
     func resume() { running.withLock { $0?.signal(SIGCONT) } }
 
@@ -65,7 +59,7 @@ final class ServiceProcess: Sendable {
     func stop() async {
         guard let child = running.withLock({ $0 }) else { return }
         child.signal(SIGTERM)
-        _ = try? await child.exitStatus()
+        await child.waitForExit()
     }
 
     var logText: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }

@@ -14,13 +14,13 @@ struct SystemPorts {
     let places: [Place]
     let apnsPort: Int
 
-    init(tokensReplicas: Int) {
+    init(tokensReplicas: Int) throws {
         let tokens = (1...tokensReplicas).map { ($0 == 1 ? "tokens" : "tokens-\($0)", "tokens") }
         let others = ["gateway", "identity", "devices", "apple-simulator"].map { ($0, $0) }
-        places = (tokens + others).map { name, program in
-            Place(name: name, program: program, port: FreePort.next(), adminPort: FreePort.next())
+        places = try (tokens + others).map { name, program in
+            try Place(name: name, program: program, port: freePort(), adminPort: freePort())
         }
-        apnsPort = FreePort.next()
+        apnsPort = try freePort()
     }
 
     func url(_ name: String) -> String {
