@@ -45,7 +45,8 @@ struct RunningTokens: Sendable {
     ) async throws {
         let defaults = [
             // The tests' server has a hundred connections for all tests that run at once.
-            "TOKENS_DATABASE_URL": databaseURL, "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "4", "TOKENS_REDIS_URL": try TestRedis.url,
+            "TOKENS_DATABASE_URL": databaseURL, "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "4",
+            "TOKENS_REDIS_URL": try TestRedis.url,
             "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,
             "TOKENS_GATEWAY_CREDENTIALS": "gateway-secret,gateway-secret-2",
             "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",

@@ -1,0 +1,101 @@
+import Contracts
+import Foundation
+import TestKit
+import Testing
+
+@testable import TokensService
+
+extension ServiceTests {
+    @Suite struct InternalRouteTests {
+        @Test func eachRouteNamesItsCallers() async throws {
+            try await RunningTokens.with { tokens in
+                let id = UUID()
+                let identityOnly = [
+                    ("POST", "/internal/sessions"), ("DELETE", "/internal/sessions/\(id)"),
+                    ("GET", "/internal/users/\(id)/sessions"), ("POST", "/internal/users/\(id)/revoke"),
+                    ("PUT", "/internal/users/\(id)/snapshot"),
+                ]
+                let gateway = [HeaderName.credential: "gateway-secret-2"]
+                for (method, path) in identityOnly {
+                    for headers in [[:], gateway, RunningTokens.devices] {
+                        let refused = try await tokens.client.send(method, path, headers: headers)
+                        #expect(refused.code == "FORBIDDEN", "\(method) \(path)")
+                    }
+                }
+                for headers in [[:], RunningTokens.identity] {
+                    #expect(try await tokens.client.get("/internal/revocations", headers: headers).code == "FORBIDDEN")
+                }
+                for headers in [gateway, RunningTokens.devices] {
+                    let page = try await tokens.client.get("/internal/revocations", headers: headers)
+                    #expect(page.status == 200)
+                }
+            }
+        }
+
+        @Test func identityChangesAndErasesAUser() async throws {
+            try await RunningTokens.with { tokens in
+                var user = User.sample()
+                let session = try await tokens.signIn(user)
+                user.displayName = "Augusta Ada King"
+                let changed = try await tokens.client.send(
+                    "PUT", "/internal/users/\(user.id)/snapshot",
+                    headers: RunningTokens.identity.merging(["Content-Type": "application/json"]) { $1 },
+                    body: try JSON.encode(UserSnapshot(user: user, version: 2)))
+                #expect(changed.status == 204)
+                let refreshed = try await tokens.refresh(session.auth.refreshToken).decode(AuthResponse.self)
+                #expect(refreshed.user.displayName == "Augusta Ada King")
+
+                let revoked = try await tokens.client.post(
+                    "/internal/users/\(user.id)/revoke", json: RevokeSessionsRequest(reason: .accountDeleted),
+                    headers: RunningTokens.identity)
+                #expect(revoked.status == 204)
+                #expect(try await tokens.refresh(refreshed.refreshToken).code == "INVALID_REFRESH_TOKEN")
+                let late = try await tokens.client.post(
+                    "/internal/sessions",
+                    json: CreateSessionRequest(snapshot: UserSnapshot(user: user, version: 3)),
+                    headers: RunningTokens.identity)
+                #expect(late.code == "INVALID_CREDENTIALS")
+                #expect(try await tokens.count("users") == 0)
+            }
+        }
+
+        @Test func aSessionIsTakenBack() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let session = try await tokens.signIn(user)
+                let path = "/internal/users/\(user.id)/sessions"
+                let before = try await tokens.client.get(path, headers: RunningTokens.identity)
+                #expect(try before.decode(SessionList.self).sessions.map(\.id) == [session.sessionID])
+                for _ in 0..<2 {
+                    let back = try await tokens.client.delete(
+                        "/internal/sessions/\(session.sessionID)", headers: RunningTokens.identity)
+                    #expect(back.status == 204)
+                }
+                #expect(try await tokens.refresh(session.auth.refreshToken).status == 401)
+                #expect(try await tokens.count("revocations WHERE reason = 'superseded'") == 1)
+            }
+        }
+
+        @Test func theFeedTellsOfALogoutWithinASecond() async throws {
+            try await RunningTokens.with(replicas: 2) { tokens in
+                let session = try await tokens.signIn()
+                let start = try await tokens.client.get("/internal/revocations", headers: RunningTokens.devices)
+                    .decode(RevocationPage.self)
+                let reader = TestHTTPClient(tokens.replicas[1].url)
+                async let waiting = reader.get(
+                    "/internal/revocations?after=\(start.cursor)&wait=20", headers: RunningTokens.devices)
+                let loggedOut = try await tokens.client.post(
+                    "/v1/auth/logout", json: LogoutRequest(refreshToken: session.auth.refreshToken))
+                #expect(loggedOut.status == 204)
+                let revokedAt = ContinuousClock.now
+                let page = try await waiting.decode(RevocationPage.self)
+                #expect(ContinuousClock.now - revokedAt < .seconds(1))
+                #expect(page.entries.map(\.sessionID) == [session.sessionID])
+                #expect(page.entries[0].reason == .logout)
+                #expect(page.entries[0].accessExpiresAt >= session.auth.expiresAt)
+                let bad = try await tokens.client.get("/internal/revocations?wait=x", headers: RunningTokens.devices)
+                #expect(bad.code == "INVALID_REQUEST")
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Contracts
+import Foundation
+import TestKit
+import Testing
+
+@testable import TokensService
+
+extension ServiceTests {
+    @Suite struct SessionRouteTests {
+        @Test func aUserSeesAndEndsTheirSessions() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let phone = try await tokens.signIn(user, device: SessionDevice(name: "Phone"))
+                let tablet = try await tokens.signIn(user)
+                let headers = RunningTokens.gateway(user.id, session: phone.sessionID)
+                let listed = try await tokens.client.get("/v1/auth/sessions", headers: headers)
+                    .decode(SessionList.self).sessions
+                #expect(listed.count == 2)
+                let mine = try #require(listed.first { $0.current })
+                #expect(mine.id == phone.sessionID)
+                #expect(mine.device?.name == "Phone")
+                #expect(mine.ipAddress == "192.0.2.7")
+                let path = "/v1/auth/sessions/\(tablet.sessionID)"
+                #expect(try await tokens.client.delete(path, headers: headers).status == 204)
+                #expect(try await tokens.client.delete(path, headers: headers).code == "NOT_FOUND")
+                #expect(try await tokens.refresh(tablet.auth.refreshToken).status == 401)
+            }
+        }
+
+        @Test func nobodyElseIsServed() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let session = try await tokens.signIn(user)
+                var forged = RunningTokens.gateway(user.id, session: session.sessionID)
+                forged[HeaderName.credential] = "guess"
+                for headers in [[:], forged] {
+                    #expect(try await tokens.client.get("/v1/auth/sessions", headers: headers).code == "INVALID_TOKEN")
+                }
+                let stranger = RunningTokens.gateway(UUID(), session: UUID())
+                let path = "/v1/auth/sessions/\(session.sessionID)"
+                #expect(try await tokens.client.delete(path, headers: stranger).code == "NOT_FOUND")
+                #expect(try await tokens.client.delete("/v1/auth/sessions/x", headers: stranger).code == "NOT_FOUND")
+                #expect(try await tokens.count("sessions") == 1)
+            }
+        }
+    }
+}
