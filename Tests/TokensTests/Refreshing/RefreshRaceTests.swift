@@ -22,7 +22,7 @@ import Testing
     @Test func aLockThatNobodyReleasesDelaysOnly() async throws {
         try await TokensFixture.with { tokens in
             let first = try await tokens.signIn()
-            let lock = RaceLock(redis: tokens.redis)
+            let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20))
             guard case .first = await lock.take(first.sessionID) else {
                 Issue.record("the lock was not free")
                 return

@@ -10,8 +10,6 @@ import Redis
 struct RaceLock: Sendable {
     /// Longer than the work takes, shorter than anybody waits.
     static let lifetime: Duration = .seconds(2)
-    /// What an uncontended refresh waits for Redis at most.
-    static let timeout: Duration = .milliseconds(50)
 
     enum Turn: Sendable {
         case first(RedisLock.Lease)
@@ -20,18 +18,21 @@ struct RaceLock: Sendable {
         case withoutLock
     }
 
-    let redis: RedisClient
+    private let redis: RedisClient
+    private let timeout: Duration
     private let metrics = RaceLockMetrics()
 
-    init(redis: RedisClient) {
+    /// - Parameter timeout: what an uncontended refresh waits for Redis at most.
+    init(redis: RedisClient, timeout: Duration = .milliseconds(50)) {
         self.redis = redis
+        self.timeout = timeout
     }
 
     func take(_ sessionID: UUID) async -> Turn {
         let lock = RedisLock(
             client: redis, name: "gatehouse:tokens:race:\(sessionID.uuidString)", lifetime: Self.lifetime)
         do {
-            guard let lease = try await lock.acquire(timeout: Self.timeout) else { return .second }
+            guard let lease = try await lock.acquire(timeout: timeout) else { return .second }
             metrics.taken.increment()
             return .first(lease)
         } catch {
