@@ -50,7 +50,7 @@ final class RedisReplyReader {
 
     private static func value(of reply: UnsafeMutablePointer<redisReply>) -> RedisValue {
         switch reply.pointee.type {
-        case REDIS_REPLY_STRING, REDIS_REPLY_STATUS: .string(Array(bytes(of: reply)))
+        case REDIS_REPLY_STRING, REDIS_REPLY_STATUS: .string(copy(of: reply))
         case REDIS_REPLY_INTEGER: .integer(reply.pointee.integer)
         case REDIS_REPLY_ARRAY:
             .array(
@@ -64,6 +64,15 @@ final class RedisReplyReader {
 
     private static func bytes(of reply: UnsafeMutablePointer<redisReply>) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: reply.pointee.str, count: reply.pointee.len)
+    }
+
+    /// Copied as a block: element by element, a large answer holds up the event loop.
+    private static func copy(of reply: UnsafeMutablePointer<redisReply>) -> [UInt8] {
+        let source = bytes(of: reply)
+        return [UInt8](unsafeUninitializedCapacity: source.count) { target, count in
+            UnsafeMutableRawBufferPointer(target).copyMemory(from: source)
+            count = source.count
+        }
     }
 
     private static func text(of reply: UnsafeMutablePointer<redisReply>) -> String {
