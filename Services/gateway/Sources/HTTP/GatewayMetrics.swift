@@ -5,7 +5,9 @@ import Synchronization
 final class GatewayMetrics: Sendable {
     private let routes = Mutex<[String: RouteMetrics]>([:])
     private let refusals = Mutex<[String: Counter]>([:])
-    let connections = Gauge(label: "gatehouse_gateway_connections")
+    private let connections = Gauge(label: "gatehouse_gateway_connections")
+    private let tokenCacheHits = Counter(label: "gatehouse_gateway_token_cache", dimensions: [("result", "hit")])
+    private let tokenCacheMisses = Counter(label: "gatehouse_gateway_token_cache", dimensions: [("result", "miss")])
 
     func route(_ name: String) -> RouteMetrics {
         routes.withLock { routes in
@@ -14,6 +16,15 @@ final class GatewayMetrics: Sendable {
             routes[name] = metrics
             return metrics
         }
+    }
+
+    /// - Parameters:
+    ///   - cacheHits: tokens found in an event loop's cache since its last report; `cacheMisses`: those verified anew.
+    ///   - connections: open now, in the whole process.
+    func report(cacheHits: Int, cacheMisses: Int, connections: Int) {
+        tokenCacheHits.increment(by: cacheHits)
+        tokenCacheMisses.increment(by: cacheMisses)
+        self.connections.record(connections)
     }
 
     /// Counts a request that the gateway refused itself.

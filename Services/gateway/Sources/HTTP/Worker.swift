@@ -1,4 +1,5 @@
 import NIOCore
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -74,7 +75,15 @@ final class Worker {
         sweeps += 1
         if sweeps % 10 == 0 {
             for pool in pools.values { pool.sweep(now: now) }
+            report()
         }
+    }
+
+    /// Counts that are kept here between two reports, so that no request pays for them.
+    private func report() {
+        let (hits, misses) = bearers.takeCounts()
+        gateway.metrics.report(
+            cacheHits: hits, cacheMisses: misses, connections: gateway.openConnections.load(ordering: .relaxed))
     }
 
     // MARK: Connections

@@ -14,8 +14,7 @@ final class BearerVerifier {
     private let revoked: RevokedSessions
     private var snapshot: KeyStore.Snapshot
     private var cache: TokenCache
-    private(set) var cacheHits = 0
-    private(set) var cacheMisses = 0
+    private var counts = (hits: 0, misses: 0)
 
     init(keys: KeyStore, revoked: RevokedSessions, cacheCapacity: Int) {
         self.keys = keys
@@ -33,10 +32,10 @@ final class BearerVerifier {
         let digest = TokenCache.Digest(token)
         let verified: VerifiedToken
         if let known = cache.token(digest, generation: snapshot.generation, now: now) {
-            cacheHits += 1
+            counts.hits += 1
             verified = known
         } else {
-            cacheMisses += 1
+            counts.misses += 1
             do {
                 let claims = try verifier.verify(Array(token), now: now)
                 verified = VerifiedToken(claims, generation: snapshot.generation)
@@ -50,6 +49,12 @@ final class BearerVerifier {
         case .revoked: return .refused(.invalidToken)
         case .unknown: return .refused(.unavailable)
         }
+    }
+
+    /// Tokens that were found in the cache, and not, since this was asked last.
+    func takeCounts() -> (hits: Int, misses: Int) {
+        defer { counts = (0, 0) }
+        return counts
     }
 
     private func verdict(on error: AccessTokenError, now: Int64) -> Verdict {
