@@ -202,7 +202,7 @@ let everyTest: [Target] = [
     tests(
         "EndToEnd",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .crypto, .logging, .nioCore, .nioPosix,
+            "AccessToken", "Contracts", "Postgres", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1,
         ]),
 ]
 

@@ -19,7 +19,7 @@ extension SystemTests {
 
             init(
                 _ name: String, _ method: String = "POST", _ path: String = "/v1/auth/login",
-                type: String? = "application/json", _ body: String?, _ code: String
+                type: String? = "application/json", body: String?, code: String
             ) {
                 self.name = name
                 self.method = method
@@ -32,47 +32,56 @@ extension SystemTests {
 
         static let good = #""identifier":"a@example.com","password":"long enough""#
         static let bodies: [Sent] = [
-            Sent("no JSON", "{", "INVALID_REQUEST"),
-            Sent("no body", nil, "INVALID_REQUEST"),
-            Sent("a list", "[]", "INVALID_REQUEST"),
-            Sent("a string", #""x""#, "INVALID_REQUEST"),
-            Sent("trailing bytes", "{\(good)} x", "INVALID_REQUEST"),
-            Sent("trailing comma", "{\(good),}", "INVALID_REQUEST"),
-            Sent("byte-order mark", "\u{FEFF}{\(good)}", "INVALID_REQUEST"),
-            Sent("missing field", #"{"identifier":"a@example.com"}"#, "INVALID_REQUEST"),
-            Sent("null for a needed field", #"{"identifier":"a@example.com","password":null}"#, "INVALID_REQUEST"),
-            Sent("wrong type", #"{"identifier":7,"password":"long enough"}"#, "INVALID_REQUEST"),
-            Sent("wrong nested type", #"{\#(good),"device":{"name":[]}}"#, "INVALID_REQUEST"),
-            Sent("duplicate key", #"{\#(good),"password":"other"}"#, "INVALID_REQUEST"),
-            Sent("duplicate key by escape", #"{\#(good),"passw\u006frd":"other"}"#, "INVALID_REQUEST"),
+            Sent("no JSON", body: "{", code: "INVALID_REQUEST"),
+            Sent("no body", body: nil, code: "INVALID_REQUEST"),
+            Sent("a list", body: "[]", code: "INVALID_REQUEST"),
+            Sent("a string", body: #""x""#, code: "INVALID_REQUEST"),
+            Sent("trailing bytes", body: "{\(good)} x", code: "INVALID_REQUEST"),
+            Sent("trailing comma", body: "{\(good),}", code: "INVALID_REQUEST"),
+            Sent("byte-order mark", body: "\u{FEFF}{\(good)}", code: "INVALID_REQUEST"),
+            Sent("missing field", body: #"{"identifier":"a@example.com"}"#, code: "INVALID_REQUEST"),
             Sent(
-                "NUL in a string", #"{"identifier":"a\u0000@example.com","password":"long enough"}"#, "INVALID_REQUEST"),
+                "null for a needed field", body: #"{"identifier":"a@example.com","password":null}"#,
+                code: "INVALID_REQUEST"),
+            Sent("wrong type", body: #"{"identifier":7,"password":"long enough"}"#, code: "INVALID_REQUEST"),
+            Sent("wrong nested type", body: #"{\#(good),"device":{"name":[]}}"#, code: "INVALID_REQUEST"),
+            Sent("duplicate key", body: #"{\#(good),"password":"other"}"#, code: "INVALID_REQUEST"),
+            Sent("duplicate key by escape", body: #"{\#(good),"passw\u006frd":"other"}"#, code: "INVALID_REQUEST"),
+            Sent(
+                "NUL in a string", body: #"{"identifier":"a\u0000@example.com","password":"long enough"}"#,
+                code: "INVALID_REQUEST"),
             Sent(
                 "too deep",
-                #"{\#(good),"x":\#(String(repeating: "[", count: 40))\#(String(repeating: "]", count: 40))}"#,
-                "INVALID_REQUEST"),
-            Sent("lone surrogate", #"{"identifier":"\ud800","password":"long enough"}"#, "INVALID_REQUEST"),
+                body: #"{\#(good),"x":\#(String(repeating: "[", count: 40))\#(String(repeating: "]", count: 40))}"#,
+                code: "INVALID_REQUEST"),
+            Sent("lone surrogate", body: #"{"identifier":"\ud800","password":"long enough"}"#, code: "INVALID_REQUEST"),
             Sent(
-                "form instead of JSON", type: "application/x-www-form-urlencoded", "identifier=a",
-                "UNSUPPORTED_MEDIA_TYPE"),
-            Sent("no media type", type: nil, "{\(good)}", "UNSUPPORTED_MEDIA_TYPE"),
+                "form instead of JSON", type: "application/x-www-form-urlencoded", body: "identifier=a",
+                code: "UNSUPPORTED_MEDIA_TYPE"),
+            Sent("no media type", type: nil, body: "{\(good)}", code: "UNSUPPORTED_MEDIA_TYPE"),
             Sent(
-                "junk refresh token", "POST", "/v1/auth/refresh", #"{"refreshToken":"junk"}"#, "INVALID_REFRESH_TOKEN"),
+                "junk refresh token", "POST", "/v1/auth/refresh", body: #"{"refreshToken":"junk"}"#,
+                code: "INVALID_REFRESH_TOKEN"),
             Sent(
                 "huge refresh token", "POST", "/v1/auth/refresh",
-                #"{"refreshToken":"ghrt_\#(String(repeating: "A", count: 20_000))"}"#, "INVALID_REFRESH_TOKEN"),
-            Sent("unknown path", "GET", "/v1/nothing", type: nil, nil, "NOT_FOUND"),
-            Sent("unknown path, POST", "POST", "/v2/auth/login", "{}", "NOT_FOUND"),
-            Sent("internal path", "GET", "/internal/revocations", type: nil, nil, "NOT_FOUND"),
+                body: #"{"refreshToken":"ghrt_\#(String(repeating: "A", count: 20_000))"}"#,
+                code: "INVALID_REFRESH_TOKEN"),
+            Sent("unknown path", "GET", "/v1/nothing", type: nil, body: nil, code: "NOT_FOUND"),
+            Sent("unknown path, POST", "POST", "/v2/auth/login", body: "{}", code: "NOT_FOUND"),
+            Sent("internal path", "GET", "/internal/revocations", type: nil, body: nil, code: "NOT_FOUND"),
             Sent(
-                "internal path by dots", "GET", "/v1/auth/../../internal/revocations", type: nil, nil, "INVALID_REQUEST"
+                "internal path by dots", "GET", "/v1/auth/../../internal/revocations", type: nil, body: nil,
+                code: "INVALID_REQUEST"
             ),
             Sent(
-                "internal path by escape", "GET", "/v1/%2e%2e/internal/revocations", type: nil, nil, "INVALID_REQUEST"),
-            Sent("wrong method", "GET", "/v1/auth/login", type: nil, nil, "METHOD_NOT_ALLOWED"),
-            Sent("wrong method on a bearer's route", "PUT", "/v1/auth/me", "{}", "METHOD_NOT_ALLOWED"),
-            Sent("no bearer", "GET", "/v1/auth/me", type: nil, nil, "INVALID_TOKEN"),
-            Sent("10 MB body", #"{"identifier":"\#(String(repeating: "a", count: 10_000_000))"}"#, "PAYLOAD_TOO_LARGE"),
+                "internal path by escape", "GET", "/v1/%2e%2e/internal/revocations", type: nil, body: nil,
+                code: "INVALID_REQUEST"),
+            Sent("wrong method", "GET", "/v1/auth/login", type: nil, body: nil, code: "METHOD_NOT_ALLOWED"),
+            Sent("wrong method on a bearer's route", "PUT", "/v1/auth/me", body: "{}", code: "METHOD_NOT_ALLOWED"),
+            Sent("no bearer", "GET", "/v1/auth/me", type: nil, body: nil, code: "INVALID_TOKEN"),
+            Sent(
+                "10 MB body", body: #"{"identifier":"\#(String(repeating: "a", count: 10_000_000))"}"#,
+                code: "PAYLOAD_TOO_LARGE"),
         ]
 
         @Test(arguments: bodies)

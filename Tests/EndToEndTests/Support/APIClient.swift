@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import Foundation
 import NIOCore
+import NIOHTTP1
 
 /// A client of one base address that never follows a redirect and never retries.
 struct APIClient: Sendable {
@@ -36,12 +37,23 @@ struct APIClient: Sendable {
         request.method = .init(rawValue: method)
         if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         for (name, value) in headers { request.headers.add(name: name, value: value) }
-        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
+        if let body { request.body = .stream(Self.pieces(of: body), length: .known(Int64(body.count))) }
         let response = try await Self.http.execute(request, timeout: .seconds(20))
         let answerBody = try await response.body.collect(upTo: 1 << 20)
         return APIAnswer(
             status: Int(response.status.code), headers: response.headers.map { ($0.name.lowercased(), $0.value) },
             body: Data(answerBody.readableBytesView))
+    }
+
+    /// A body in pieces, so that the client can stop in the middle when the answer comes before it is through.
+    private static func pieces(of body: Data) -> AsyncStream<ByteBuffer> {
+        var rest = ByteBuffer(bytes: body)
+        let (pieces, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
+        while rest.readableBytes > 0, let piece = rest.readSlice(length: min(rest.readableBytes, 64 * 1024)) {
+            continuation.yield(piece)
+        }
+        continuation.finish()
+        return pieces
     }
 }
 

@@ -1,7 +1,6 @@
 import AccessToken
 import Foundation
 import Postgres
-import Redis
 import TestKit
 import Testing
 

@@ -25,9 +25,11 @@ final class ServiceProcess: Sendable {
     }
 
     /// Where the build put the programs: beside the test bundle, unless the environment says otherwise.
-    private static let binaries: URL =
-        ProcessInfo.processInfo.environment["GATEHOUSE_TEST_BINARIES"].map { URL(filePath: $0) }
-        ?? URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+    private static let binaries: URL = {
+        if let folder = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_BINARIES"] { return URL(filePath: folder) }
+        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
+        return URL(filePath: bundle).deletingLastPathComponent()
+    }()
 
     /// Starts the program and returns when it says that it is ready.
     func start() async throws {

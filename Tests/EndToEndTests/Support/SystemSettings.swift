@@ -1,4 +1,5 @@
 import AccessToken
+import Crypto
 import Foundation
 
 /// The environment of a system under test: what `make up` sets, with keys and addresses of its own.
@@ -34,11 +35,17 @@ enum SystemSettings {
             "TOKENS_REFRESH_KEYS_FILE": try keyFile("refresh.keys"),
             "IDENTITY_SEALING_KEYS_FILE": try keyFile("sealing.keys"),
             "IDENTITY_PEPPER_KEYS_FILE": try keyFile("pepper.keys"),
+            "IDENTITY_APPLE_TEAM_ID": "TEAM000000",
+            "IDENTITY_APPLE_KEY_ID": "KEY0000000",
+            "IDENTITY_APPLE_PRIVATE_KEY_FILE": try write(
+                "apple-client-secret.p8", P256.Signing.PrivateKey().pemRepresentation),
             "IDENTITY_APPLE_KEYS_URL": ports.url("apple-simulator") + "/auth/keys",
             "IDENTITY_APPLE_TOKEN_URL": ports.url("apple-simulator") + "/auth/token",
             "IDENTITY_APPLE_REVOKE_URL": ports.url("apple-simulator") + "/auth/revoke",
             "APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:\(ports.apnsPort)",
         ]
+        // Where a run that measures coverage has processes write what they ran.
+        environment["LLVM_PROFILE_FILE"] = ProcessInfo.processInfo.environment["LLVM_PROFILE_FILE"]
         for (caller, callee) in [
             ("GATEWAY", "TOKENS"), ("GATEWAY", "IDENTITY"), ("GATEWAY", "DEVICES"), ("IDENTITY", "TOKENS"),
             ("IDENTITY", "DEVICES"), ("DEVICES", "TOKENS"),

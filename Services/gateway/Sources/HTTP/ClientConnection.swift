@@ -13,7 +13,7 @@ final class ClientConnection: ChannelDuplexHandler {
     private enum Phase {
         case head
         case waitingForKeys
-        /// A request's body; it goes to `exchange`, or nowhere when the request was refused.
+        /// A request's body; it goes to `exchange`, or nowhere when the request has its answer already.
         case body(BodyReader)
         /// The request is read, its answer is not complete.
         case answering
@@ -24,7 +24,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
     /// Bytes that are read ahead of what is dealt with.
     private static let inputLimit = 64 * 1024
-    /// Bytes of a refused request's body that are read to keep the connection.
+    /// A connection is kept after a body that went nowhere if that was no longer than this, in bytes.
     private static let discardLimit = 64 * 1024
 
     let worker: Worker
@@ -44,6 +44,8 @@ final class ClientConnection: ChannelDuplexHandler {
     /// Bytes of an incomplete head that were looked at.
     private var lookedAt = 0
     private var closesAfterAnswer = false
+    /// The client sends the body only when told to (RFC 9110 §10.1.1), which it has not been.
+    private var waitsForContinue = false
     private var discarded = 0
     private var holdsRead = false
     private var lingersUntil: Int64 = 0
@@ -83,6 +85,8 @@ final class ClientConnection: ChannelDuplexHandler {
             deadline = min(lingersUntil, worker.now + settings.lingerTimeout.nanoseconds)
             return
         case .closed: return
+        case .body where exchange == nil:
+            deadline = min(lingersUntil, worker.now + settings.lingerTimeout.nanoseconds)
         default: break
         }
         if input.readableBytes == 0 {
@@ -180,13 +184,14 @@ final class ClientConnection: ChannelDuplexHandler {
             lookedAt = 0
             hasWaitedForKeys = false
             let head = worker.requestHead
+            waitsForContinue = head.fields.expect != nil
             let asksToClose = head.fields.saysClose || worker.gateway.isDraining
             switch admission {
             case .forward(let exchange): start(exchange, closing: asksToClose)
             case .answer(let answer, let requestID):
                 answerLocally(
                     answer, requestID: requestID, isHead: head.method == .head, framing: head.framing,
-                    closing: asksToClose || head.fields.expect != nil || isOverLimit)
+                    closing: asksToClose || waitsForContinue || isOverLimit)
             case .waitForKeys: break
             }
             return true
@@ -232,20 +237,31 @@ final class ClientConnection: ChannelDuplexHandler {
             return false
         case .data(let bytes):
             phase = .body(reader)
-            if let exchange { exchange.send(bytes) } else { discard(bytes.readableBytes) }
+            if let exchange {
+                exchange.send(bytes)
+            } else {
+                discarded += bytes.readableBytes
+                if discarded > Self.discardLimit { closesAfterAnswer = true }
+            }
         case .end(let trailers):
-            if let exchange { exchange.endRequest(trailers: trailers) } else { nextRequest() }
+            if let exchange { exchange.endRequest(trailers: trailers) } else { endRequest() }
         }
         return true
     }
 
-    private func discard(_ count: Int) {
-        discarded += count
-        if discarded > Self.discardLimit { linger() }
+    /// The request has its answer before its body has come. The rest is read for a while and goes nowhere: a client
+    /// that still writes may not look for an answer before it has written all.
+    private func discardBody(_ reader: BodyReader) {
+        phase = .body(reader)
+        discarded = 0
+        let now = worker.now
+        lingersUntil = now + settings.longestLinger.nanoseconds
+        deadline = now + settings.lingerTimeout.nanoseconds
     }
 
     /// An upstream is there to take the body.
     func bodyMayFlow(afterContinue: Bool) {
+        waitsForContinue = false
         if afterContinue, input.readableBytes == 0 {
             var buffer = ByteBuffer()
             buffer.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n")
@@ -287,7 +303,7 @@ final class ClientConnection: ChannelDuplexHandler {
     /// The answer of `exchange` is written whole.
     func answerEnded() {
         leaveExchange()
-        if closesAfterAnswer { linger() } else { nextRequest() }
+        endRequest()
         process()
         flush()
         exchange?.flushUpstream()
@@ -300,7 +316,7 @@ final class ClientConnection: ChannelDuplexHandler {
         var buffer = ByteBuffer()
         answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes)
         write(buffer)
-        if closes { linger() } else { nextRequest() }
+        endRequest()
         process()
         flush()
         exchange?.flushUpstream()
@@ -323,19 +339,23 @@ final class ClientConnection: ChannelDuplexHandler {
     private func answerLocally(
         _ answer: LocalAnswer, requestID: [UInt8], isHead: Bool, framing: BodyFraming, closing: Bool
     ) {
-        var closes = closing
-        if case .length(let length) = framing, length > Self.discardLimit { closes = true }
+        closesAfterAnswer = closing
+        if case .length(let length) = framing, length > Self.discardLimit { closesAfterAnswer = true }
         var buffer = ByteBuffer()
-        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes)
+        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterAnswer)
         write(buffer)
-        if closes {
+        if framing != .length(0) { phase = .body(BodyReader(framing)) }
+        endRequest()
+    }
+
+    /// The request is answered. What is left of its body is read before the connection goes on, or ends.
+    private func endRequest() {
+        if case .body(let reader) = phase, !waitsForContinue {
+            discardBody(reader)
+        } else if closesAfterAnswer {
             linger()
-        } else if framing == .length(0) {
-            nextRequest()
         } else {
-            discarded = 0
-            phase = .body(BodyReader(framing))
-            deadline = worker.now + settings.headTimeout.nanoseconds
+            nextRequest()
         }
     }
 

@@ -25,7 +25,8 @@ struct SignInRoutes: Sendable {
             let auth = try await apple(request.decode(AppleSignInRequest.self), context: context)
             return try Response.json(auth, holdsToken: true)
         }
-        router.post("/v1/auth/apple/nonce") { _, context in
+        router.post("/v1/auth/apple/nonce") { request, context in
+            _ = try await request.decode(NoFields.self)
             try await apple.limits.admit(from: context.clientAddress)
             let nonce = apple.issuer.issue(now: Int64(Date.now.timeIntervalSince1970))
             return try Response.json(
