@@ -199,11 +199,7 @@ let everyTest: [Target] = [
             .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
         ]),
     // Against the running system: real binaries, real sockets, real faults.
-    tests(
-        "EndToEnd",
-        uses: [
-            "AccessToken", "Contracts", "Postgres", .asyncHTTPClient, .crypto, .nioCore, .nioHTTP1,
-        ]),
+    tests("EndToEnd", uses: ["AccessToken", "Contracts", "Postgres", .crypto]),
 ]
 
 let package = Package(

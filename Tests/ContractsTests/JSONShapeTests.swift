@@ -23,7 +23,7 @@ import Testing
 
     private let userJSON = """
         {"authProviders":["apple","password"],"createdAt":"2026-11-20T12:00:00Z","displayName":"Ada",\
-        "email":"ada@example.com","emailVerified":true,"id":"0F8FAD5B-D9CB-469F-A165-70867728950E",\
+        "email":"ada@example.com","emailVerified":true,"id":"0f8fad5b-d9cb-469f-a165-70867728950e",\
         "phone":"+4915112345678","role":"courier","storeIds":["s/1"],"updatedAt":"2026-11-20T12:00:00Z"}
         """
 
@@ -40,7 +40,7 @@ import Testing
             User(id: id, role: "user", authProviders: [.password], createdAt: noon),
             """
             {"authProviders":["password"],"createdAt":"2026-11-20T12:00:00Z","emailVerified":false,\
-            "id":"0F8FAD5B-D9CB-469F-A165-70867728950E","role":"user","storeIds":[]}
+            "id":"0f8fad5b-d9cb-469f-a165-70867728950e","role":"user","storeIds":[]}
             """)
     }
 
@@ -56,7 +56,7 @@ import Testing
         try check(response, json)
         try check(
             CreateSessionResponse(sessionID: other, auth: response),
-            #"{"auth":\#(json),"sessionID":"7C9E6679-7425-40DE-944B-E07FC1F90AE7"}"#)
+            #"{"auth":\#(json),"sessionID":"7c9e6679-7425-40de-944b-e07fc1f90ae7"}"#)
     }
 
     @Test func sessions() throws {
@@ -67,14 +67,14 @@ import Testing
             SessionList(sessions: [session]),
             """
             {"sessions":[{"createdAt":"2026-11-20T12:00:00Z","current":true,"device":\(deviceJSON),\
-            "expiresAt":"2026-11-20T12:00:00Z","id":"0F8FAD5B-D9CB-469F-A165-70867728950E",\
+            "expiresAt":"2026-11-20T12:00:00Z","id":"0f8fad5b-d9cb-469f-a165-70867728950e",\
             "ipAddress":"203.0.113.7","lastUsedAt":"2026-11-20T12:00:00Z"}]}
             """)
         try check(
             Session(id: id, current: false, createdAt: noon, lastUsedAt: noon, expiresAt: noon),
             """
             {"createdAt":"2026-11-20T12:00:00Z","current":false,"expiresAt":"2026-11-20T12:00:00Z",\
-            "id":"0F8FAD5B-D9CB-469F-A165-70867728950E","lastUsedAt":"2026-11-20T12:00:00Z"}
+            "id":"0f8fad5b-d9cb-469f-a165-70867728950e","lastUsedAt":"2026-11-20T12:00:00Z"}
             """)
     }
 
@@ -85,7 +85,7 @@ import Testing
             updatedAt: noon)
         let json = """
             {"appVersion":"2.0","bundleId":"com.example.app","createdAt":"2026-11-20T12:00:00Z",\
-            "environment":"sandbox","id":"0F8FAD5B-D9CB-469F-A165-70867728950E","installationId":"i",\
+            "environment":"sandbox","id":"0f8fad5b-d9cb-469f-a165-70867728950e","installationId":"i",\
             "kind":"liveactivity","locale":"de_DE","status":"invalid","timeZone":"Europe/Berlin",\
             "updatedAt":"2026-11-20T12:00:00Z"}
             """
@@ -147,8 +147,8 @@ import Testing
                 ], cursor: "c", reset: false, more: true),
             """
             {"cursor":"c","entries":[{"accessExpiresAt":"2026-11-20T12:00:00Z","reason":"replay",\
-            "revokedAt":"2026-11-20T12:00:00Z","sessionID":"0F8FAD5B-D9CB-469F-A165-70867728950E",\
-            "userID":"7C9E6679-7425-40DE-944B-E07FC1F90AE7"}],"more":true,"reset":false}
+            "revokedAt":"2026-11-20T12:00:00Z","sessionID":"0f8fad5b-d9cb-469f-a165-70867728950e",\
+            "userID":"7c9e6679-7425-40de-944b-e07fc1f90ae7"}],"more":true,"reset":false}
             """)
     }
 

@@ -213,12 +213,13 @@ import Testing
 
                     for fault in ["frozen", "killed"] {
                         if fault == "frozen" { await server.freeze() } else { await server.kill() }
-                        let started = ContinuousClock.now
-                        let response = try await devices.register(token: "bb", as: ada)
+                        let (response, time) = try await SchedulingLag.time {
+                            try await devices.register(token: "bb", as: ada)
+                        }
                         #expect(response.status == 503, "\(fault)")
                         #expect(try response.problem().code == "UNAVAILABLE")
                         #expect(response.header("Retry-After") != nil)
-                        #expect(ContinuousClock.now - started < .seconds(2.5), "\(fault)")
+                        #expect(time < .seconds(2), "\(fault)")
                         if fault == "frozen" { await server.thaw() } else { try await server.restart() }
                         try await eventually("PostgreSQL is used again") {
                             try await devices.register(token: "cc", as: ada).status == 200

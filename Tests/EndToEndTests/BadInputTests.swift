@@ -1,3 +1,4 @@
+import TestKit
 import Contracts
 import Foundation
 import Testing
@@ -86,7 +87,7 @@ extension SystemTests {
 
         @Test(arguments: bodies)
         func isRefusedInTheContractsForm(_ sent: Sent) async throws {
-            let headers = sent.type.map { [("Content-Type", $0)] } ?? []
+            let headers = sent.type.map { ["Content-Type": $0] } ?? [:]
             let answer = try await journey.api.call(sent.method, sent.path, headers: headers, body: sent.body)
             let problem = try #require(answer.problem, "\(answer.status) \(answer.text.prefix(300))")
             #expect(problem.code == sent.code)
@@ -106,7 +107,7 @@ extension SystemTests {
                 for body in ["{", #"{"a":1,"a":2}"#, "\u{0}", "[[[[[[[[[[[[[[[[[[[[[[", "{}{}"] {
                     let answer = try await journey.api.call(
                         route.method, route.path, bearer: route.bearer == .required ? session.accessToken : nil,
-                        headers: [("Content-Type", "application/json")], body: Data(body.utf8))
+                        headers: ["Content-Type": "application/json"], body: Data(body.utf8))
                     #expect(
                         (400..<500).contains(answer.status), "\(route.path) \(body): \(answer.status) \(answer.text)")
                 }
@@ -123,11 +124,11 @@ extension SystemTests {
 
         @Test func theClientsRequestIdentifierIsKeptIfWellFormed() async throws {
             let kept = try await journey.api.call(
-                "GET", "/v1/auth/me", headers: [("X-Request-Id", "abc_DEF-1")], body: nil)
+                "GET", "/v1/auth/me", headers: ["X-Request-Id": "abc_DEF-1"], body: nil)
             #expect(kept.header("x-request-id") == "abc_DEF-1")
             for bad in ["a b", String(repeating: "x", count: 65), "ä", "a;b"] {
                 let replaced = try await journey.api.call(
-                    "GET", "/v1/auth/me", headers: [("X-Request-Id", bad)], body: nil)
+                    "GET", "/v1/auth/me", headers: ["X-Request-Id": bad], body: nil)
                 #expect(replaced.header("x-request-id") != bad)
                 #expect(replaced.header("x-request-id") != nil)
             }

@@ -11,9 +11,8 @@ import Testing
     @Test func postgresKilledAndRestarted() async throws {
         let session = try await journey.register()
         await system.postgres.kill()
-        let asked = ContinuousClock.now
-        let refused = try await journey.refresh(session.refreshToken)
-        #expect(ContinuousClock.now - asked < .seconds(2))
+        let (refused, time) = try await SchedulingLag.time { try await journey.refresh(session.refreshToken) }
+        #expect(time < .seconds(2))
         #expect(refused.code == "UNAVAILABLE", "\(refused.status) \(refused.text)")
         #expect(refused.header("retry-after") != nil)
         let me = try await journey.me(session.accessToken)

@@ -32,8 +32,8 @@ import Testing
 
     private func race() async throws {
         let session = try await journey.register()
-        let replicas = system.tokensReplicaURLs.map { APIClient(baseURL: $0) }
-        let answers = try await withThrowingTaskGroup(of: APIAnswer.self) { group in
+        let replicas = system.tokensReplicas
+        let answers = try await withThrowingTaskGroup(of: TestHTTPClient.Response.self) { group in
             for number in 0..<200 {
                 group.addTask {
                     try await replicas[number % replicas.count].call(

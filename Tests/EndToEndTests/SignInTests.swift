@@ -97,6 +97,7 @@ extension SystemTests {
             let me = try await journey.me(signedIn.accessToken)
             #expect(me.status == 200, "\(me.text)")
             #expect(try me.decode(User.self).id == signedIn.user.id)
+            #expect(me.text.contains(signedIn.user.id.uuidString.lowercased()), "as in the token's sub")
 
             let refreshed = try await journey.refresh(signedIn.refreshToken)
             try #require(refreshed.status == 200, "\(refreshed.text)")

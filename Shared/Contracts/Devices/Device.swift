@@ -36,7 +36,7 @@ public struct Registration: Codable, Sendable, Equatable {
 
 /// A registration as its user sees it. It never holds the token.
 public struct Device: Codable, Sendable, Equatable {
-    public var id: UUID
+    @LowercaseUUID public var id: UUID
     public var installationId: String?
     public var environment: PushEnvironment
     public var bundleId: String

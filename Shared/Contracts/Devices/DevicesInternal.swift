@@ -5,7 +5,7 @@ public import Foundation
 public struct DeviceExport: Codable, Sendable, Equatable {
     /// One registration.
     public struct Entry: Codable, Sendable, Equatable {
-        public var id: UUID
+        @LowercaseUUID public var id: UUID
         public var installationId: String?
         public var environment: PushEnvironment
         public var bundleId: String
@@ -17,7 +17,7 @@ public struct DeviceExport: Codable, Sendable, Equatable {
         public var osVersion: String?
         public var model: String?
         /// The session that registered last.
-        public var sessionId: UUID
+        @LowercaseUUID public var sessionId: UUID
         public var createdAt: Date
         public var updatedAt: Date
 

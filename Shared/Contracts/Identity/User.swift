@@ -2,7 +2,7 @@ public import Foundation
 
 /// A user as clients see one.
 public struct User: Codable, Sendable, Equatable {
-    public var id: UUID
+    @LowercaseUUID public var id: UUID
     public var email: String?
     /// E.164.
     public var phone: String?

@@ -2,7 +2,7 @@ public import Foundation
 
 /// A signed-in device as its user sees it.
 public struct Session: Codable, Sendable, Equatable {
-    public var id: UUID
+    @LowercaseUUID public var id: UUID
     /// Whether it is the session that asks.
     public var current: Bool
     public var createdAt: Date

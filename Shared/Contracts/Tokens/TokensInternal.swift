@@ -29,7 +29,7 @@ public struct CreateSessionRequest: Codable, Sendable {
 public struct CreateSessionResponse: Codable, Sendable {
     /// With it the caller takes the session back (`DELETE /internal/sessions/{id}`) when the user's credentials
     /// moved meanwhile.
-    public var sessionID: UUID
+    @LowercaseUUID public var sessionID: UUID
     public var auth: AuthResponse
 
     public init(sessionID: UUID, auth: AuthResponse) {
@@ -70,8 +70,8 @@ public enum RevocationReason: String, Codable, Sendable, CaseIterable {
 public struct RevocationPage: Codable, Sendable, Equatable {
     /// A session that was revoked.
     public struct Entry: Codable, Sendable, Equatable {
-        public var sessionID: UUID
-        public var userID: UUID
+        @LowercaseUUID public var sessionID: UUID
+        @LowercaseUUID public var userID: UUID
         public var revokedAt: Date
         /// No access token of the session lives longer than this.
         public var accessExpiresAt: Date

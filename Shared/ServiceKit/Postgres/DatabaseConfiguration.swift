@@ -13,6 +13,8 @@ public struct DatabaseConfiguration: Sendable {
     public init(settings: Settings) {
         pool = PostgresPoolConfiguration()
         pool.name = settings.service
+        // A request waits for a connection as long as it would for the answer.
+        pool.acquireTimeout = Deadline.databasePatience
         pool.maximumConnections = settings.int(
             "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
         let url = settings.string("databaseURL", secret: true)

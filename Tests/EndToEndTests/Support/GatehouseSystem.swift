@@ -10,12 +10,15 @@ final class GatehouseSystem: Sendable {
     let redis: RedisServer
     /// Each service's database, as its own role sees it.
     let databases: [String: String]
-    let tokensReplicaURLs: [String]
+    /// Each process that serves tokens, asked directly.
+    var tokensReplicas: [TestHTTPClient] {
+        processes.values.filter { $0.program == "tokens" }.map { TestHTTPClient($0.url) }
+    }
     private let processes: [String: ServiceProcess]
     private let folder: URL
 
-    var gateway: APIClient { APIClient(baseURL: process("gateway").url) }
-    var apple: APIClient { APIClient(baseURL: process("apple-simulator").url) }
+    var gateway: TestHTTPClient { TestHTTPClient(process("gateway").url) }
+    var apple: TestHTTPClient { TestHTTPClient(process("apple-simulator").url) }
     var journey: Journey { Journey(api: gateway, apple: apple) }
 
     /// Where every process writes its log.
@@ -61,7 +64,6 @@ final class GatehouseSystem: Sendable {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         databases = try await Self.makeDatabases(on: postgres)
         let ports = try SystemPorts(tokensReplicas: tokensReplicas)
-        tokensReplicaURLs = ports.tokensURLs
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment.merge(settings) { _, given in given }

@@ -1,11 +1,12 @@
+import TestKit
 import Contracts
 import Foundation
 import Testing
 
 /// The steps that the tests take again and again, each checked as it is taken.
 struct Journey: Sendable {
-    let api: APIClient
-    let apple: APIClient
+    let api: TestHTTPClient
+    let apple: TestHTTPClient
 
     struct AppleSignIn: Codable, Sendable {
         var sub: String?
@@ -49,11 +50,11 @@ struct Journey: Sendable {
         return try answer.decode(AuthResponse.self)
     }
 
-    func refresh(_ token: String) async throws -> APIAnswer {
+    func refresh(_ token: String) async throws -> TestHTTPClient.Response {
         try await api.call("POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: token))
     }
 
-    func me(_ accessToken: String) async throws -> APIAnswer {
+    func me(_ accessToken: String) async throws -> TestHTTPClient.Response {
         try await api.call("GET", "/v1/auth/me", bearer: accessToken)
     }
 

@@ -5,8 +5,10 @@ import TestKit
 /// One of the system's programs, as a process that a test kills, stops and starts again on the same ports.
 final class ServiceProcess: Sendable {
     let name: String
-    let url: String
-    let adminURL: String
+    /// The binary's name.
+    let program: String
+    let url: URL
+    let adminURL: URL
     private let executable: URL
     private let environment: [String: String]
     private let log: URL
@@ -14,8 +16,9 @@ final class ServiceProcess: Sendable {
 
     init(name: String, program: String, port: Int, adminPort: Int, environment: [String: String], folder: URL) {
         self.name = name
-        self.url = "http://127.0.0.1:\(port)"
-        self.adminURL = "http://127.0.0.1:\(adminPort)"
+        self.program = program
+        self.url = URL(string: "http://127.0.0.1:\(port)")!
+        self.adminURL = URL(string: "http://127.0.0.1:\(adminPort)")!
         self.executable = Self.binaries.appending(path: program)
         let prefix = program.uppercased().replacing("-", with: "_")
         self.environment = environment.merging([
@@ -35,7 +38,7 @@ final class ServiceProcess: Sendable {
     func start() async throws {
         let child = try TestProcess(executable.path, ["serve"], environment: environment, output: log)
         running.withLock { $0 = child }
-        let admin = APIClient(baseURL: adminURL)
+        let admin = TestHTTPClient(adminURL)
         let end = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < end {
             if let answer = try? await admin.call("GET", "/readyz", body: nil), answer.status == 200 { return }

@@ -104,12 +104,13 @@ extension ServiceTests {
                 try await RunningTokens.with(databaseURL: server.url()) { tokens in
                     let session = try await tokens.signIn()
                     if killed { await server.kill() } else { await server.freeze() }
-                    let start = ContinuousClock.now
-                    let answer = try await tokens.refresh(session.auth.refreshToken)
+                    let (answer, time) = try await SchedulingLag.time {
+                        try await tokens.refresh(session.auth.refreshToken)
+                    }
                     #expect(answer.status == 503)
                     #expect(answer.code == "UNAVAILABLE")
                     #expect(answer.header("Retry-After") != nil)
-                    #expect(ContinuousClock.now - start < .seconds(2))
+                    #expect(time < .seconds(2))
                     #expect(try await tokens.refresh("ghrt_junk").code == "INVALID_REFRESH_TOKEN", "needs no look-up")
                     if killed { try await server.restart() } else { await server.thaw() }
                     try await eventually("a refresh succeeds again") {

@@ -19,7 +19,7 @@ struct DeviceRoutes: Sendable {
         let registration = try ValidRegistration(
             await request.decode(Registration.self), timeZones: timeZones)
         let device = try await store.register(
-            registration, user: user.id, session: user.sessionID, deadline: context.databaseDeadline)
+            registration, user: user.id, session: user.sessionID, deadline: context.deadline.forDatabase)
         // The session was revoked after the gateway had verified its access token.
         guard let device else { throw Problem(.invalidToken) }
         return try .json(device)
@@ -27,14 +27,14 @@ struct DeviceRoutes: Sendable {
 
     private func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
-        let devices = try await store.devices(of: user.id, deadline: context.databaseDeadline)
+        let devices = try await store.devices(of: user.id, deadline: context.deadline.forDatabase)
         return try .json(DeviceList(devices: devices.map(Device.init)))
     }
 
     private func remove(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let user = try context.requireUser()
         let wasThere = try await store.remove(
-            context.uuid("id"), of: user.id, deadline: context.databaseDeadline)
+            context.uuid("id"), of: user.id, deadline: context.deadline.forDatabase)
         guard wasThere else { throw Problem(.notFound) }
         return .empty()
     }

@@ -14,13 +14,13 @@ struct UserRoutes: Sendable {
     }
 
     private func export(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let devices = try await store.devices(of: context.uuid("id"), deadline: context.databaseDeadline)
+        let devices = try await store.devices(of: context.uuid("id"), deadline: context.deadline.forDatabase)
         return try .json(DeviceExport(devices: devices))
     }
 
     /// Answers 204 also where nothing is kept: identity asks again until it has heard so.
     private func erase(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        try await store.erase(user: context.uuid("id"), deadline: context.databaseDeadline)
+        try await store.erase(user: context.uuid("id"), deadline: context.deadline.forDatabase)
         return .empty()
     }
 }

@@ -48,7 +48,7 @@ struct AccountRoutes: Sendable {
 
     private func me(_ context: GatehouseRequestContext) async throws -> User {
         let id = try context.requireUser().id
-        guard let account = try await accounts.account(id, deadline: context.deadline.forStatement) else {
+        guard let account = try await accounts.account(id, deadline: context.deadline.forDatabase) else {
             throw Problem(.invalidToken)
         }
         return account.user
@@ -61,7 +61,7 @@ struct AccountRoutes: Sendable {
             return try await me(context)
         }
         let name = try Problem.checking("displayName") { () throws(Refusal) in try DisplayName.read(text) }
-        guard let account = try await accounts.rename(id, to: name, deadline: context.deadline.forStatement) else {
+        guard let account = try await accounts.rename(id, to: name, deadline: context.deadline.forDatabase) else {
             throw Problem(.invalidToken)
         }
         worker.ring()

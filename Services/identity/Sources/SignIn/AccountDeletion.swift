@@ -17,7 +17,7 @@ struct AccountDeletion: Sendable {
 
     /// - Throws: `UNAVAILABLE` when the deletion stands but the sessions could not be revoked yet.
     func callAsFunction(_ userID: UUID, actor: AuditActor = .user, deadline: Deadline) async throws {
-        let job = try await accounts.delete(userID, actor: actor, sealer: sealer, deadline: deadline.forStatement)
+        let job = try await accounts.delete(userID, actor: actor, sealer: sealer, deadline: deadline.forDatabase)
         guard let job else { return }
         do {
             try await delivery.begin(deletion: job)

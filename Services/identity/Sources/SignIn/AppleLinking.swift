@@ -18,10 +18,10 @@ struct AppleLinking: Sendable {
         if let nonce {
             guard
                 try await signIn.nonces.use(
-                    nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forStatement)
+                    nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forDatabase)
             else { throw Problem(.invalidAppleToken) }
         }
-        switch try await accounts.link(proof, to: user.id, deadline: context.deadline.forStatement) {
+        switch try await accounts.link(proof, to: user.id, deadline: context.deadline.forDatabase) {
         case .linked(let account):
             worker.ring()
             return account.user
@@ -35,7 +35,7 @@ struct AppleLinking: Sendable {
     func unlink(
         _ provider: AuthProvider, from user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
-        let deadline = context.deadline.forStatement
+        let deadline = context.deadline.forDatabase
         switch try await accounts.unlink(provider, from: user.id, sealer: sealer, deadline: deadline) {
         case .unlinked(let account):
             worker.ring()

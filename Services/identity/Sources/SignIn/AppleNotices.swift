@@ -19,7 +19,7 @@ struct AppleNotices: Sendable {
         guard let notification = try await verifier.claims(AppleNotification.self, of: request.payload),
             notification.isGenuine(for: policy, now: now)
         else { throw Problem(.invalidAppleToken) }
-        let deadline = context.deadline.forStatement
+        let deadline = context.deadline.forDatabase
         guard try await !accounts.knows(notification: notification.id, deadline: deadline) else { return }
         if let (account, _) = try await accounts.account(
             appleSubject: notification.event.subject, deadline: deadline)
@@ -35,11 +35,11 @@ struct AppleNotices: Sendable {
     ) async throws {
         switch consequence {
         case .endSessions:
-            try await accounts.endAppleConsent(of: account.id, deadline: deadline.forStatement)
+            try await accounts.endAppleConsent(of: account.id, deadline: deadline.forDatabase)
             worker.ring()
         case .unlink:
             let outcome = try await accounts.unlink(
-                .apple, from: account.id, actor: .apple, sealer: sealer, deadline: deadline.forStatement)
+                .apple, from: account.id, actor: .apple, sealer: sealer, deadline: deadline.forDatabase)
             if case .lastOne = outcome {
                 try await deletion(account.id, actor: .apple, deadline: deadline)
             }

@@ -29,7 +29,7 @@ struct AppleSignIn: Sendable {
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         for _ in 0..<3 {
-            let account = try await accounts.signIn(apple: proof, name: name, deadline: context.deadline.forStatement)
+            let account = try await accounts.signIn(apple: proof, name: name, deadline: context.deadline.forDatabase)
             let issued = try await sessions.issue(
                 for: account, device: device, context: context, refusal: Problem(.invalidAppleToken))
             guard let issued else { continue }
@@ -66,7 +66,7 @@ struct AppleSignIn: Sendable {
         case .notOurs:
             return (AppleProof(claims), nil)
         case .ours(let expiresAt):
-            guard try await !nonces.isUsed(nonce, deadline: context.deadline.forStatement) else {
+            guard try await !nonces.isUsed(nonce, deadline: context.deadline.forDatabase) else {
                 throw Problem(.invalidAppleToken)
             }
             return (AppleProof(claims), OwnNonce(value: nonce, expiresAt: expiresAt))
@@ -84,7 +84,7 @@ struct AppleSignIn: Sendable {
         let isFirst: Bool
         do {
             isFirst = try await nonces.use(
-                nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forStatement)
+                nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forDatabase)
         } catch {
             await sessions.takeBack(issued.sessionID)
             throw error

@@ -10,7 +10,7 @@ struct Export: Sendable {
 
     func callAsFunction(_ user: ForwardedUser, context: GatehouseRequestContext) async throws -> AccountExport {
         let deadline = context.deadline
-        guard let account = try await accounts.account(user.id, deadline: deadline.forStatement) else {
+        guard let account = try await accounts.account(user.id, deadline: deadline.forDatabase) else {
             throw Problem(.invalidToken)
         }
         let sessions = try await tokens.sessions(of: user.id, deadline: deadline).sessions.map { session in
@@ -20,10 +20,10 @@ struct Export: Sendable {
         }
         return AccountExport(
             user: account.user,
-            apple: try await accounts.appleLink(of: user.id, deadline: deadline.forStatement),
-            passwordChangedAt: try await accounts.passwordChangedAt(user.id, deadline: deadline.forStatement),
+            apple: try await accounts.appleLink(of: user.id, deadline: deadline.forDatabase),
+            passwordChangedAt: try await accounts.passwordChangedAt(user.id, deadline: deadline.forDatabase),
             sessions: sessions,
             devices: try await devices.devices(of: user.id, deadline: deadline).devices,
-            events: try await accounts.events(of: user.id, deadline: deadline.forStatement))
+            events: try await accounts.events(of: user.id, deadline: deadline.forDatabase))
     }
 }

@@ -20,7 +20,7 @@ struct PasswordChange: Sendable {
             try request.currentPassword.map { text throws(Refusal) in try Password(text) }
         }
         let deadline = context.deadline
-        guard let (account, hash) = try await accounts.accountWithPassword(user.id, deadline: deadline.forStatement)
+        guard let (account, hash) = try await accounts.accountWithPassword(user.id, deadline: deadline.forDatabase)
         else {
             throw Problem(.invalidToken)
         }
@@ -37,7 +37,7 @@ struct PasswordChange: Sendable {
         }
         let newHash = try await hasher.hash(new, deadline: deadline)
         let entry = try await accounts.setPassword(
-            of: account, to: newHash, sparing: user.sessionID, deadline: deadline.forStatement)
+            of: account, to: newHash, sparing: user.sessionID, deadline: deadline.forDatabase)
         // The credentials moved while we looked at them: the client may look again.
         guard let entry else { throw Problem(.unavailable) }
         worker.ring()

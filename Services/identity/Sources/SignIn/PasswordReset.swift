@@ -41,9 +41,9 @@ struct PasswordReset: Sendable {
         // Looked at before hashing: guesses must not cost what hashes cost.
         let digest = ResetToken.digest(request.token)
         let wrong = Problem.invalid("token", "The link is no longer valid. Please ask for a new one.")
-        guard try await accounts.knows(resetToken: digest, deadline: deadline.forStatement) else { throw wrong }
+        guard try await accounts.knows(resetToken: digest, deadline: deadline.forDatabase) else { throw wrong }
         let hash = try await hasher.hash(password, deadline: deadline)
-        guard let entry = try await accounts.reset(digest, passwordHash: hash, deadline: deadline.forStatement) else {
+        guard let entry = try await accounts.reset(digest, passwordHash: hash, deadline: deadline.forDatabase) else {
             throw wrong
         }
         worker.ring()

@@ -36,7 +36,7 @@ struct PasswordSignIn: Sendable {
     func prove(
         _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {
-        let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forStatement)
+        let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forDatabase)
         let isRight = try await hasher.verify(password, against: found?.passwordHash, deadline: context.deadline)
         guard isRight, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
         guard found.account.state == .active else { throw Problem(.accountDisabled) }

@@ -37,10 +37,10 @@ struct Registration: Sendable {
         _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, context: GatehouseRequestContext
     ) async throws -> Account {
         let deadline = context.deadline
-        if try await accounts.account(identifiedBy: identifier, deadline: deadline.forStatement) == nil {
+        if try await accounts.account(identifiedBy: identifier, deadline: deadline.forDatabase) == nil {
             let hash = try await hasher.hash(password, deadline: deadline)
             let new = NewAccount(identifier: identifier, passwordHash: hash, displayName: displayName)
-            if let account = try await accounts.register(new, deadline: deadline.forStatement) { return account }
+            if let account = try await accounts.register(new, deadline: deadline.forDatabase) { return account }
         }
         return try await repeated(identifier, password, context: context)
     }
@@ -49,7 +49,7 @@ struct Registration: Sendable {
         _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {
         let taken = Problem(.identifierTaken)
-        guard let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forStatement),
+        guard let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forDatabase),
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {

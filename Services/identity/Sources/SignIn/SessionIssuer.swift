@@ -29,7 +29,7 @@ struct SessionIssuer: Sendable {
         let created = try await tokens.createSession(request, deadline: context.deadline)
         let outcome: SignInOutcome
         do {
-            let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forStatement)
+            let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forDatabase)
             outcome = SignInOutcome.judge(provedAt: account.credentialsVersion, now: standing)
         } catch {
             await takeBack(created.sessionID)

@@ -25,6 +25,14 @@ public struct Deadline: Sendable, Equatable {
         Deadline(min(instant, .now.advanced(by: duration)))
     }
 
+    /// How long PostgreSQL may keep a request: when it is away or hangs, the answer is with the client within 2 s.
+    public static let databasePatience: Duration = .milliseconds(1500)
+
+    /// Until when to wait for PostgreSQL, however patient the caller is.
+    public var forDatabase: ContinuousClock.Instant {
+        capped(at: Self.databasePatience).instant
+    }
+
     /// What is left in whole milliseconds, as it is told to the next service.
     var milliseconds: Int64 {
         let (seconds, attoseconds) = remaining.components

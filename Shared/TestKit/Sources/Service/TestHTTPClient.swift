@@ -4,8 +4,15 @@ public import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// An HTTP client for tests: no redirects, no retries, whole answers.
+/// An HTTP client for tests: no redirects, no retries, whole answers, and as many connections as there are requests.
 public struct TestHTTPClient: Sendable {
+    private static let http: HTTPClient = {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 512
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
+
     /// An answer, read whole.
     public struct Response: Sendable {
         public let status: Int
@@ -44,11 +51,22 @@ public struct TestHTTPClient: Sendable {
         var request = HTTPClientRequest(url: baseURL + path)
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
-        if let body { request.body = .bytes(ByteBuffer(bytes: body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: timeout)
+        if let body { request.body = .stream(Self.pieces(of: body), length: .known(Int64(body.count))) }
+        let response = try await Self.http.execute(request, timeout: timeout)
         let bytes = try await response.body.collect(upTo: 64 << 20)
         return Response(
             status: Int(response.status.code), body: Data(Array(buffer: bytes)), headers: response.headers)
+    }
+
+    /// A body in pieces, so that the client can stop in the middle when the answer comes before it is through.
+    private static func pieces(of body: Data) -> AsyncStream<ByteBuffer> {
+        var rest = ByteBuffer(bytes: body)
+        let (pieces, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
+        while rest.readableBytes > 0, let piece = rest.readSlice(length: min(rest.readableBytes, 64 * 1024)) {
+            continuation.yield(piece)
+        }
+        continuation.finish()
+        return pieces
     }
 
     public func get(_ path: String, headers: [String: String] = [:]) async throws -> Response {

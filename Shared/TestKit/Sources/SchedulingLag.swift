@@ -1,14 +1,14 @@
 import Synchronization
 
 /// How late this process' tasks are run because the machine is busy with other tests: what a test of speed allows for.
-final class SchedulingLag: Sendable {
+public final class SchedulingLag: Sendable {
     private let longest = Mutex(Duration.zero)
 
     /// The longest time by which a task was late.
-    var allowance: Duration { longest.withLock { $0 } }
+    public var allowance: Duration { longest.withLock { $0 } }
 
     /// Watches for as long as `body` takes.
-    static func watch<Value: Sendable>(
+    public static func watch<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: (SchedulingLag) async throws -> Value
     ) async throws -> Value {
         let lag = SchedulingLag()
@@ -22,5 +22,17 @@ final class SchedulingLag: Sendable {
         }
         defer { watcher.cancel() }
         return try await body(lag)
+    }
+
+    /// How long `body` takes, less what other tests held it up: a request and its answer wait for their turn about four
+    /// times, with the client and with the server.
+    public static func time<Value: Sendable>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+    ) async throws -> (value: Value, time: Duration) {
+        try await watch { lag in
+            let start = ContinuousClock.now
+            let value = try await body()
+            return (value, ContinuousClock.now - start - lag.allowance * 4)
+        }
     }
 }
