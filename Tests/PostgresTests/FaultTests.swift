@@ -71,7 +71,7 @@ import Testing
         try await withPostgresServer { server in
             try await withTCPProxy(to: server.port) { proxy in
                 let url = server.url("sslmode=disable").replacing(":\(server.port)/", with: ":\(proxy.port)/")
-                try await withRunningPool(url) { pool in
+                try await withRunningPool(url, statementTimeout: .seconds(60)) { pool in
                     let answer: PostgresQuery = "SELECT repeat('x', 1000) FROM generate_series(1, 1000)"
                     // In the first byte, in a header, in a row, and so on through the whole answer.
                     for cut in [0, 1, 4, 7, 40, 1_000, 100_003, 1_000_000] {
@@ -92,7 +92,7 @@ import Testing
         try await withPostgresServer { server in
             try await withTCPProxy(to: server.port) { proxy in
                 let url = server.url("sslmode=disable").replacing(":\(server.port)/", with: ":\(proxy.port)/")
-                try await withRunningPool(url) { pool in
+                try await withRunningPool(url, statementTimeout: .seconds(60)) { pool in
                     try await pool.query("CREATE TABLE kept (value integer)")
                     let error = await #expect(throws: PostgresError.self) {
                         try await pool.withTransaction { transaction in
@@ -107,8 +107,13 @@ import Testing
         }
     }
 
-    private func withRunningPool(_ url: String, _ body: (PostgresPool) async throws -> Void) async throws {
-        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url))
+    /// - Parameter statementTimeout: raised where it is not what is tested.
+    private func withRunningPool(
+        _ url: String, statementTimeout: Duration? = nil, _ body: (PostgresPool) async throws -> Void
+    ) async throws {
+        var configuration = try PostgresConfiguration(url: url)
+        if let statementTimeout { configuration.statementTimeout = statementTimeout }
+        let pool = PostgresPool(configuration: configuration)
         let running = Task { await pool.run() }
         defer { running.cancel() }
         try await body(pool)
