@@ -127,7 +127,8 @@ let services =
     + service(
         "identity",
         uses: [
-            "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", .asyncHTTPClient,
+            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres",
+            .asyncHTTPClient,
             .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix,
         ],
         embeds: [.embedInCode("Migrations")])
@@ -172,7 +173,7 @@ let everyTest: [Target] = [
         ]),
     tests(
         "AppleSimulator",
-        uses: ["AppleSimulator", "ServiceKit", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix]),
+        uses: ["AccessToken", "AppleSimulator", "ServiceKit", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix]),
     tests(
         "Gateway",
         uses: [
@@ -182,7 +183,7 @@ let everyTest: [Target] = [
     tests(
         "Identity",
         uses: [
-            "AppleSimulator", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit",
+            "AccessToken", "AppleSimulator", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit",
             "ServiceKitPostgres", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
             .logging, .nioCore, .nioHTTP1,
         ]),

@@ -2,7 +2,7 @@
 ///
 /// Foundation's decoder takes padding, `+/` and trailing bits that are not zero, so that one value has many
 /// spellings and a deny list by text can be passed by.
-enum Base64URL {
+public enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     /// Marks what is no symbol; no value has this bit.
     private static let invalid: UInt8 = 0x80
@@ -13,7 +13,7 @@ enum Base64URL {
     }()
 
     /// The bytes that `text` stands for; `nil` unless `text` is exactly what `encode` would write for them.
-    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         var isCanonical = true
         let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { bytes, count in
@@ -41,7 +41,8 @@ enum Base64URL {
         return isCanonical ? bytes : nil
     }
 
-    static func decode(_ text: String) -> [UInt8]? {
+    /// The bytes that `text` stands for; `nil` unless `text` is exactly what ``string(_:)`` would write for them.
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(Array(text.utf8)[...])
     }
 
@@ -62,7 +63,8 @@ enum Base64URL {
         return text
     }
 
-    static func string(_ bytes: some Sequence<UInt8>) -> String {
+    /// `bytes` as text.
+    public static func string(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: encode(bytes), as: UTF8.self)
     }
 }

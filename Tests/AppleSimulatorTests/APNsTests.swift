@@ -1,3 +1,4 @@
+import AccessToken
 @testable import AppleSimulator
 import Foundation
 import JWTKit
@@ -20,7 +21,7 @@ import Testing
 
     private func providerToken(algorithm: String = "ES256", issuedAt: Int = 1_800_000_000) -> String {
         [#"{"alg":"\#(algorithm)","kid":"KEY"}"#, #"{"iss":"TEAM","iat":\#(issuedAt)}"#, "signature"]
-            .map { Data($0.utf8).base64URL }.joined(separator: ".")
+            .map { Base64URL.string($0.utf8) }.joined(separator: ".")
     }
 
     @Test func acceptsAGoodPush() throws {
@@ -80,7 +81,7 @@ import Testing
         let client = try await HTTP2TestClient.connect(port: server.port)
         let now = Int(Date().timeIntervalSince1970)
         let token = [#"{"alg":"ES256","kid":"KEY"}"#, #"{"iss":"TEAM","iat":\#(now)}"#, "s"]
-            .map { Data($0.utf8).base64URL }.joined(separator: ".")
+            .map { Base64URL.string($0.utf8) }.joined(separator: ".")
         let headers = ["apns-topic": "com.example.app", "apns-id": "id-1", "authorization": "bearer \(token)"]
 
         let accepted = try await client.post("/3/device/00aa", headers: headers, body: #"{"aps":{}}"#)

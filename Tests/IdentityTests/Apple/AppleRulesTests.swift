@@ -1,3 +1,4 @@
+import AccessToken
 import Contracts
 import Foundation
 import ServiceKit
@@ -190,7 +191,7 @@ import Testing
         for index in bytes.indices {
             var changed = bytes
             changed[index] ^= 1
-            #expect(issuer.judge("ghn_" + Base64URL.encode(changed), now: now) == .invalid)
+            #expect(issuer.judge("ghn_" + Base64URL.string(changed), now: now) == .invalid)
         }
         for text in ["ghn_", nonce + "A", nonce + "=", String(nonce.dropLast())] {
             #expect(issuer.judge(text, now: now) == .invalid)
@@ -250,14 +251,6 @@ import Testing
         let ring = try KeyRing("# development\n\n \(Self.second) \n# old\n\(Self.first)\n")
         #expect(ring.current.id == "k2")
         #expect(ring["k1"] != nil && ring["k3"] == nil && ring.all.count == 2)
-    }
-
-    @Test func base64URLHasOneSpelling() {
-        for count in 0..<70 {
-            let bytes = [UInt8].random(count: count)
-            #expect(Base64URL.decode(Base64URL.encode(bytes)) == Data(bytes))
-        }
-        for text in ["AQ==", "AR", "A", "A+", "A/", "A Q", "AQ\n", "ÄÄ"] { #expect(Base64URL.decode(text) == nil) }
     }
 
     @Test func grantsAreBoundToTheirJob() throws {

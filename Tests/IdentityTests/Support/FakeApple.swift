@@ -1,3 +1,4 @@
+import AccessToken
 import Crypto
 import Foundation
 import HTTPTypes
@@ -35,8 +36,8 @@ final class FakeApple: Sendable {
             signers[kid] = try await collection.getKey(for: JWKIdentifier(string: kid))
             let (modulus, exponent) = try key.publicKey.getKeyPrimitives()
             jwks[kid] = [
-                "kty": "RSA", "kid": kid, "use": "sig", "alg": "RS256", "n": Self.base64URL(modulus),
-                "e": Self.base64URL(exponent),
+                "kty": "RSA", "kid": kid, "use": "sig", "alg": "RS256", "n": Base64URL.string(modulus),
+                "e": Base64URL.string(exponent),
             ]
         }
         self.signers = signers
@@ -74,14 +75,9 @@ final class FakeApple: Sendable {
 
     /// A JWS over whatever bytes a test has thought of.
     func sign(header: Data, payload: Data, kid: String = "first") throws -> String {
-        let signed = "\(Self.base64URL(header)).\(Self.base64URL(payload))"
+        let signed = "\(Base64URL.string(header)).\(Base64URL.string(payload))"
         let signature = try signers[kid]!.sign(Data(signed.utf8))
-        return "\(signed).\(Self.base64URL(Data(signature)))"
-    }
-
-    static func base64URL(_ data: Data) -> String {
-        data.base64EncodedString().replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
-            .replacingOccurrences(of: "=", with: "")
+        return "\(signed).\(Base64URL.string(Data(signature)))"
     }
 
     func router() -> Router<BasicRequestContext> {

@@ -68,19 +68,3 @@ import Testing
         }
     }
 }
-
-@Suite struct Base64URLTests {
-    @Test func lengthsRoundTrip() {
-        for count in 0...70 {
-            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ 7) }
-            #expect(Base64URL.decode(Base64URL.encode(bytes).utf8) == bytes)
-        }
-    }
-
-    @Test func leftOverBitsAreRefused() {
-        #expect(Base64URL.decode("AA".utf8) == [0])
-        for text in ["AB", "AAB", "A", "A=", "AA==", "A+AA", "A/AA", "AA A"] {
-            #expect(Base64URL.decode(text.utf8) == nil)
-        }
-    }
-}

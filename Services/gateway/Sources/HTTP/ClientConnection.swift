@@ -10,7 +10,7 @@ final class ClientConnection: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private enum Phase {
+    enum Phase {
         case head
         case waitingForKeys
         /// A request's body; it goes to `exchange`, or nowhere when the request has its answer already.
@@ -25,7 +25,7 @@ final class ClientConnection: ChannelDuplexHandler {
     /// Bytes that are read ahead of what is dealt with.
     private static let inputLimit = 64 * 1024
     /// A connection is kept after a body that went nowhere if that was no longer than this, in bytes.
-    private static let discardLimit = 64 * 1024
+    static let discardLimit = 64 * 1024
 
     let worker: Worker
     private(set) var peer = ClientAddress.unknown
@@ -37,25 +37,25 @@ final class ClientConnection: ChannelDuplexHandler {
     /// Whether there were too many connections already when this one came.
     private(set) var isOverLimit = false
 
-    private var context: ChannelHandlerContext?
-    private var input = ByteBuffer()
-    private var phase = Phase.head
-    private var exchange: Exchange?
+    var context: ChannelHandlerContext?
+    var input = ByteBuffer()
+    var phase = Phase.head
+    var exchange: Exchange?
     /// Bytes of an incomplete head that were looked at.
-    private var lookedAt = 0
-    private var closesAfterAnswer = false
+    var lookedAt = 0
+    var closesAfterAnswer = false
     /// The client sends the body only when told to (RFC 9110 §10.1.1), which it has not been.
-    private var waitsForContinue = false
-    private var discarded = 0
+    var waitsForContinue = false
+    var discarded = 0
     private var holdsRead = false
-    private var lingersUntil: Int64 = 0
+    var lingersUntil: Int64 = 0
     private var hasWaitedForKeys = false
     private var isProcessing = false
-    private var needsFlush = false
+    var needsFlush = false
 
     init(worker: Worker) { self.worker = worker }
 
-    private var settings: GatewaySettings { worker.gateway.settings }
+    var settings: GatewaySettings { worker.gateway.settings }
     var isWaitingForKeys: Bool { if case .waitingForKeys = phase { true } else { false } }
 
     // MARK: Channel
@@ -126,7 +126,7 @@ final class ClientConnection: ChannelDuplexHandler {
 
     // MARK: Requests
 
-    private func process() {
+    func process() {
         guard !isProcessing else { return }
         isProcessing = true
         var goesOn = true
@@ -249,16 +249,6 @@ final class ClientConnection: ChannelDuplexHandler {
         return true
     }
 
-    /// The request has its answer before its body has come. The rest is read for a while and goes nowhere: a client
-    /// that still writes may not look for an answer before it has written all.
-    private func discardBody(_ reader: BodyReader) {
-        phase = .body(reader)
-        discarded = 0
-        let now = worker.now
-        lingersUntil = now + settings.longestLinger.nanoseconds
-        deadline = now + settings.lingerTimeout.nanoseconds
-    }
-
     /// An upstream is there to take the body.
     func bodyMayFlow(afterContinue: Bool) {
         waitsForContinue = false
@@ -277,125 +267,6 @@ final class ClientConnection: ChannelDuplexHandler {
         process()
         flush()
         exchange?.flushUpstream()
-    }
-
-    // MARK: Answers
-
-    /// Whether the present answer is to say that it is the connection's last.
-    func decideToClose() -> Bool {
-        if case .body = phase { closesAfterAnswer = true }
-        if worker.gateway.isDraining { closesAfterAnswer = true }
-        return closesAfterAnswer
-    }
-
-    func write(_ bytes: ByteBuffer) {
-        guard let context else { return }
-        context.write(wrapOutboundOut(bytes), promise: nil)
-        needsFlush = true
-    }
-
-    func flush() {
-        guard needsFlush else { return }
-        needsFlush = false
-        context?.flush()
-    }
-
-    /// The answer of `exchange` is written whole.
-    func answerEnded() {
-        leaveExchange()
-        endRequest()
-        process()
-        flush()
-        exchange?.flushUpstream()
-    }
-
-    /// The request of `exchange` gets an answer of the gateway's instead of an upstream's.
-    func answerInstead(_ answer: LocalAnswer, requestID: [UInt8], isHead: Bool) {
-        let closes = decideToClose()
-        leaveExchange()
-        var buffer = ByteBuffer()
-        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes)
-        write(buffer)
-        endRequest()
-        process()
-        flush()
-        exchange?.flushUpstream()
-    }
-
-    /// An answer can't be completed: cutting the connection is the only way to say so.
-    func abort() {
-        leaveExchange()
-        flush()
-        phase = .closed
-        context?.close(promise: nil)
-    }
-
-    private func leaveExchange() {
-        guard exchange != nil else { return }
-        exchange = nil
-        worker.requestsInFlight -= 1
-    }
-
-    private func answerLocally(
-        _ answer: LocalAnswer, requestID: [UInt8], isHead: Bool, framing: BodyFraming, closing: Bool
-    ) {
-        closesAfterAnswer = closing
-        if case .length(let length) = framing, length > Self.discardLimit { closesAfterAnswer = true }
-        var buffer = ByteBuffer()
-        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterAnswer)
-        write(buffer)
-        if framing != .length(0) { phase = .body(BodyReader(framing)) }
-        endRequest()
-    }
-
-    /// The request is answered. What is left of its body is read before the connection goes on, or ends.
-    private func endRequest() {
-        if case .body(let reader) = phase, !waitsForContinue {
-            discardBody(reader)
-        } else if closesAfterAnswer {
-            linger()
-        } else {
-            nextRequest()
-        }
-    }
-
-    private func refuse(_ fault: HeadFault) {
-        let requestID = Array(RequestID.make().utf8)
-        let problem: Problem
-        switch fault {
-        case .malformed(let reason):
-            problem = Problem(.invalidRequest)
-            worker.gateway.metrics.refused("malformed: \(reason)")
-        case .tooLarge:
-            problem = Problem(.headersTooLarge)
-            worker.gateway.metrics.refused(problem.code.rawValue)
-        }
-        var buffer = ByteBuffer()
-        LocalAnswer.problem(problem, requestID: requestID).write(
-            to: &buffer, requestID: requestID, isHead: false, closes: true)
-        write(buffer)
-        linger()
-    }
-
-    private func nextRequest() {
-        phase = .head
-        lookedAt = 0
-        closesAfterAnswer = false
-        let wait = input.readableBytes > 0 ? settings.headTimeout : settings.idleTimeout
-        deadline = worker.now + wait.nanoseconds
-    }
-
-    /// Says that nothing more comes, and waits for the client to have read it: a connection that is closed with
-    /// unread bytes takes the answer with it.
-    private func linger() {
-        phase = .lingering
-        input.clear()
-        let now = worker.now
-        deadline = now + settings.lingerTimeout.nanoseconds
-        lingersUntil = now + settings.longestLinger.nanoseconds
-        needsFlush = false
-        context?.flush()
-        context?.close(mode: .output, promise: nil)
     }
 
     // MARK: Time

@@ -1,3 +1,4 @@
+import AccessToken
 import Contracts
 import Crypto
 import Foundation
@@ -47,10 +48,10 @@ struct JWSParts {
         guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
             let signature = Base64URL.decode(parts[2]), !signature.isEmpty
         else { return nil }
-        self.payload = payload
-        self.signature = signature
+        self.payload = Data(payload)
+        self.signature = Data(signature)
         signed = Data(token.utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
-        keyID = Self.keyID(in: header)
+        keyID = Self.keyID(in: Data(header))
     }
 
     private static func keyID(in header: Data) -> String? {

@@ -1,3 +1,4 @@
+import AccessToken
 import Crypto
 import Foundation
 
@@ -18,7 +19,7 @@ struct AppleNonceIssuer: Sendable {
 
     func issue(now: Int64) -> String {
         let body = withUnsafeBytes(of: (now + Self.lifetime).bigEndian, Array.init) + [UInt8].random(count: 16)
-        return Self.prefix + Base64URL.encode(body + tag(of: body, under: keys.current.secret))
+        return Self.prefix + Base64URL.string(body + tag(of: body, under: keys.current.secret))
     }
 
     enum Verdict: Equatable {
@@ -32,8 +33,9 @@ struct AppleNonceIssuer: Sendable {
 
     func judge(_ nonce: String, now: Int64) -> Verdict {
         guard nonce.hasPrefix(Self.prefix) else { return .notOurs }
-        guard let data = Base64URL.decode(nonce.dropFirst(Self.prefix.count)), data.count == 40 else { return .invalid }
-        let bytes = Array(data)
+        guard let bytes = Base64URL.decode(nonce.dropFirst(Self.prefix.count)), bytes.count == 40 else {
+            return .invalid
+        }
         let body = bytes.prefix(24)
         guard keys.all.contains(where: { constantTimeEqual(tag(of: Array(body), under: $0), bytes.suffix(16)) })
         else { return .invalid }

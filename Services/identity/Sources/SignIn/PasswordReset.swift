@@ -1,3 +1,4 @@
+import AccessToken
 import Contracts
 import Crypto
 import Foundation
@@ -64,7 +65,7 @@ struct ResetToken: Sendable {
     static let lifetime: TimeInterval = 1800
 
     init() {
-        text = "ghpr_" + Base64URL.encode([UInt8].random(count: 32))
+        text = "ghpr_" + Base64URL.string([UInt8].random(count: 32))
     }
 
     static func digest(_ text: String) -> [UInt8] {

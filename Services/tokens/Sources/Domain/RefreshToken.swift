@@ -1,3 +1,4 @@
+import AccessToken
 import Crypto
 import Foundation
 
@@ -36,7 +37,7 @@ struct RefreshToken: Sendable, Equatable {
     /// SHA-256 of the bytes: what PostgreSQL keeps of a token.
     var hash: [UInt8] { Array(SHA256.hash(data: bytes)) }
 
-    var text: String { Self.prefix + Base64URL.encode(bytes) }
+    var text: String { Self.prefix + Base64URL.string(bytes) }
 
     /// Makes a new token under the key that mints.
     init(sessionID: UUID, generation: Int32, keys: RefreshKeyRing) {
@@ -53,8 +54,8 @@ struct RefreshToken: Sendable, Equatable {
 
     /// Reads a token as a client sent it; `nil` when it has not a token's form. Says nothing of who made it.
     init?(text: String) {
-        let utf8 = text.utf8
-        guard utf8.starts(with: Self.prefix.utf8), let bytes = Base64URL.decode(utf8.dropFirst(Self.prefix.utf8.count))
+        let utf8 = Array(text.utf8)
+        guard utf8.starts(with: Self.prefix.utf8), let bytes = Base64URL.decode(utf8[Self.prefix.utf8.count...])
         else { return nil }
         self.init(bytes: bytes)
     }

@@ -32,7 +32,7 @@ struct WellKnownRoutes: Sendable {
 
         init(_ body: [UInt8]) {
             self.body = body
-            entityTag = "\"\(Base64URL.encode(Array(SHA256.hash(data: body).prefix(16))))\""
+            entityTag = "\"\(Base64URL.string(Array(SHA256.hash(data: body).prefix(16))))\""
         }
 
         func response(to request: Request) -> Response {

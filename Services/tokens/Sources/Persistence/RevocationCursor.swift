@@ -1,3 +1,4 @@
+import AccessToken
 /// How far a reader of the revocation feed has come, in terms of PostgreSQL's own snapshots: what a snapshot does not
 /// see was committed later, whatever number it bears.
 struct RevocationCursor: Sendable, Equatable {
@@ -18,7 +19,7 @@ struct RevocationCursor: Sendable, Equatable {
     var text: String {
         var parts = [history, seen ?? ""]
         if let reading { parts += [reading.snapshot, String(reading.transaction), String(reading.id)] }
-        return Base64URL.encode(Array(parts.joined(separator: "/").utf8))
+        return Base64URL.string(Array(parts.joined(separator: "/").utf8))
     }
 
     init(history: String, seen: String?, reading: Reading? = nil) {
@@ -29,7 +30,7 @@ struct RevocationCursor: Sendable, Equatable {
 
     /// - Returns: `nil` for what `text` does not write: a cursor of another version, say.
     init?(text: String) {
-        guard let bytes = Base64URL.decode(text.utf8) else { return nil }
+        guard let bytes = Base64URL.decode(text) else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self)
             .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2 || parts.count == 5 else { return nil }

@@ -1,3 +1,4 @@
+import AccessToken
 import Foundation
 
 /// One request to APNs, and the checks that come before any answer that a test has set.
@@ -43,7 +44,7 @@ struct APNsPush: Sendable {
             return .refused(403, "MissingProviderToken")
         }
         let parts = field.dropFirst("bearer ".count).split(separator: ".", omittingEmptySubsequences: false)
-            .map { Data(base64URL: $0) }
+            .map { Base64URL.decode($0).map { Data($0) } }
         guard parts.count == 3, let header = parts[0], let body = parts[1],
             let header = try? JSONDecoder().decode(Header.self, from: header), header.alg == "ES256",
             let claims = try? JSONDecoder().decode(Claims.self, from: body)

@@ -1,3 +1,4 @@
+import AccessToken
 import Foundation
 import JWTKit
 
@@ -45,7 +46,8 @@ struct ClientSecret: Sendable {
     }
 
     private func hasRightShape(_ secret: String, clientID: String, now: Int) -> Bool {
-        let parts = secret.split(separator: ".", omittingEmptySubsequences: false).map { Data(base64URL: $0) }
+        let parts = secret.split(separator: ".", omittingEmptySubsequences: false)
+            .map { Base64URL.decode($0).map { Data($0) } }
         guard parts.count == 3, let header = parts[0], let body = parts[1], let signature = parts[2],
             let header = try? JSONDecoder().decode(Header.self, from: header),
             let claims = try? JSONDecoder().decode(Claims.self, from: body)

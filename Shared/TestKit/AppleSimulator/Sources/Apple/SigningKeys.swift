@@ -17,7 +17,7 @@ struct SigningKeys: Sendable {
             let (modulus, exponent) = try key.publicKey.getKeyPrimitives()
             return Key(
                 identifier: identifier,
-                published: PublishedKey(kid: identifier, n: modulus.base64URL, e: exponent.base64URL),
+                published: PublishedKey(kid: identifier, n: Base64URL.string(modulus), e: Base64URL.string(exponent)),
                 signer: await JWTKeyCollection().add(
                     rsa: key, digestAlgorithm: .sha256, kid: JWKIdentifier(string: identifier)))
         }

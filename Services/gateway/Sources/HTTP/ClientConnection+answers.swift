@@ -1,0 +1,132 @@
+import Contracts
+import NIOCore
+
+/// What a client is answered, and what becomes of the connection then.
+extension ClientConnection {
+    /// Whether the present answer is to say that it is the connection's last.
+    func decideToClose() -> Bool {
+        if case .body = phase { closesAfterAnswer = true }
+        if worker.gateway.isDraining { closesAfterAnswer = true }
+        return closesAfterAnswer
+    }
+
+    func write(_ bytes: ByteBuffer) {
+        guard let context else { return }
+        context.write(wrapOutboundOut(bytes), promise: nil)
+        needsFlush = true
+    }
+
+    func flush() {
+        guard needsFlush else { return }
+        needsFlush = false
+        context?.flush()
+    }
+
+    /// The answer of `exchange` is written whole.
+    func answerEnded() {
+        leaveExchange()
+        endRequest()
+        process()
+        flush()
+        exchange?.flushUpstream()
+    }
+
+    /// The request of `exchange` gets an answer of the gateway's instead of an upstream's.
+    func answerInstead(_ answer: LocalAnswer, requestID: [UInt8], isHead: Bool) {
+        let closes = decideToClose()
+        leaveExchange()
+        var buffer = ByteBuffer()
+        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes)
+        write(buffer)
+        endRequest()
+        process()
+        flush()
+        exchange?.flushUpstream()
+    }
+
+    /// An answer can't be completed: cutting the connection is the only way to say so.
+    func abort() {
+        leaveExchange()
+        flush()
+        phase = .closed
+        context?.close(promise: nil)
+    }
+
+    private func leaveExchange() {
+        guard exchange != nil else { return }
+        exchange = nil
+        worker.requestsInFlight -= 1
+    }
+
+    func answerLocally(
+        _ answer: LocalAnswer, requestID: [UInt8], isHead: Bool, framing: BodyFraming, closing: Bool
+    ) {
+        closesAfterAnswer = closing
+        if case .length(let length) = framing, length > Self.discardLimit { closesAfterAnswer = true }
+        var buffer = ByteBuffer()
+        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterAnswer)
+        write(buffer)
+        if framing != .length(0) { phase = .body(BodyReader(framing)) }
+        endRequest()
+    }
+
+    /// The request is answered. What is left of its body is read before the connection goes on, or ends.
+    func endRequest() {
+        if case .body(let reader) = phase, !waitsForContinue {
+            discardBody(reader)
+        } else if closesAfterAnswer {
+            linger()
+        } else {
+            nextRequest()
+        }
+    }
+
+    func refuse(_ fault: HeadFault) {
+        let requestID = Array(RequestID.make().utf8)
+        let problem: Problem
+        switch fault {
+        case .malformed(let reason):
+            problem = Problem(.invalidRequest)
+            worker.gateway.metrics.refused("malformed: \(reason)")
+        case .tooLarge:
+            problem = Problem(.headersTooLarge)
+            worker.gateway.metrics.refused(problem.code.rawValue)
+        }
+        var buffer = ByteBuffer()
+        LocalAnswer.problem(problem, requestID: requestID).write(
+            to: &buffer, requestID: requestID, isHead: false, closes: true)
+        write(buffer)
+        linger()
+    }
+
+    func nextRequest() {
+        phase = .head
+        lookedAt = 0
+        closesAfterAnswer = false
+        let wait = input.readableBytes > 0 ? settings.headTimeout : settings.idleTimeout
+        deadline = worker.now + wait.nanoseconds
+    }
+
+    /// Says that nothing more comes, and waits for the client to have read it: a connection that is closed with
+    /// unread bytes takes the answer with it.
+    func linger() {
+        phase = .lingering
+        input.clear()
+        let now = worker.now
+        deadline = now + settings.lingerTimeout.nanoseconds
+        lingersUntil = now + settings.longestLinger.nanoseconds
+        needsFlush = false
+        context?.flush()
+        context?.close(mode: .output, promise: nil)
+    }
+
+    /// The request has its answer before its body has come. The rest is read for a while and goes nowhere: a client
+    /// that still writes may not look for an answer before it has written all.
+    private func discardBody(_ reader: BodyReader) {
+        phase = .body(reader)
+        discarded = 0
+        let now = worker.now
+        lingersUntil = now + settings.longestLinger.nanoseconds
+        deadline = now + settings.lingerTimeout.nanoseconds
+    }
+}
