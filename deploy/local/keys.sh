@@ -10,13 +10,17 @@ write_key() {
     (
         umask 077
         if [ "${GATEHOUSE_ENVIRONMENT:-development}" = development ]; then echo '# development'; fi >"$file.new"
-        "$@" >>"$file.new" 2>/dev/null
-        mv "$file.new" "$file"
-    ) || fail "could not make $file"
+        # Within a condition the shell does not stop at what fails.
+        "$@" >>"$file.new" 2>"$file.errors" && mv "$file.new" "$file" && rm "$file.errors"
+    ) || fail "could not make $file: $(tail -n 1 "$file.errors")"
 }
 
 # A key file of Gatehouse: lines `ID:base64 of 32 bytes`, of which the first is used for what is new.
-server_key() { echo "1:$(openssl rand -base64 32)"; }
+server_key() {
+    local key
+    key=$(openssl rand -base64 32) || return
+    echo "1:$key"
+}
 
 rsa_key() { openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048; }
 
@@ -24,13 +28,15 @@ rsa_key() { openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048; }
 ec_key() { openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256; }
 
 development_secrets() {
-    local name
+    local name secret
     for name in IDENTITY TOKENS DEVICES; do
-        echo "${name}_DATABASE_PASSWORD=dev-$(openssl rand -hex 16)"
+        secret=$(openssl rand -hex 16) || return
+        echo "${name}_DATABASE_PASSWORD=dev-$secret"
     done
     # One for each pair of caller and callee.
     for name in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDENTITY_DEVICES DEVICES_TOKENS; do
-        echo "${name}_SECRET=dev-$(openssl rand -hex 24)"
+        secret=$(openssl rand -hex 24) || return
+        echo "${name}_SECRET=dev-$secret"
     done
 }
 

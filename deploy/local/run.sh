@@ -3,18 +3,26 @@
 # shellcheck source=system.sh
 . "$(dirname "$0")/system.sh"
 
+# What ran before is left alone by a start that fails.
+was_running=
+if any_alive; then was_running=yes; fi
+ready=
+
 ended() {
     trap - EXIT
     trap '' INT TERM HUP
-    say
-    note "Stopping"
-    system_down
+    if [ -n "$ready" ] || [ -z "$was_running" ]; then
+        say
+        note "Stopping"
+        system_down
+    fi
     exit "$1"
 }
 trap 'ended $?' EXIT
 trap 'ended 0' INT TERM HUP
 
 system_up
+ready=yes
 say
 walkthrough
 say

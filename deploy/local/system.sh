@@ -39,9 +39,10 @@ system_up() {
     if dead postgres; then
         make_cluster "$state/postgres"
         start_postgres "$state/postgres" "$(port postgres)" -c max_connections=200
-        make_databases
         started+=" postgres"
     fi
+    # Each time: a start that was interrupted may have left PostgreSQL without them.
+    make_databases
     if dead redis; then
         start_redis "$state/redis" "$(port redis)"
         started+=" redis"

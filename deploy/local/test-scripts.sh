@@ -59,8 +59,10 @@ GATEHOUSE_PORT_BASE=$(free_port_base)
 export GATEHOUSE_PORT_BASE
 
 expect "make up starts everything" "$local_scripts/up.sh"
+base=$GATEHOUSE_PORT_BASE
+# A copy that runs keeps its ports.
 unset GATEHOUSE_PORT_BASE
-base=$(port_base)
+expect "the ports are kept" test "$(port_base)" = "$base"
 for name in gateway identity tokens devices apple-simulator postgres; do
     if [ -d /proc/self ]; then expect "$name runs as itself" runs_as "$(upper "$name")_PID" "$name"; fi
 done
@@ -84,10 +86,14 @@ refuse "make down removes the env file" test -e "$state/env"
 
 # Ctrl-C at a terminal goes to the whole process group, which `set -m` makes.
 set -m
-"$local_scripts/run.sh" >"$state/run-output" 2>&1 &
+GATEHOUSE_PORT_BASE=$base "$local_scripts/run.sh" >"$state/run-output" 2>&1 &
 runner=$!
 set +m
-expect "make run prints the walk-through" wait_until 30 grep -q 'Ctrl-C stops everything' "$state/run-output"
+wait_until 60 grep -q 'Ctrl-C stops everything' "$state/run-output" || {
+    cat "$state/run-output" >&2
+    fail "expected: make run prints the walk-through"
+}
+step "make run prints the walk-through"
 pids=$(sed -n 's/.*_PID=//p' "$state/env")
 kill -INT -- "-$runner"
 wait "$runner" || fail "make run ended with an error"
