@@ -30,7 +30,7 @@ public enum TokensApplication: MigratingApplication {
         let issuer = TokenIssuer(
             signer: try AccessTokenSigner(key: signingKey), issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
-            accessLifetime: Int64(configuration.lifetimes.access))
+            accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
             logger: boot.logger)

@@ -20,8 +20,14 @@ import Testing
     }
 
     @Test func generationsStayApart() {
-        for generation in [0, 1, 255, 256, 65_536, Int32.max] {
-            #expect(RefreshToken(sessionID: sessionID, generation: generation, keys: keys).generation == generation)
+        for generation in [0, 1, 255, 256, 65_536, Int32.max - 1] {
+            let token = RefreshToken(sessionID: sessionID, generation: generation, keys: keys)
+            #expect(RefreshToken(text: token.text)?.generation == generation)
+        }
+        // Whoever wrote them: there is no generation after these.
+        for generation in [Int32.max, -1, .min] {
+            let token = RefreshToken(sessionID: sessionID, generation: generation, keys: keys)
+            #expect(RefreshToken(text: token.text) == nil)
         }
     }
 

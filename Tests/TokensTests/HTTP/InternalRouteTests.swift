@@ -82,14 +82,16 @@ extension ServiceTests {
                 let start = try await tokens.client.get("/internal/revocations", headers: RunningTokens.devices)
                     .decode(RevocationPage.self)
                 let reader = TestHTTPClient(tokens.replicas[1].url)
-                async let waiting = reader.get(
-                    "/internal/revocations?after=\(start.cursor)&wait=20", headers: RunningTokens.devices)
+                let waiting = Task {
+                    try await reader.get(
+                        "/internal/revocations?after=\(start.cursor)&wait=20", headers: RunningTokens.devices)
+                }
                 let loggedOut = try await tokens.client.post(
                     "/v1/auth/logout", json: LogoutRequest(refreshToken: session.auth.refreshToken))
                 #expect(loggedOut.status == 204)
-                let revokedAt = ContinuousClock.now
-                let page = try await waiting.decode(RevocationPage.self)
-                #expect(ContinuousClock.now - revokedAt < .seconds(1))
+                let (answer, time) = try await SchedulingLag.time { try await waiting.value }
+                #expect(time < .seconds(1))
+                let page = try answer.decode(RevocationPage.self)
                 #expect(page.entries.map(\.sessionID) == [session.sessionID])
                 #expect(page.entries[0].reason == .logout)
                 #expect(page.entries[0].accessExpiresAt >= session.auth.expiresAt)

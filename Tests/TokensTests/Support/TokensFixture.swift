@@ -40,7 +40,8 @@ struct TokensFixture: Sendable {
             rules: rules, keys: keys ?? self.keys, store: store, lock: RaceLock(redis: redis),
             issuer: TokenIssuer(
                 signer: try AccessTokenSigner(key: Self.signingKey), issuer: "http://gatehouse.localhost",
-                audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access)),
+                audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
+                logger: .quiet),
             logger: .quiet)
     }
 

@@ -60,10 +60,11 @@ struct RefreshToken: Sendable, Equatable {
         self.init(bytes: bytes)
     }
 
-    /// Reads a token's bytes; `nil` when their count is wrong or the generation is above `Int32.max`.
+    /// Reads a token's bytes; `nil` when their count is wrong, or when no successor could be counted after it.
     init?(bytes: [UInt8]) {
         guard bytes.count == Layout.length, bytes[Layout.generation.lowerBound] < 0x80 else { return nil }
         self.bytes = bytes
+        guard generation < .max else { return nil }
     }
 
     /// Whether this service made the token.

@@ -18,7 +18,10 @@ extension SessionStore {
             WITH page AS MATERIALIZED (
                 SELECT id, expires_at FROM sessions WHERE id > \(last ?? .zero) ORDER BY id LIMIT \(batch)
             ), dead AS MATERIALIZED (
-                SELECT id FROM sessions WHERE id IN (SELECT id FROM page WHERE expires_at <= statement_timestamp())
+                -- Asked of the locked row once more: a rotation may have moved the expiry since the page was read.
+                SELECT id FROM sessions
+                WHERE id IN (SELECT id FROM page WHERE expires_at <= statement_timestamp())
+                    AND expires_at <= statement_timestamp()
                 FOR UPDATE SKIP LOCKED
             ), ended AS (
                 DELETE FROM sessions WHERE id IN (SELECT id FROM dead) RETURNING id, user_id, access_expires_at

@@ -1,5 +1,7 @@
 import AccessToken
+import Contracts
 import Foundation
+import Logging
 
 /// Signs access tokens and says when everything ends, by PostgreSQL's clock.
 struct TokenIssuer: Sendable {
@@ -10,8 +12,10 @@ struct TokenIssuer: Sendable {
     /// Seconds; each access token lives up to 5 % shorter, at random, so that those of a busy minute do not all
     /// expire in one.
     let accessLifetime: Int64
+    let logger: Logger
 
-    func issue(_ refreshToken: RefreshToken, for grant: SessionGrant) throws(AccessTokenError) -> IssuedTokens {
+    /// - Throws: `UNAVAILABLE` when nothing can be signed. The rotation stands: the next attempt gets its answer.
+    func issue(_ refreshToken: RefreshToken, for grant: SessionGrant) throws(Problem) -> IssuedTokens {
         let issuedAt = Int64(grant.now.timeIntervalSince1970.rounded(.down))
         let refreshExpiresAt = Int64(grant.expiresAt.timeIntervalSince1970.rounded(.down))
         let lifetime = accessLifetime - Int64.random(in: 0...accessLifetime / 20)
@@ -21,8 +25,19 @@ struct TokenIssuer: Sendable {
             issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: grant.user.role,
             storeIDs: grant.user.storeIDs, email: grant.user.email)
         return IssuedTokens(
-            sessionID: grant.sessionID, accessToken: try signer.sign(claims), refreshToken: refreshToken.text,
+            sessionID: grant.sessionID, accessToken: try sign(claims), refreshToken: refreshToken.text,
             issuedAt: issuedAt, expiresAt: expiresAt, refreshExpiresAt: refreshExpiresAt, profile: grant.user.profile)
+    }
+
+    private func sign(_ claims: AccessTokenClaims) throws(Problem) -> String {
+        do {
+            return try signer.sign(claims)
+        } catch {
+            logger.error(
+                "An access token could not be signed.",
+                metadata: ["session_id": "\(claims.sessionID)", "error": "\(error)"])
+            throw Problem(.unavailable)
+        }
     }
 }
 
