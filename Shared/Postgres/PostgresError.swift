@@ -52,7 +52,9 @@ public struct PostgresError: Error, Sendable {
     /// The error that caused this one, if any.
     public let underlying: (any Error)?
 
-    init(
+    /// For types of your own that are read from columns or written as parameters:
+    /// ``Code/decoding``, ``Code/encoding``.
+    public init(
         _ code: Code, _ message: String, sqlState: SQLState? = nil, constraint: String? = nil,
         outcomeIsUnknown: Bool = false, underlying: (any Error)? = nil
     ) {

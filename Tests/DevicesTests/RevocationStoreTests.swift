@@ -90,6 +90,7 @@ import Testing
         try await Self.withStores { devices, revocations in
             _ = try await revocations.apply(Self.page([session], cursor: "c1", expires: .now - 600), after: nil)
             _ = try await revocations.apply(Self.page([UUID()], cursor: "c2"), after: "c1")
+            #expect(try await revocations.purge(batch: 10) == 1)
             let kept = try await devices.database.query("SELECT session_id FROM revoked_sessions").decode(UUID.self)
             #expect(kept.count == 1)
             #expect(kept != [session])

@@ -52,10 +52,12 @@ struct DeviceStore: Sendable {
 }
 
 extension PostgresRow {
-    /// A column that holds one of a few words. The table's checks keep out all others.
+    /// A column that holds one of a few words, of which a newer version of the service may know more.
     fileprivate func choice<Choice: RawRepresentable<String>>(column: Int) throws(PostgresError) -> Choice {
         let word = try decode(String.self, column: column)
-        guard let choice = Choice(rawValue: word) else { preconditionFailure("\(word) is no \(Choice.self)") }
+        guard let choice = Choice(rawValue: word) else {
+            throw PostgresError(.decoding, "\(word) is no \(Choice.self)")
+        }
         return choice
     }
 }

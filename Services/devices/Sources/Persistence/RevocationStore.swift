@@ -62,6 +62,18 @@ struct RevocationStore: Sendable {
 
     private static func move(to cursor: String, in transaction: PostgresTransaction) async throws(PostgresError) {
         try await transaction.query("UPDATE revocation_feed SET cursor = \(cursor)")
-        try await transaction.query("DELETE FROM revoked_sessions WHERE expires_at < now()")
+    }
+
+    /// Forgets sessions whose access tokens have all expired, some at a time.
+    ///
+    /// - Returns: how many; fewer than `batch` when there are no more.
+    func purge(batch: Int) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM revoked_sessions WHERE session_id IN (
+                SELECT session_id FROM revoked_sessions WHERE expires_at < statement_timestamp()
+                ORDER BY expires_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
     }
 }

@@ -12,6 +12,7 @@ import ServiceLifecycle
 struct RevocationConsumer: Service {
     /// How long tokens holds a request to which there is nothing to say yet.
     static let wait = Duration.seconds(20)
+    private static let purgeBatch = 1000
     private static let backoff: ClosedRange<Double> = 0.1...2
 
     let tokens: ServiceClient
@@ -50,9 +51,11 @@ struct RevocationConsumer: Service {
             logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
             Counter(label: "devices_revocation_feed_resets").increment()
         }
-        guard !page.entries.isEmpty || page.cursor != cursor else { return }
-        if let detached = try await store.apply(page, after: cursor), detached > 0 {
+        if !page.entries.isEmpty || page.cursor != cursor, let detached = try await store.apply(page, after: cursor),
+            detached > 0
+        {
             Counter(label: "devices_detached").increment(by: detached)
         }
+        while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
     }
 }
