@@ -58,6 +58,14 @@ struct Journey: Sendable {
         try await api.call("GET", "/v1/auth/me", bearer: accessToken)
     }
 
+    /// Waits until a revoked session's access token is refused, which is to be within a second.
+    func expectRefusedSoon(_ accessToken: String) async throws {
+        let (_, time) = try await SchedulingLag.time {
+            try await eventually("the access token is refused") { try await me(accessToken).code == "INVALID_TOKEN" }
+        }
+        #expect(time < .seconds(1))
+    }
+
     func registration() -> Registration {
         let token = (0..<32).map { _ in String(format: "%02x", UInt8.random(in: 0...255)) }.joined()
         return Registration(token: token, environment: .sandbox, bundleId: "com.example.app", timeZone: "Europe/Berlin")

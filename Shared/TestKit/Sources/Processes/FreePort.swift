@@ -1,16 +1,16 @@
 import Foundation
 
-/// A TCP port of the loopback address that nobody listened on a moment ago. Somebody else may take it before it is
-/// used: who starts a server on it tries again with another.
+/// A TCP port of the loopback address that nobody used a moment ago, outside the range from which systems take the
+/// ports of outgoing connections: a server that is stopped finds it free again.
 public func freePort() throws -> Int {
-    try withLoopbackSocket { descriptor, address in
-        guard bind(descriptor, address, addressLength) == 0 else { throw TestKitError("No port is free.") }
-        var length = addressLength
-        getsockname(descriptor, address, &length)
-        return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-            Int(UInt16(bigEndian: $0.pointee.sin_port))
+    for _ in 1...100 {
+        let port = Int.random(in: 15_000..<32_000)
+        let result = try withLoopbackSocket(port: port) { descriptor, address in
+            bind(descriptor, address, addressLength)
         }
+        if result == 0 { return port }
     }
+    throw TestKitError("No port is free.")
 }
 
 /// Whether somebody accepts connections on a port of the loopback address.
