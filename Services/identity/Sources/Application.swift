@@ -70,7 +70,7 @@ struct IdentityParts {
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices, apple: apple, resetHook: resetHook,
             sealer: sealer, logger: logger)
         worker = OutboxWorker(
-            store: outbox, housekeeping: Housekeeping(database: database), logger: logger,
+            store: outbox, housekeeping: Housekeeping(database: database, logger: logger), logger: logger,
             deliver: delivery.deliver)
 
         // How somebody is proved.

@@ -6,12 +6,15 @@ public struct AccountExport: Codable, Sendable, Equatable {
     public struct Apple: Codable, Sendable, Equatable {
         /// Apple's name for the user, of this team alone.
         public var subject: String
+        /// The app's identifier that the user signed in to Apple with.
+        public var clientId: String
         /// The address that Apple gave last.
         public var email: String?
         public var linkedAt: Date
 
-        public init(subject: String, email: String? = nil, linkedAt: Date) {
+        public init(subject: String, clientId: String, email: String? = nil, linkedAt: Date) {
             self.subject = subject
+            self.clientId = clientId
             self.email = email
             self.linkedAt = linkedAt
         }
@@ -31,16 +34,23 @@ public struct AccountExport: Codable, Sendable, Equatable {
     }
 
     public var user: User
+    /// `active` or `disabled`.
+    public var state: String
+    /// Absent where the user has no phone number.
+    public var phoneVerified: Bool?
     public var apple: Apple?
     public var passwordChangedAt: Date?
     public var sessions: [Session]
-    public var devices: [Device]
+    public var devices: [DeviceExport.Entry]
     public var events: [Event]
 
     public init(
-        user: User, apple: Apple?, passwordChangedAt: Date?, sessions: [Session], devices: [Device], events: [Event]
+        user: User, state: String, phoneVerified: Bool?, apple: Apple?, passwordChangedAt: Date?, sessions: [Session],
+        devices: [DeviceExport.Entry], events: [Event]
     ) {
         self.user = user
+        self.state = state
+        self.phoneVerified = phoneVerified
         self.apple = apple
         self.passwordChangedAt = passwordChangedAt
         self.sessions = sessions

@@ -137,14 +137,31 @@ extension ServiceTests {
                     identity.apple.token(sub: "001", email: "ada@example.com"), name: .init(givenName: "Ada")
                 ).decode()
                 let session = try #require(identity.tokens.state.withLock { $0.sessions.keys.first })
+                let day = Date(timeIntervalSince1970: 1_790_000_000)
+                let phone = DeviceExport.Entry(
+                    id: UUID(), environment: .production, bundleId: "com.example.app", kind: .alert, status: .active,
+                    timeZone: "Europe/Berlin", osVersion: "26.1", model: "iPhone17,1", sessionId: session,
+                    createdAt: day, updatedAt: day)
+                identity.devices.state.withLock { $0.registered = [phone] }
                 let export: AccountExport = try await identity.send(
                     .GET, "/v1/auth/export", as: ada.user.id, session: session
                 ).decode()
                 #expect(export.user == ada.user)
                 #expect(export.apple?.subject == "001" && export.apple?.email == "ada@example.com")
+                #expect(export.apple?.clientId == "com.example.app")
+                #expect(export.state == "active" && export.phoneVerified == nil)
+                #expect(export.devices == [phone])
                 #expect(export.sessions.map(\.id) == [session] && export.sessions[0].current)
                 #expect(export.events.map(\.event) == ["registered"])
                 #expect(export.passwordChangedAt == nil)
+            }
+        }
+
+        @Test func theExportTellsWhetherAPhoneIsProved() async throws {
+            try await withIdentity { identity in
+                let id = try await identity.register("+491711234567").user.id
+                let export: AccountExport = try await identity.send(.GET, "/v1/auth/export", as: id).decode()
+                #expect(export.user.phone == "+491711234567" && export.phoneVerified == false)
             }
         }
 

@@ -120,6 +120,7 @@ final class FakeTokens: Sendable {
 final class FakeDevices: Sendable {
     struct State {
         var erased: [UUID] = []
+        var registered: [DeviceExport.Entry] = []
         var isDown = false
     }
 
@@ -136,9 +137,10 @@ final class FakeDevices: Sendable {
             return Response(status: isDown ? .serviceUnavailable : .noContent)
         }
         router.get("internal/users/{id}/devices") { request, context in
-            Response(
+            let devices = self.state.withLock { $0.registered }
+            return Response(
                 status: .ok, headers: [.contentType: "application/json"],
-                body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(DeviceList(devices: [])))))
+                body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(DeviceExport(devices: devices)))))
         }
         return router
     }

@@ -62,8 +62,8 @@ public struct UserAdministration: Sendable {
         let new = NewAccount(
             identifier: identifier, isVerified: true,
             passwordHash: try await hasher.hash(password, deadline: Deadline.after(.seconds(10))), displayName: name,
-            role: try reading { () throws(Refusal) in try Role(role) }, storeIDs: try stores(storeIDs),
-            actor: .operator)
+            role: try reading { () throws(Refusal) in try Role(role) },
+            stores: try reading { () throws(Refusal) in try StoreList(storeIDs) }, actor: .operator)
         guard let account = try await accounts.register(new) else {
             throw Failure(description: "\(identifier.value) belongs to another user.")
         }
@@ -97,7 +97,10 @@ public struct UserAdministration: Sendable {
     public func setRole(_ role: String, storeIDs: [String]?, user: String) async throws -> Entry {
         let id = try await find(user)
         let role = try reading { () throws(Refusal) in try Role(role) }
-        guard let account = try await accounts.setRole(role, storeIDs: try storeIDs.map(stores), of: id) else {
+        let stores = try reading { () throws(Refusal) in
+            try storeIDs.map { ids throws(Refusal) in try StoreList(ids) }
+        }
+        guard let account = try await accounts.setRole(role, stores: stores, of: id) else {
             throw Failure(description: "There is no such user.")
         }
         await deliver(about: id)
@@ -106,7 +109,7 @@ public struct UserAdministration: Sendable {
 
     /// Tells tokens at once. Should that fail, the running service does it.
     private func deliver(about userID: UUID) async {
-        for entry in (try? await outbox.claim(limit: 100, about: userID)) ?? [] {
+        for entry in (try? await outbox.claim(limit: 100, about: userID))?.entries ?? [] {
             do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
         }
     }
@@ -117,13 +120,6 @@ public struct UserAdministration: Sendable {
         let found = try await accounts.account(identifiedBy: identifier, deadline: .now + .seconds(5))
         guard let found else { throw Failure(description: "There is no user with \(identifier.value).") }
         return found.account.id
-    }
-
-    private func stores(_ ids: [String]) throws -> [StoreID] {
-        guard ids.count <= StoreID.maximumCount else {
-            throw Failure(description: "A user has at most \(StoreID.maximumCount) stores.")
-        }
-        return try ids.map { id in try reading { () throws(Refusal) in try StoreID(id) } }
     }
 
     private func entry(_ account: Account) -> Entry {

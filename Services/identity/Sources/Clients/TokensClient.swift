@@ -66,7 +66,7 @@ struct DevicesClient: Sendable {
             .delete, "/internal/users/\(userID.path)", deadline: Deadline.after(.seconds(3)), idempotent: true)
     }
 
-    func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceList {
+    func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceExport {
         do {
             return try await client.send(
                 .get, "/internal/users/\(userID.path)/devices", deadline: deadline, idempotent: true)

@@ -29,9 +29,6 @@ struct Role: Hashable, Sendable {
 struct StoreID: Hashable, Sendable {
     let value: String
 
-    /// How many a user may have: all of them stand in each access token.
-    static let maximumCount = 50
-
     /// - Parameter value: 1 to 64 visible characters.
     init(_ value: String) throws(Refusal) {
         guard (1...64).contains(value.count), value.utf8.count <= 128,
@@ -40,5 +37,55 @@ struct StoreID: Hashable, Sendable {
             throw Refusal("A store is 1 to 64 visible characters without spaces.")
         }
         self.value = value
+    }
+}
+
+/// The stores of one user. All of them stand in each access token, and percent-encoded in a header of each request that
+/// the gateway forwards.
+struct StoreList: Hashable, Sendable {
+    let ids: [StoreID]
+
+    static let none = StoreList(unchecked: [])
+
+    static let maximumCount = 50
+    /// In bytes of the header's form, commas too. It keeps the token under the length that verifiers take, and leaves
+    /// the header its place in a head of 16 KiB.
+    static let maximumLength = 3072
+
+    init(_ values: [String]) throws(Refusal) {
+        guard values.count <= Self.maximumCount else {
+            throw Refusal("A user has at most \(Self.maximumCount) stores.")
+        }
+        var ids: [StoreID] = []
+        for value in values { ids.append(try StoreID(value)) }
+        let length = Self.length(of: ids)
+        guard length <= Self.maximumLength else {
+            throw Refusal(
+                """
+                These stores are too long together: \(length) bytes, of which access tokens have room for \
+                \(Self.maximumLength). Other characters than A to Z, a to z, 0 to 9 and - . _ ~ count for three bytes \
+                and more.
+                """)
+        }
+        self.ids = ids
+    }
+
+    private init(unchecked ids: [StoreID]) {
+        self.ids = ids
+    }
+
+    /// Of the percent-encoded names with commas between them.
+    private static func length(of ids: [StoreID]) -> Int {
+        ids.reduce(max(0, ids.count - 1)) { sum, id in
+            id.value.utf8.reduce(sum) { $0 + (isUnreserved($1) ? 1 : 3) }
+        }
+    }
+
+    /// RFC 3986 §2.3
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch Unicode.Scalar(byte) {
+        case "A"..."Z", "a"..."z", "0"..."9", "-", ".", "_", "~": true
+        default: false
+        }
     }
 }

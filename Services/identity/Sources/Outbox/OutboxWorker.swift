@@ -14,6 +14,7 @@ final class OutboxWorker: Service, Sendable {
     private let wakeUps: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
     private let failures = Counter(label: "identity_outbox_failed_total")
+    private let claimFailures = Counter(label: "identity_outbox_claim_failed_total")
 
     private static let batch = 16
     /// How often the outbox is looked at when nobody rings: for what was postponed, and for what a process that died
@@ -47,7 +48,7 @@ final class OutboxWorker: Service, Sendable {
                 }
                 group.addTask {
                     while !Task.isCancelled {
-                        try? await self.housekeeping.removeExpired()
+                        await self.housekeeping.removeExpired()
                         try? await Task.sleep(for: .seconds(600))
                     }
                 }
@@ -64,13 +65,26 @@ final class OutboxWorker: Service, Sendable {
     /// - Returns: how many tasks that were.
     @discardableResult
     func workOff() async -> Int {
-        guard let entries = try? await store.claim(limit: Self.batch) else { return 0 }
+        let claim: OutboxClaim
+        do {
+            claim = try await store.claim(limit: Self.batch)
+        } catch {
+            // Whoever stops the service ends a claim that is under way, too.
+            if !Task.isCancelled {
+                claimFailures.increment()
+                logger.warning("The outbox could not be read", metadata: ["error": "\(error)"])
+            }
+            return 0
+        }
         await withDiscardingTaskGroup { group in
-            for entry in entries {
+            for entry in claim.entries {
                 group.addTask { await self.attempt(entry) }
             }
+            for entry in claim.unreadable {
+                group.addTask { await self.putBack(entry) }
+            }
         }
-        return entries.count
+        return claim.count
     }
 
     private func attempt(_ entry: OutboxEntry) async {
@@ -78,14 +92,29 @@ final class OutboxWorker: Service, Sendable {
             try await deliver(entry)
         } catch {
             failures.increment()
-            let delay = OutboxSchedule.delay(after: entry.attempts, spread: .random(in: 0...1))
             logger.warning(
                 "An outbox task failed and will be tried again",
                 metadata: [
                     "task": "\(entry.task.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
                     "error": "\(error)",
                 ])
-            try? await store.postpone(entry, seconds: delay)
+            // Should this fail, the claim runs out by itself.
+            try? await store.postpone(entry, seconds: delay(after: entry.attempts))
         }
+    }
+
+    private func putBack(_ entry: UnreadableOutboxEntry) async {
+        failures.increment()
+        logger.error(
+            "An outbox task cannot be read by this version and stays",
+            metadata: [
+                "task": "\(entry.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
+                "error": "\(entry.flaw)",
+            ])
+        try? await store.postpone(entry, seconds: delay(after: entry.attempts))
+    }
+
+    private func delay(after attempts: Int) -> Double {
+        OutboxSchedule.delay(after: attempts, spread: .random(in: 0...1))
     }
 }

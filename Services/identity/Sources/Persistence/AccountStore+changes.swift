@@ -81,11 +81,11 @@ extension AccountStore {
     }
 
     /// - Returns: `nil` when there is no such user.
-    func setRole(_ role: Role, storeIDs: [StoreID]?, of userID: UUID) async throws -> Account? {
+    func setRole(_ role: Role, stores: StoreList?, of userID: UUID) async throws -> Account? {
         try await database.withTransaction { transaction in
             let updated = try await transaction.query(
                 """
-                UPDATE users SET role = \(role.name), store_ids = coalesce(\(storeIDs?.map(\.value)), store_ids)
+                UPDATE users SET role = \(role.name), store_ids = coalesce(\(stores?.ids.map(\.value)), store_ids)
                 WHERE id = \(userID)
                 """)
             if updated.affectedRows == 1 {

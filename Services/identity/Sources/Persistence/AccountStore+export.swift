@@ -5,10 +5,18 @@ import Postgres
 extension AccountStore {
     func appleLink(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> AccountExport.Apple? {
         try await database.query(
-            "SELECT subject, email, created_at FROM apple_identities WHERE user_id = \(userID)", deadline: deadline
-        ).decode((String, String?, Date).self).first.map { subject, email, linkedAt in
-            AccountExport.Apple(subject: subject, email: email, linkedAt: linkedAt)
+            "SELECT subject, client_id, email, created_at FROM apple_identities WHERE user_id = \(userID)",
+            deadline: deadline
+        ).decode((String, String, String?, Date).self).first.map { subject, clientID, email, linkedAt in
+            AccountExport.Apple(subject: subject, clientId: clientID, email: email, linkedAt: linkedAt)
         }
+    }
+
+    /// - Returns: `nil` when the user has no phone number.
+    func isPhoneVerified(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool? {
+        try await database.query(
+            "SELECT verified FROM identifiers WHERE user_id = \(userID) AND kind = 'phone'", deadline: deadline
+        ).decode(Bool.self).first
     }
 
     func passwordChangedAt(_ userID: UUID, deadline: ContinuousClock.Instant) async throws -> Date? {

@@ -10,7 +10,7 @@ struct NewAccount: Sendable {
     var passwordHash: String
     var displayName: DisplayName?
     var role = Role.user
-    var storeIDs: [StoreID] = []
+    var stores = StoreList.none
     var actor = AuditActor.user
 }
 
@@ -24,7 +24,7 @@ extension AccountStore {
                 try await transaction.query(
                     """
                     INSERT INTO users (id, display_name, role, store_ids)
-                    VALUES (\(new.id), \(new.displayName?.value), \(new.role.name), \(new.storeIDs.map(\.value)))
+                    VALUES (\(new.id), \(new.displayName?.value), \(new.role.name), \(new.stores.ids.map(\.value)))
                     """)
                 guard
                     try await Self.claim(

@@ -1,17 +1,59 @@
+import Logging
+import Metrics
 import Postgres
 
-/// Removes what has expired, as far as nobody asks for it any more.
+/// Removes what has expired, as far as nobody asks for it any more: a batch at a time, each a statement of its own, so
+/// that no amount of it takes longer than a statement may. Every replica does it; they pass over each other's rows.
 struct Housekeeping: Sendable {
     let database: PostgresPool
+    let logger: Logger
+    private let failures = Counter(label: "identity_housekeeping_failed_total")
 
-    /// Nonces are judged by the replicas' clocks, which may differ from the database's.
-    func removeExpired() async throws {
-        try await database.query("DELETE FROM used_nonces WHERE expires_at < now() - interval '1 hour'")
-        try await database.query("DELETE FROM password_resets WHERE expires_at < now()")
+    static let batch = 500
+
+    init(database: PostgresPool, logger: Logger) {
+        self.database = database
+        self.logger = logger
+    }
+
+    /// A table, its key, and which of its rows are of no more use.
+    private struct Chore {
+        var table: String
+        var key: String
+        var condition: String
+    }
+
+    private static let chores = [
+        // Nonces are judged by the replicas' clocks, which may differ from the database's.
+        Chore(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
+        Chore(table: "password_resets", key: "digest", condition: "expires_at < now()"),
+        Chore(
+            table: "apple_notifications", key: "id",
+            condition: "received_at < now() - make_interval(secs => \(AppleNotification.lifetime + 86_400))"),
+    ]
+
+    /// One that fails is tried again the next time, and keeps none of the others from being done.
+    func removeExpired() async {
+        for chore in Self.chores {
+            do {
+                while try await remove(chore) == Self.batch {}
+            } catch {
+                if Task.isCancelled { return }
+                failures.increment()
+                logger.warning(
+                    "What has expired could not be removed", metadata: ["table": "\(chore.table)", "error": "\(error)"])
+            }
+        }
+    }
+
+    /// - Returns: how many rows were removed.
+    private func remove(_ chore: Chore) async throws(PostgresError) -> Int {
         try await database.query(
             """
-            DELETE FROM apple_notifications
-            WHERE received_at < now() - make_interval(secs => \(Double(AppleNotification.lifetime + 86_400)))
-            """)
+            DELETE FROM \(unescaped: chore.table) WHERE \(unescaped: chore.key) IN (
+                SELECT \(unescaped: chore.key) FROM \(unescaped: chore.table) WHERE \(unescaped: chore.condition)
+                LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
     }
 }

@@ -14,6 +14,24 @@ struct OutboxEntry: Sendable {
     var createdAt: Date
 }
 
+/// Tasks that were claimed together.
+struct OutboxClaim: Sendable {
+    var entries: [OutboxEntry] = []
+    var unreadable: [UnreadableOutboxEntry] = []
+
+    var count: Int { entries.count + unreadable.count }
+}
+
+/// A task that this version of the program cannot read: a newer replica has put it there, or an older one that is gone.
+struct UnreadableOutboxEntry: Sendable {
+    var id: UUID
+    var kind: String
+    var revision: Int64
+    var attempts: Int
+    /// Why it cannot be read.
+    var flaw: any Error
+}
+
 /// The outbox, in PostgreSQL: tasks are committed with the change that they tell of.
 struct OutboxStore: Sendable {
     let database: PostgresPool
@@ -71,19 +89,25 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init(row:))
     }
 
-    /// Takes tasks that are due, each for one of however many processes ask.
+    /// Takes tasks that are due, each for one of however many processes ask. One that cannot be read spoils no other.
     /// - Parameter userID: takes those about one user alone.
-    func claim(limit: Int, about userID: UUID? = nil) async throws -> [OutboxEntry] {
-        try await database.query(
+    func claim(limit: Int, about userID: UUID? = nil) async throws -> OutboxClaim {
+        let rows = try await database.query(
             """
             UPDATE outbox SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
             WHERE id IN (
                 SELECT id FROM outbox
                 WHERE next_attempt_at <= now() AND (\(userID) IS NULL OR user_id = \(userID))
                 ORDER BY next_attempt_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
-            RETURNING \(unescaped: Self.columns)
-            """
-        ).map(OutboxEntry.init(row:))
+            RETURNING \(unescaped: Self.columns), kind
+            """)
+        return try rows.reduce(into: OutboxClaim()) { claim, row in
+            do {
+                claim.entries.append(try OutboxEntry(row: row))
+            } catch {
+                claim.unreadable.append(try UnreadableOutboxEntry(row: row, flaw: error))
+            }
+        }
     }
 
     /// The task is done, unless more was added to it meanwhile.
@@ -93,10 +117,19 @@ struct OutboxStore: Sendable {
 
     /// The task is to be tried again.
     func postpone(_ entry: OutboxEntry, seconds: Double) async throws {
+        try await postpone(entry.id, revision: entry.revision, seconds: seconds)
+    }
+
+    /// Somebody else may be able to read it, or this program's next version.
+    func postpone(_ entry: UnreadableOutboxEntry, seconds: Double) async throws {
+        try await postpone(entry.id, revision: entry.revision, seconds: seconds)
+    }
+
+    private func postpone(_ id: UUID, revision: Int64, seconds: Double) async throws {
         try await database.query(
             """
             UPDATE outbox SET next_attempt_at = now() + make_interval(secs => \(seconds))
-            WHERE id = \(entry.id) AND revision = \(entry.revision)
+            WHERE id = \(id) AND revision = \(revision)
             """)
     }
 
@@ -124,5 +157,15 @@ extension OutboxEntry {
         revision = try row.decode(column: 4)
         attempts = try row.decode(Int.self, column: 5)
         createdAt = try row.decode(column: 6)
+    }
+}
+
+extension UnreadableOutboxEntry {
+    init(row: PostgresRow, flaw: any Error) throws {
+        id = try row.decode(column: 0)
+        kind = try row.decode(column: 7)
+        revision = try row.decode(column: 4)
+        attempts = try row.decode(Int.self, column: 5)
+        self.flaw = flaw
     }
 }

@@ -19,7 +19,8 @@ struct Export: Sendable {
             return session
         }
         return AccountExport(
-            user: account.user,
+            user: account.user, state: account.state.rawValue,
+            phoneVerified: try await accounts.isPhoneVerified(of: user.id, deadline: deadline.forDatabase),
             apple: try await accounts.appleLink(of: user.id, deadline: deadline.forDatabase),
             passwordChangedAt: try await accounts.passwordChangedAt(user.id, deadline: deadline.forDatabase),
             sessions: sessions,

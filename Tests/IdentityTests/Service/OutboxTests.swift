@@ -1,0 +1,118 @@
+import Foundation
+import Logging
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct OutboxTests {
+    private func worker(
+        on database: PostgresPool, log: CapturedLog, delivered: @escaping @Sendable (OutboxEntry) -> Void = { _ in }
+    ) -> OutboxWorker {
+        let store = OutboxStore(database: database)
+        return OutboxWorker(
+            store: store, housekeeping: Housekeeping(database: database, logger: log.logger), logger: log.logger
+        ) { entry in
+            delivered(entry)
+            try await store.complete(entry)
+        }
+    }
+
+    /// A newer replica's kind of task, or a step that this version does not know.
+    @Test(
+        arguments: [
+            ("brew_coffee", #"{"brewCoffee":{}}"#), ("deletion", #"{"deletion":{"_0":"tidyUp"}}"#),
+            ("take_back", "null"),
+        ])
+    func aTaskThatCannotBeReadSpoilsNoOther(kind: String, task: String) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let strange = UUID()
+            try await pool.query(
+                """
+                INSERT INTO outbox (id, kind, task, next_attempt_at)
+                VALUES (\(strange), \(kind), '\(unescaped: task)'::jsonb, now() - interval '1 minute')
+                """)
+            let known = try await OutboxStore.enqueue(
+                .takeBack(session: UUID()), user: nil, dueAtOnce: true, on: pool)
+            let log = CapturedLog()
+            let delivered = Mutex<[UUID]>([])
+            let worker = worker(on: pool, log: log) { entry in delivered.withLock { $0.append(entry.id) } }
+            #expect(await worker.workOff() == 2)
+            #expect(delivered.withLock { $0 } == [known.id])
+            // It stays, is due again before its claim would have run out, and somebody is told.
+            let rows = try await pool.query(
+                """
+                SELECT id, attempts, next_attempt_at > now() - interval '10 seconds',
+                    next_attempt_at < now() + interval '5 seconds'
+                FROM outbox
+                """
+            ).decode((UUID, Int, Bool, Bool).self)
+            #expect(rows.count == 1 && rows[0] == (strange, 1, true, true))
+            #expect(log.lines.count == 1)
+            #expect(log.lines.first?.contains("cannot be read") == true && log.lines[0].contains(kind))
+        }
+    }
+
+    @Test func aClaimThatFailsIsLogged() async throws {
+        try await withDatabase { database in
+            let log = CapturedLog()
+            #expect(await worker(on: database.pool, log: log).workOff() == 0)
+            #expect(log.lines.count == 1)
+            #expect(log.lines.first?.hasPrefix("warning The outbox could not be read") == true)
+        }
+    }
+}
+
+@Suite struct HousekeepingTests {
+    /// Makes a statement fail that removes more rows than one batch has.
+    private static func guardBatches(of table: String, on database: PostgresPool) async throws {
+        try await database.query(
+            """
+            CREATE FUNCTION refuse_more_than_a_batch() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF (SELECT count(*) FROM gone) > \(unescaped: "\(Housekeeping.batch)") THEN RAISE 'too many at once'; END IF;
+                RETURN NULL;
+            END $$
+            """)
+        try await database.query(
+            """
+            CREATE TRIGGER batches AFTER DELETE ON \(unescaped: table) REFERENCING OLD TABLE AS gone
+            FOR EACH STATEMENT EXECUTE FUNCTION refuse_more_than_a_batch()
+            """)
+    }
+
+    @Test func whatHasExpiredGoesInBatches() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            try await Self.guardBatches(of: "apple_notifications", on: pool)
+            try await pool.query(
+                """
+                INSERT INTO apple_notifications (id, received_at)
+                SELECT 'old ' || i, now() - interval '40 days' FROM generate_series(1, \(Housekeeping.batch * 2 + 1)) i
+                """)
+            try await pool.query("INSERT INTO apple_notifications (id) VALUES ('new')")
+            let log = CapturedLog()
+            await Housekeeping(database: pool, logger: log.logger).removeExpired()
+            #expect(log.lines == [])
+            let left = try await pool.query("SELECT id FROM apple_notifications").decode(String.self)
+            #expect(left == ["new"])
+        }
+    }
+
+    @Test func whatFailsIsLoggedAndHindersNothingElse() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            try await pool.query("ALTER TABLE password_resets RENAME TO gone")
+            try await pool.query(
+                "INSERT INTO apple_notifications (id, received_at) VALUES ('old', now() - interval '40 days')")
+            let log = CapturedLog()
+            await Housekeeping(database: pool, logger: log.logger).removeExpired()
+            #expect(log.lines.count == 1 && log.lines.first?.contains("password_resets") == true)
+            let left = try await pool.query("SELECT id FROM apple_notifications")
+            #expect(left.isEmpty)
+        }
+    }
+}
