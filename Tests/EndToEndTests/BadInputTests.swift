@@ -122,6 +122,31 @@ extension SystemTests {
             }
         }
 
+        /// The gateway adds lines of its own; the services must not count them against the client.
+        @Test(arguments: ["/v1/auth/me", "/v1/auth/sessions", "/v1/devices"])
+        func aHeadOfTheGreatestSizeReachesTheService(_ path: String) async throws {
+            let session = try await journey.register()
+            let gateway = GatehouseSystem.current.process("gateway").url
+            let lines = [
+                "GET \(path) HTTP/1.1", "Host: gatehouse.test", "Connection: close",
+                "Authorization: Bearer \(session.accessToken)",
+            ]
+            func status(_ more: [String]) async throws -> String {
+                let head = (lines + more).joined(separator: "\r\n") + "\r\n\r\n"
+                let (answer, _) = try await rawExchange(gateway, [head])
+                return String(answer.prefix(12))
+            }
+            func fields(_ count: Int) -> [String] { (lines.count...count).map { "X-Filler-\($0): y" } }
+            #expect(try await status(fields(100)) == "HTTP/1.1 200")
+            #expect(try await status(fields(101)) == "HTTP/1.1 431")
+
+            let others = lines + ["X-Filler: "]
+            let room = 16 * 1024 - others.map { $0.utf8.count + 2 }.reduce(2, +)
+            func filler(_ size: Int) -> [String] { ["X-Filler: " + String(repeating: "x", count: size)] }
+            #expect(try await status(filler(room)) == "HTTP/1.1 200")
+            #expect(try await status(filler(room + 1)) == "HTTP/1.1 431")
+        }
+
         @Test func theClientsRequestIdentifierIsKeptIfWellFormed() async throws {
             let kept = try await journey.api.call(
                 "GET", "/v1/auth/me", headers: ["X-Request-Id": "abc_DEF-1"], body: nil)

@@ -9,11 +9,13 @@ import Testing
         try await withService(EchoApplication.self, settings: echoSettings) { try await body($0.url) }
     }
 
+    private static let filler = String(repeating: "x", count: 1000)
     private let live = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
 
     @Test(arguments: [
         ("GET /livez HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n", 431),
-        ("GET /livez HTTP/1.1\r\nHost: a\r\n" + String(repeating: "X: y\r\n", count: 101) + "\r\n", 431),
+        ("GET /livez HTTP/1.1\r\nHost: a\r\n" + String(repeating: "X: y\r\n", count: 132) + "\r\n", 431),
+        ("GET /livez HTTP/1.1\r\nHost: a\r\n" + String(repeating: "X: \(filler)\r\n", count: 25) + "\r\n", 431),
         ("GET /\(String(repeating: "x", count: 20_000)) HTTP/1.1\r\nHost: a\r\n\r\n", 431),
         ("nonsense\r\n\r\n", 400),
         ("GET /livez\r\n\r\n", 400),

@@ -51,6 +51,18 @@ import Testing
         #expect(problems(settings).isEmpty)
     }
 
+    @Test(arguments: [
+        "http://a:0", "http://a:65536", "https://127.0.0.1:99999", "http://a:-1", "http://a:99999999999999999999",
+    ])
+    func refusesPortsThatThereAreNot(_ address: String) {
+        let one = settings(["GATEHOUSE_ENVIRONMENT": "development", "TOKENS_PEER_URL": address])
+        _ = one.url("peerURL")
+        #expect(problems(one).count == 1)
+        let several = settings(["GATEHOUSE_ENVIRONMENT": "development", "TOKENS_PEER_URL": "http://a:65535,\(address)"])
+        _ = several.urls("peerURL")
+        #expect(problems(several).count == 1)
+    }
+
     @Test func tellsEveryErrorAtOnceAndByName() {
         let settings = settings([
             "GATEHOUSE_ENVIRONMENT": "staging", "TOKENS_LIMIT": "many", "TOKENS_WINDOW": "-1", "TOKENS_MODE": "lax",

@@ -28,7 +28,8 @@ public enum GatewayApplication: ServiceApplication {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         }
         let gateway = Gateway(
-            settings: configuration.settings, table: configuration.table, keys: keys, revoked: revoked,
+            settings: withinDescriptors(configuration.settings, boot.logger), table: configuration.table, keys: keys,
+            revoked: revoked,
             logger: boot.logger,
             sharing: { limit in
                 redis.map {
@@ -67,10 +68,29 @@ public enum GatewayApplication: ServiceApplication {
             ], boot: boot)
     }
 
+    /// Takes no more connections than the process may have files open.
+    private static func withinDescriptors(_ settings: GatewaySettings, _ logger: Logger) -> GatewaySettings {
+        let descriptors = FileDescriptors.raiseLimit()
+        // A request in flight has one connection to its upstream.
+        let limit = ConnectionLimit(
+            wanted: settings.maximumConnections, descriptors: descriptors,
+            upstreams: settings.maximumRequestsInFlight)
+        guard limit.soft < settings.maximumConnections else { return settings }
+        logger.notice(
+            "the limit of open files lowers that of connections",
+            metadata: [
+                "openFiles": "\(descriptors)", "maximumConnections": "\(limit.soft)",
+                "wanted": "\(settings.maximumConnections)",
+            ])
+        var lowered = settings
+        lowered.maximumConnections = limit.soft
+        return lowered
+    }
+
     /// Reads the JWKS from any replica of tokens.
     private static func jwks(_ urls: [URL], _ client: HTTPClient) -> @Sendable () async throws -> [UInt8] {
         { () async throws -> [UInt8] in
-            let base = urls.randomElement()!.absoluteString
+            guard let base = urls.randomElement()?.absoluteString else { throw NoAddress() }
             let slash = base.hasSuffix("/") ? "" : "/"
             let response = try await client.execute(
                 HTTPClientRequest(url: "\(base)\(slash).well-known/jwks.json"), timeout: .seconds(5))
@@ -78,6 +98,8 @@ public enum GatewayApplication: ServiceApplication {
             return Array(buffer: try await response.body.collect(upTo: 1 << 20))
         }
     }
+
+    private struct NoAddress: Error {}
 
     private struct UnexpectedStatus: Error {
         var status: Int

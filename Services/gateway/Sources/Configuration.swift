@@ -82,7 +82,9 @@ public struct GatewayConfiguration: Sendable {
 
     private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {
         let key = "\(owner.rawValue)URL"
-        let addresses = settings.strings(key).compactMap { text in
+        let texts = settings.strings(key)
+        if texts.isEmpty, settings.optionalString(key) != nil { settings.problem(key, "holds no address") }
+        let addresses = texts.compactMap { text in
             if let address = Upstream.Address(url: text) { return address }
             settings.problem(key, "must be like http://127.0.0.1:8081, not '\(text)'")
             return nil

@@ -208,7 +208,8 @@ extension Upstream.Address {
     /// Reads `http://host:port`, with nothing behind it.
     init?(url text: String) {
         guard let url = URLComponents(string: text), url.scheme == "http", let host = url.host, !host.isEmpty,
-            url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil, url.fragment == nil
+            url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil, url.fragment == nil,
+            url.rangeOfPort == nil || (1...65_535).contains(url.port ?? 0)
         else { return nil }
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         self.init(host: bare, port: url.port ?? 80)

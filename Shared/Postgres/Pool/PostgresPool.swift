@@ -157,10 +157,11 @@ public final class PostgresPool: PostgresQuerying, Service {
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
                 admit(State.Waiting(id: id, deadline: patience, waiter: waiter), now: start)
+                // The handler may have run before there was anybody to take out.
+                if Task.isCancelled { cancel(waiting: id) }
             }
         } onCancel: {
-            let waiter = state.withLock { $0.remove(waiting: id) }
-            waiter?.resume(returning: .failure(PostgresError(.cancelled, "the task was cancelled")))
+            cancel(waiting: id)
         }
         metrics.acquired(after: .now - start)
         do throws(PostgresError) {
@@ -169,6 +170,11 @@ public final class PostgresPool: PostgresQuerying, Service {
             metrics.failed(error)
             throw error
         }
+    }
+
+    private func cancel(waiting id: UInt64) {
+        let waiter = state.withLock { $0.remove(waiting: id) }
+        waiter?.resume(returning: .failure(PostgresError(.cancelled, "the task was cancelled")))
     }
 
     private func admit(_ waiting: State.Waiting, now: ContinuousClock.Instant) {

@@ -38,7 +38,9 @@ struct RateLimitTests {
         sessions.apply([], isEnd: true, now: 1000)
         #expect(sessions.verdict(on: one, now: 1000) == .revoked)
         #expect(sessions.verdict(on: UUID(), now: 1100) == .live)
-        #expect(sessions.verdict(on: UUID(), now: 1101) == .unknown)
+        sessions.feedIsLost(now: 1100)
+        #expect(sessions.verdict(on: UUID(), now: 1200) == .live)
+        #expect(sessions.verdict(on: UUID(), now: 1201) == .unknown)
         // Forgotten once no token of it lives.
         sessions.apply([], isEnd: true, now: 2100)
         #expect(sessions.count == 0)

@@ -82,6 +82,12 @@ struct RoutesFileTests {
             ])
     }
 
+    @Test("Ports that there are not", arguments: ["0", "65536", "99999", "-1", "99999999999999999999", "x"])
+    func badPort(_ port: String) {
+        #expect(Upstream.Address(url: "http://127.0.0.1:\(port)") == nil)
+        #expect(Upstream.Address(url: "http://127.0.0.1:65535")?.port == 65535)
+    }
+
     @Test("What is no list of routes", arguments: ["", "routes: 5", "- a", "routes: [", "other: []"])
     func noList(_ yaml: String) { #expect(!read(yaml).problems.isEmpty) }
 }

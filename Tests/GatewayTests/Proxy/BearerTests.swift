@@ -64,6 +64,24 @@ struct BearerTests {
         }
     }
 
+    @Test("Logout does not wait for keys: what the bearer is worth is for the service to decide")
+    func logoutWithoutKeys() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let unknown = try GatewayHarness.token(key: RSAPrivateKey.generate())
+            // The first one would be fetched for; nobody here does.
+            for _ in 0..<2 {
+                #expect(try await gateway.send("POST /v1/auth/logout", body: "{}", token: unknown).status == 200)
+            }
+            let errors = gateway.own.requests.map { $0.field("Gatehouse-Bearer-Error") }
+            #expect(errors == ["UNAVAILABLE", "UNAVAILABLE"])
+        }
+        try await GatewayHarness.withGateway(.init { $0.hasKeys = false }) { gateway in
+            let token = try GatewayHarness.token()
+            #expect(try await gateway.send("POST /v1/auth/logout", body: "{}", token: token).status == 200)
+            #expect(gateway.own.requests.first?.field("Gatehouse-Bearer-Error") == "UNAVAILABLE")
+        }
+    }
+
     @Test("Roles")
     func roles() async throws {
         try await GatewayHarness.withGateway { gateway in

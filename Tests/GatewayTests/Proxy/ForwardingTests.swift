@@ -218,6 +218,37 @@ struct ForwardingTests {
         }
     }
 
+    @Test("Every answer has one Date: the upstream's, or else the gateway's")
+    func date() async throws {
+        let old = "Sun, 06 Nov 1994 08:49:37 GMT"
+        try await GatewayHarness.withGateway(
+            .init {
+                $0.teamBehaviour = { request in
+                    let fields = request.head.uri == "/dated" ? "dAte: \(old)\r\nAges: x\r\n" : "Link: x\r\n"
+                    return RecordingUpstream.answer("x", fields: fields)(request)
+                }
+            }
+        ) { gateway in
+            let format = DateFormatter()
+            format.locale = Locale(identifier: "en_US_POSIX")
+            format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
+            for line in ["GET /livez", "GET /open", "GET /nowhere", "HEAD /open", "DELETE /livez"] {
+                let started = Date.now
+                let answer = try await gateway.send(line)
+                let dates = answer.fields.filter { $0.name == "date" }.map(\.value)
+                #expect(dates.count == 1, "\(line)")
+                let date = try #require(dates.first.flatMap(format.date(from:)))
+                // As old as the last sweep, however late that was.
+                #expect(abs(date.timeIntervalSince(started)) < 20)
+            }
+            let dated = try await gateway.send("GET /open/dated")
+            #expect(dated.fields.filter { $0.name == "date" }.map(\.value) == [old])
+            let client = try await gateway.connect()
+            try await client.send("nonsense\r\n\r\n")
+            #expect(try await client.answer()["date"] != nil)
+        }
+    }
+
     @Test("Answers without length are passed on; an upstream's HTTP/1.0 is understood")
     func untilClose() async throws {
         try await GatewayHarness.withGateway(

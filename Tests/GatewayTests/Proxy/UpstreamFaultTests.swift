@@ -51,6 +51,7 @@ struct UpstreamFaultTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA: \(String(repeating: "a", count: 20_000))\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: \(String(repeating: "b,", count: 17))\r\n\r\n",
         ])
     func garbage(_ text: String) async throws {
         let options = GatewayHarness.Options {
@@ -75,6 +76,46 @@ struct UpstreamFaultTests {
             #expect(answer.status == 504 && code(answer) == "TIMEOUT")
             #expect(try await gateway.send("POST /open", body: "x").status == 504)
         }
+    }
+
+    @Test("A body that does not come is the client's fault: 400, and the connection ends")
+    func slowBody() async throws {
+        try await GatewayHarness.withGateway(.init { $0.teamTimeout = .seconds(1) }) { gateway in
+            for framing in ["Content-Length: 5\r\n\r\nhe", "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n"] {
+                let client = try await gateway.connect()
+                try await client.send("POST /open HTTP/1.1\r\nHost: h\r\n" + framing)
+                let answer = try await client.answer()
+                #expect(answer.status == 400 && code(answer) == "INVALID_REQUEST")
+                #expect(answer["connection"] == "close")
+                _ = try await client.untilClosed()
+            }
+            #expect(gateway.team.requests.isEmpty)
+        }
+    }
+
+    @Test("Who waits for a connection while connecting fails is not forgotten")
+    func waitingForAnother() async throws {
+        let deaf = try await DeafUpstream.start()
+        let options = GatewayHarness.Options {
+            $0.settings.maximumUpstreamConnections = 1
+            $0.settings.connectTimeout = .milliseconds(300)
+            $0.teamPorts = [deaf.port]
+            $0.teamTimeout = .seconds(60)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            // More than there are event loops, so that two of them meet on one.
+            var clients: [RawClient] = []
+            for _ in 0..<4 {
+                let client = try await gateway.connect()
+                try await client.send(GatewayHarness.request("GET /open"))
+                clients.append(client)
+            }
+            for client in clients {
+                let answer = try await client.answer()
+                #expect(answer.status == 502 && code(answer) == "BAD_GATEWAY")
+            }
+        }
+        await deaf.stop()
     }
 
     @Test("An upstream that goes before its answer; in its head; in its body")

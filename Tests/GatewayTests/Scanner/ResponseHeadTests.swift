@@ -54,6 +54,7 @@ struct ResponseHeadTests {
             "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
             "HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nConnection: \(String(repeating: "b,", count: 17))\r\n\r\n",
         ])
     func refused(_ text: String) {
         #expect(throws: HeadFault.self) { try scan(text) }

@@ -99,6 +99,69 @@ struct KeyAndFeedTests {
         }
     }
 
+    @Test("A feed that is followed never grows old; one that is lost does, from its loss on")
+    func staleness() {
+        let sessions = RevokedSessions(maximumStaleness: 5)
+        let session = UUID()
+        // A loss before anything was read changes nothing.
+        sessions.feedIsLost(now: 10)
+        #expect(!sessions.isUsable(now: 10))
+        sessions.apply([], isEnd: true, now: 20)
+        #expect(sessions.verdict(on: session, now: 1000) == .live && sessions.isUsable(now: 1000))
+        for second in Int64(1000)...1005 {
+            sessions.feedIsLost(now: second)
+            #expect(sessions.verdict(on: session, now: second) == .live)
+        }
+        #expect(sessions.verdict(on: session, now: 1006) == .unknown && !sessions.isUsable(now: 1006))
+        // Only its end makes it current.
+        sessions.apply([], isEnd: false, now: 1007)
+        #expect(!sessions.isUsable(now: 1007))
+        sessions.apply([], isEnd: true, now: 1008)
+        #expect(sessions.isUsable(now: 2000))
+    }
+
+    @Test("A lost feed is known to be lost")
+    func loss() async throws {
+        let sessions = RevokedSessions(maximumStaleness: 0)
+        let isDown = Mutex(false)
+        let feed = RevocationFeed(sessions: sessions, logger: silent) { _, wait in
+            if isDown.withLock({ $0 }) { throw Outage() }
+            try await Task.sleep(for: .milliseconds(1))
+            return RevocationPage(entries: [], cursor: "1", reset: false, more: false)
+        }
+        try await running({ try await feed.run() }) {
+            try await eventually { sessions.isUsable(now: now) }
+            // The feed is alive, however late it is.
+            #expect(sessions.isUsable(now: now + 1000))
+            isDown.withLock { $0 = true }
+            try await eventually { !sessions.isUsable(now: now + 1000) }
+            isDown.withLock { $0 = false }
+            try await eventually { sessions.isUsable(now: now + 1000) }
+        }
+    }
+
+    @Test("When the fetch that a token demanded fails, the next one is not minutes away")
+    func failedDemand() async throws {
+        let store = KeyStore(issuer: "i", audience: "a")
+        let key = try RSAPrivateKey.generate()
+        let fetches = Mutex(0)
+        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent) {
+            let number = fetches.withLock { fetches in
+                fetches += 1
+                return fetches
+            }
+            guard number > 1 else { throw Outage() }
+            return try VerificationKeySet(keys: [key.publicKey]).jwks()
+        }
+        fetcher.firstRetry = .milliseconds(5)
+        let service = fetcher
+        // Demanded before the first fetch of its own.
+        #expect(store.demandFetch(now: now))
+        try await running({ try await service.run() }) {
+            try await eventually { store.isUsable(now: now) }
+        }
+    }
+
     @Test("The cache holds what it was told to, and nothing beyond generation or expiry")
     func cache() throws {
         var cache = TokenCache(capacity: 10)

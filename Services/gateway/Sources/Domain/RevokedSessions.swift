@@ -15,8 +15,10 @@ final class RevokedSessions: Sendable {
     private struct State {
         /// When the session's last access token expires, in seconds since 1970.
         var expiry: [UUID: Int64] = [:]
-        /// The last moment at which the feed was known to be read to its end, in seconds since 1970.
-        var currentAt: Int64?
+        /// Whether the feed was ever read to its end.
+        var isWhole = false
+        /// Since when the feed can't be read, in seconds since 1970; `nil` while it is followed.
+        var lostAt: Int64?
         var purgeAt: Int64 = 0
     }
 
@@ -32,14 +34,26 @@ final class RevokedSessions: Sendable {
     /// - Parameter now: seconds since 1970.
     func verdict(on session: UUID, now: Int64) -> Verdict {
         state.withLock { state in
-            guard let currentAt = state.currentAt, now - currentAt <= maximumStaleness else { return .unknown }
+            guard isUsable(state, now: now) else { return .unknown }
             return state.expiry[session] == nil ? .live : .revoked
         }
     }
 
     /// Whether bearers can be judged at all.
     func isUsable(now: Int64) -> Bool {
-        state.withLock { state in state.currentAt.map { now - $0 <= maximumStaleness } ?? false }
+        state.withLock { isUsable($0, now: now) }
+    }
+
+    /// A feed that is followed has nothing to tell for as long as nobody is revoked: only its loss makes it old.
+    private func isUsable(_ state: State, now: Int64) -> Bool {
+        state.isWhole && state.lostAt.map { now - $0 <= maximumStaleness } ?? true
+    }
+
+    /// The feed did not answer. What it told counts for a while; the first of several losses is when that began.
+    func feedIsLost(now: Int64) {
+        state.withLock { state in
+            if state.lostAt == nil { state.lostAt = now }
+        }
     }
 
     /// Takes a page of the feed in.
@@ -51,7 +65,10 @@ final class RevokedSessions: Sendable {
             for entry in entries where entry.expiresAt >= now {
                 state.expiry[entry.session] = max(entry.expiresAt, state.expiry[entry.session] ?? 0)
             }
-            if isEnd { state.currentAt = now }
+            if isEnd {
+                state.isWhole = true
+                state.lostAt = nil
+            }
             if now >= state.purgeAt {
                 state.expiry = state.expiry.filter { $0.value >= now }
                 state.purgeAt = now + Self.purgeInterval

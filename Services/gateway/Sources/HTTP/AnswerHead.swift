@@ -5,6 +5,8 @@ struct AnswerHead {
     var requestID: [UInt8]
     var isToHead: Bool
     var closes: Bool
+    /// A whole line, for an upstream without a clock (RFC 9110 §6.6.1); empty where the upstream says it.
+    var date: [UInt8]
 
     func write(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
         let capacity = bytes.count + 256
@@ -17,6 +19,7 @@ struct AnswerHead {
             writer.write("\r\n")
             head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }
             writeFraming(head, to: &writer)
+            writer.write(date)
             writer.write("X-Request-Id: ")
             writer.write(requestID)
             writer.write(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")

@@ -36,7 +36,7 @@ extension ClientConnection {
         let closes = decideToClose()
         leaveExchange()
         var buffer = ByteBuffer()
-        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes)
+        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes, date: worker.dateLine)
         write(buffer)
         endRequest()
         process()
@@ -64,7 +64,8 @@ extension ClientConnection {
         closesAfterAnswer = closing
         if case .length(let length) = framing, length > Self.discardLimit { closesAfterAnswer = true }
         var buffer = ByteBuffer()
-        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterAnswer)
+        answer.write(
+            to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterAnswer, date: worker.dateLine)
         write(buffer)
         if framing != .length(0) { phase = .body(BodyReader(framing)) }
         endRequest()
@@ -94,7 +95,7 @@ extension ClientConnection {
         }
         var buffer = ByteBuffer()
         LocalAnswer.problem(problem, requestID: requestID).write(
-            to: &buffer, requestID: requestID, isHead: false, closes: true)
+            to: &buffer, requestID: requestID, isHead: false, closes: true, date: worker.dateLine)
         write(buffer)
         linger()
     }
@@ -114,10 +115,14 @@ extension ClientConnection {
         input.clear()
         let now = worker.now
         deadline = now + settings.lingerTimeout.nanoseconds
-        lingersUntil = now + settings.longestLinger.nanoseconds
+        lingersUntil = now + longestLinger
         needsFlush = false
         context?.flush()
         context?.close(mode: .output, promise: nil)
+    }
+
+    private var longestLinger: Int64 {
+        (isOverLimit ? settings.lingerTimeout : settings.longestLinger).nanoseconds
     }
 
     /// The request has its answer before its body has come. The rest is read for a while and goes nowhere: a client
@@ -126,7 +131,7 @@ extension ClientConnection {
         phase = .body(reader)
         discarded = 0
         let now = worker.now
-        lingersUntil = now + settings.longestLinger.nanoseconds
+        lingersUntil = now + longestLinger
         deadline = now + settings.lingerTimeout.nanoseconds
     }
 }

@@ -64,8 +64,8 @@ final class ClientConnection: ChannelDuplexHandler {
         self.context = context
         worker.add(self)
         let open = worker.gateway.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        isOverLimit = open > settings.maximumConnections
-        deadline = worker.now + settings.idleTimeout.nanoseconds
+        isOverLimit = open > worker.gateway.connectionLimit.soft
+        deadline = worker.now + (isOverLimit ? settings.overLimitTimeout : settings.idleTimeout).nanoseconds
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -91,7 +91,7 @@ final class ClientConnection: ChannelDuplexHandler {
         }
         if input.readableBytes == 0 {
             input = bytes
-            if case .head = phase { deadline = worker.now + settings.headTimeout.nanoseconds }
+            if case .head = phase, !isOverLimit { deadline = worker.now + settings.headTimeout.nanoseconds }
         } else {
             input.writeBuffer(&bytes)
         }
@@ -274,7 +274,11 @@ final class ClientConnection: ChannelDuplexHandler {
     func timedOut(now: Int64) {
         switch phase {
         case .head:
-            if input.readableBytes > 0 { refuse(.malformed("took too long")) } else { context?.close(promise: nil) }
+            if input.readableBytes > 0, !isOverLimit {
+                refuse(.malformed("took too long"))
+            } else {
+                context?.close(promise: nil)
+            }
         case .waitingForKeys:
             hasWaitedForKeys = true
             keysChanged()

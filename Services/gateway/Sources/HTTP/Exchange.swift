@@ -121,7 +121,9 @@ final class Exchange {
         status = answer.status
         let framing = answer.framing(toHead: method == .head)
         writesChunks = framing == .chunked || framing == .untilClose
-        let head = AnswerHead(requestID: requestID, isToHead: method == .head, closes: client.decideToClose())
+        let head = AnswerHead(
+            requestID: requestID, isToHead: method == .head, closes: client.decideToClose(),
+            date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine)
         client.write(head.write(answer, bytes))
         extendStream()
         return framing
@@ -195,7 +197,15 @@ final class Exchange {
         }
     }
 
-    func timedOut() { failed(.timeout, isSafeToRepeat: false) }
+    func timedOut() {
+        // The upstream waits too: for what the client has still to send.
+        let waitsForClient = !isRequestComplete && takesBody
+        if case .waitingForAnswer = phase, waitsForClient {
+            refuse(Problem(.invalidRequest), reason: "slow body")
+        } else {
+            failed(.timeout, isSafeToRepeat: false)
+        }
+    }
 
     func requestIsMalformed() {
         if case .answering = phase {

@@ -31,8 +31,12 @@ struct FieldSection: Sendable {
     /// `Connection` says `close`, or `keep-alive`.
     private(set) var saysClose = false
     private(set) var saysKeepAlive = false
-    /// Lines of `Connection` that name other fields.
-    private(set) var hasConnectionOptions = false
+    /// Options of `Connection` that name other fields, and the length of all values of `Connection`.
+    private var connectionOptions = 0
+    private var connectionBytes = 0
+
+    /// Whether `Connection` names other fields.
+    var hasConnectionOptions: Bool { connectionOptions > 0 }
 
     init() { lines.reserveCapacity(32) }
 
@@ -51,7 +55,8 @@ struct FieldSection: Sendable {
         hasSeveralAuthorizations = false
         saysClose = false
         saysKeepAlive = false
-        hasConnectionOptions = false
+        connectionOptions = 0
+        connectionBytes = 0
 
         let token = Self.tokenBytes
         let count = min(bytes.count, HeadLimits.bytes)
@@ -101,7 +106,7 @@ struct FieldSection: Sendable {
         switch line.name {
         case .host:
             guard host == nil else { throw .malformed("several Host fields") }
-            guard Self.hostBytes.containsAll(value) else { throw .malformed("Host") }
+            guard value.count <= HeadLimits.host, Self.hostBytes.containsAll(value) else { throw .malformed("Host") }
             host = place
         case .contentLength:
             guard contentLength == nil, !isChunked else { throw .malformed("framing said twice") }
@@ -126,6 +131,8 @@ struct FieldSection: Sendable {
             saysKeepAlive = true
             return
         }
+        connectionBytes += value.count
+        guard connectionBytes <= HeadLimits.connectionBytes else { throw .malformed("Connection") }
         for option in ListMembers(value) {
             guard Self.tokenBytes.containsAll(option) else { throw .malformed("Connection") }
             if option.equalsFolded("close") {
@@ -133,7 +140,8 @@ struct FieldSection: Sendable {
             } else if option.equalsFolded("keep-alive") {
                 saysKeepAlive = true
             } else {
-                hasConnectionOptions = true
+                connectionOptions += 1
+                guard connectionOptions <= HeadLimits.connectionOptions else { throw .malformed("Connection") }
             }
         }
     }
@@ -146,6 +154,14 @@ struct FieldSection: Sendable {
                 && ListMembers(UnsafeRawBufferPointer(rebasing: bytes[other.value])).contains {
                     $0.equalsFolded(name)
                 }
+        }
+    }
+
+    /// Whether one of the fields is `Date`.
+    func hasDate(in bytes: UnsafeRawBufferPointer) -> Bool {
+        lines.contains { line in
+            line.nameEnd - line.start == 4
+                && UnsafeRawBufferPointer(rebasing: bytes[line.nameRange]).equalsFolded("date")
         }
     }
 

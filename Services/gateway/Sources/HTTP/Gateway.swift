@@ -14,6 +14,7 @@ final class Gateway: Sendable {
     let sharedSignInLimit: SharedLimit?
     let metrics = GatewayMetrics()
     let logger: Logger
+    let connectionLimit: ConnectionLimit
     let openConnections = Atomic<Int>(0)
     private let draining = Atomic<Bool>(false)
 
@@ -27,6 +28,7 @@ final class Gateway: Sendable {
         self.keys = keys
         self.revoked = revoked
         self.logger = logger
+        connectionLimit = ConnectionLimit(settings.maximumConnections)
         addressLimiter = settings.addressLimit.map(AddressLimiter.init)
         signInLimiter = settings.signInLimit.map(AddressLimiter.init)
         if let limit = settings.signInLimit, let local = signInLimiter, let shared = sharing(limit) {

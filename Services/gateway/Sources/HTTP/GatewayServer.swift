@@ -56,12 +56,19 @@ struct GatewayServer: Service {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    guard gateway.openConnections.load(ordering: .relaxed) < gateway.connectionLimit.hard else {
+                        gateway.metrics.refused("connections")
+                        // Closes the channel.
+                        throw TooManyConnections()
+                    }
                     let worker = byLoop[ObjectIdentifier(channel.eventLoop)]!.value
                     try channel.pipeline.syncOperations.addHandler(ClientConnection(worker: worker))
                 }
             }
             .bind(host: host, port: port).get()
     }
+
+    private struct TooManyConnections: Error {}
 
     /// Ends the idle connections, and waits for the others.
     private func drain(_ workers: [NIOLoopBound<Worker>]) async {

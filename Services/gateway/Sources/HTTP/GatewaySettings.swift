@@ -1,8 +1,10 @@
 /// Limits and times of the data path.
 struct GatewaySettings: Sendable {
     var trustedProxies = TrustedProxies()
-    /// Open client connections in this process.
+    /// Open client connections in this process; those beyond are refused.
     var maximumConnections = 20_000
+    /// For a connection beyond them to say what it wants, and be refused.
+    var overLimitTimeout = Duration.seconds(1)
     /// Requests between their head and the end of their answer, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
     /// For each upstream and event loop.

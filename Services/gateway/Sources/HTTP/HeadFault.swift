@@ -12,4 +12,9 @@ enum HeadLimits {
     static let fields = 100
     /// The value of `Authorization` after the scheme.
     static let bearer = 8 * 1024
+    /// A name of the longest kind (RFC 1035), and a port.
+    static let host = 255 + 6
+    /// What `Connection` may name: each field of a message is compared with each of them.
+    static let connectionOptions = 16
+    static let connectionBytes = 1024
 }

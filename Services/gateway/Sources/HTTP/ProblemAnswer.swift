@@ -27,14 +27,16 @@ struct LocalAnswer {
         return answer
     }
 
-    func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool) {
+    /// - Parameter date: the `Date` field as a whole line.
+    func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool, date: [UInt8]) {
         buffer.writeString(
             """
             HTTP/1.1 \(status) \(Self.reason(status))\r
             Content-Type: \(contentType)\r
-            Content-Length: \(body.utf8.count)\r
-            \(fields)\(HeaderName.requestID): 
+            Content-Length: \(body.utf8.count)\r\n
             """)
+        buffer.writeBytes(date)
+        buffer.writeString("\(fields)\(HeaderName.requestID): ")
         buffer.writeBytes(requestID)
         buffer.writeString(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
         if !isHead { buffer.writeString(body) }

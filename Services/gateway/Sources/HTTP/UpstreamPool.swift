@@ -67,8 +67,13 @@ final class UpstreamPool {
 
     /// The connection has closed.
     func lost(_ connection: UpstreamConnection) {
-        count -= 1
         connection.replica.idle.removeAll { $0 === connection }
+        leave()
+    }
+
+    /// There is room for one connection more.
+    private func leave() {
+        count -= 1
         if let next = waiting.popFirst() { lease(for: next, isRetry: false) }
     }
 
@@ -110,14 +115,20 @@ final class UpstreamPool {
             do {
                 let channel = try result.get()
                 let connection = UpstreamConnection(pool: self, replica: replica)
-                try channel.pipeline.syncOperations.addHandler(connection)
+                do {
+                    try channel.pipeline.syncOperations.addHandler(connection)
+                } catch {
+                    channel.close(promise: nil)
+                    throw error
+                }
                 replica.failures = 0
                 replica.setAsideUntil = 0
                 exchange.connected(connection)
             } catch {
-                self.count -= 1
                 replica.failures = min(replica.failures + 1, 6)
                 replica.setAsideUntil = self.worker.now + 100_000_000 << Int64(replica.failures)
+                // Later, since it may fail at once, and so may each of the many who wait.
+                self.worker.eventLoop.assumeIsolated().execute { self.leave() }
                 exchange.failed(.unreachable, isSafeToRepeat: true)
             }
         }

@@ -52,7 +52,12 @@ extension Worker {
         var bearerError: ErrorCode?
         if route.authentication != .none {
             switch judge(fields, bytes) {
-            case .waitsForKeys: return mayWaitForKeys ? .waitForKeys : refuse(Problem(.unavailable))
+            case .waitsForKeys:
+                // The service may not need the bearer: that is no reason to let anybody wait.
+                guard route.authentication == .reported else {
+                    return mayWaitForKeys ? .waitForKeys : refuse(Problem(.unavailable))
+                }
+                bearerError = .unavailable
             case .missing:
                 if route.authentication == .required {
                     return refuse(Problem(.invalidToken), fields: "WWW-Authenticate: Bearer realm=\"gatehouse\"\r\n")

@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceKit
 import Synchronization
 
 #if canImport(Glibc)
@@ -24,6 +25,9 @@ final class Worker {
     private(set) var connections: [ClientConnection] = []
     private let maximumRequestsInFlight: Int
     private var sweeps = 0
+    /// The `Date` field, a whole line. Kept true by `sweep`, so that no answer pays for it.
+    private(set) var dateLine: [UInt8] = []
+    private var dateSecond: Int64 = 0
 
     init(eventLoop: any EventLoop, loops: Int, gateway: Gateway) {
         self.eventLoop = eventLoop
@@ -35,6 +39,7 @@ final class Worker {
             plans[ObjectIdentifier(route)] = RoutePlan(
                 route: route, pool: pool(for: route), metrics: gateway.metrics.route(route.name))
         }
+        writeDate()
     }
 
     private func pool(for route: Route) -> UpstreamPool? {
@@ -66,6 +71,7 @@ final class Worker {
 
     /// Ends what has taken too long. One comparison a connection, instead of a timer for each request.
     func sweep() {
+        writeDate()
         let now = now
         // From the end, because whoever leaves gives its place to the last.
         for index in connections.indices.reversed() where index < connections.count {
@@ -77,6 +83,13 @@ final class Worker {
             for pool in pools.values { pool.sweep(now: now) }
             report()
         }
+    }
+
+    private func writeDate() {
+        let second = wallClock
+        guard second != dateSecond else { return }
+        dateSecond = second
+        dateLine = Array("Date: \(HTTPDate.text(Int(second)))\r\n".utf8)
     }
 
     /// Counts that are kept here between two reports, so that no request pays for them.

@@ -30,8 +30,12 @@ struct KeyFetcher: Service {
     private func fetchPeriodically() async {
         var retry = firstRetry
         while !Task.isCancelled {
-            // A fetch that a token demanded is as good as one of ours.
-            let isFresh = store.beginFetch() ? await fetchOnce() : true
+            guard store.beginFetch() else {
+                // A token demanded a fetch, which may fail: looked at again in a moment.
+                try? await Task.sleep(for: firstRetry)
+                continue
+            }
+            let isFresh = await fetchOnce()
             try? await Task.sleep(for: isFresh ? interval : retry)
             retry = isFresh ? firstRetry : min(retry * 2, longestRetry)
         }

@@ -50,6 +50,7 @@ struct RevocationFeed: Service {
                         logger.warning("lost the revocation feed", metadata: ["error": "\(error)"])
                     }
                     isLost.record(1)
+                    sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
                     // What was revoked meanwhile is told at once, not at the end of a wait.
                     wait = 0
                     try? await Task.sleep(for: retry * Double.random(in: 0.5...1))

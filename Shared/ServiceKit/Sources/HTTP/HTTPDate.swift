@@ -7,7 +7,7 @@ import Synchronization
 #endif
 
 /// The `Date` field (RFC 9110 §5.6.7), written once a second.
-final class HTTPDate: Sendable {
+public final class HTTPDate: Sendable {
     private let cached = Mutex<(second: Int, text: String)>((0, ""))
 
     func now() -> String {
@@ -20,7 +20,8 @@ final class HTTPDate: Sendable {
         }
     }
 
-    static func text(_ second: Int) -> String {
+    /// - Parameter second: since 1970.
+    public static func text(_ second: Int) -> String {
         var second = second
         var parts = tm()
         gmtime_r(&second, &parts)

@@ -14,14 +14,17 @@ struct HTTPServer: Service {
     let listening: ListeningPort
 
     static let maximumConnections = 8192
-    static let headLimit = 16_384
-    static let fieldLimit = 100
+    /// A client's head may have 16 KiB and 100 fields; the gateway, which holds clients to that, adds its own lines to
+    /// such a head before it comes here.
+    static let fieldSizeLimit = 16_384
+    static let headLimit = 24_576
+    static let fieldLimit = 132
     /// Longer than callers keep idle connections, so that they close first and no request meets a closing one.
     static let idleTimeout = TimeAmount.seconds(75)
 
     func run() async throws {
         let limits = HTTP1Channel.Configuration.DecoderConfiguration(
-            maxHeaderFieldSize: Self.headLimit, maxHeaderListSize: Self.headLimit,
+            maxHeaderFieldSize: Self.fieldSizeLimit, maxHeaderListSize: Self.headLimit,
             maxHeaderFieldCount: Self.fieldLimit)
         let http1 = HTTPServerBuilder.http1(
             configuration: .init(

@@ -1,0 +1,25 @@
+/// How many client connections a process takes.
+struct ConnectionLimit: Sendable, Equatable {
+    /// Requests on connections beyond these are answered 503, and those that stay silent are closed after a moment.
+    let soft: Int
+
+    /// Connections beyond these are closed at once: without an end to them the answers to the others cost the process
+    /// its last descriptors.
+    var hard: Int { soft + max(1, soft / 20) }
+
+    /// Descriptors for what is neither a client nor an upstream: event loops, Redis, the admin port, logs.
+    private static let reserve = 256
+
+    init(_ soft: Int) { self.soft = soft }
+
+    /// As many as are wanted, or as the process has descriptors for.
+    ///
+    /// - Parameters:
+    ///   - descriptors: that the process may have open.
+    ///   - upstreams: connections to upstreams at the most; they get up to half of the descriptors.
+    init(wanted: Int, descriptors: Int, upstreams: Int) {
+        let left = max(0, descriptors - Self.reserve)
+        let forClients = left - min(upstreams, left / 2)
+        soft = max(1, min(wanted, forClients * 20 / 21 - 1))
+    }
+}

@@ -1,0 +1,38 @@
+import ServiceKit
+import Testing
+
+@testable import GatewayService
+
+@Suite("Settings")
+struct ConfigurationTests {
+    private func problems(_ changes: [String: String] = [:]) -> [String] {
+        let settings = Settings(
+            service: "gateway",
+            environment: [
+                "GATEHOUSE_ENVIRONMENT": "development", "GATEWAY_TOKENS_URL": "http://127.0.0.1:1",
+                "GATEWAY_IDENTITY_URL": "http://127.0.0.1:2,http://127.0.0.1:3",
+                "GATEWAY_DEVICES_URL": "http://127.0.0.1:4", "GATEWAY_TOKENS_CREDENTIAL": "dev-a",
+                "GATEWAY_IDENTITY_CREDENTIAL": "dev-b", "GATEWAY_DEVICES_CREDENTIAL": "dev-c",
+            ].merging(changes) { $1 })
+        _ = GatewayConfiguration(settings)
+        do throws(SettingsError) {
+            try settings.finish()
+            return []
+        } catch {
+            return error.problems.map { "\($0.name) \($0.message)" }
+        }
+    }
+
+    @Test("What is needed is enough")
+    func good() { #expect(problems().isEmpty) }
+
+    @Test(
+        "Addresses at which nobody can be are told, one problem each",
+        arguments: ["http://127.0.0.1:99999", "http://127.0.0.1:0", ",", "https://x", "127.0.0.1:80"])
+    func badAddress(_ address: String) {
+        for name in ["GATEWAY_TOKENS_URL", "GATEWAY_DEVICES_URL"] {
+            let problems = problems([name: address])
+            #expect(problems.count == 1 && problems[0].hasPrefix(name), "\(problems)")
+        }
+    }
+}
