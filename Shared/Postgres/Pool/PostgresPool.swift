@@ -150,14 +150,13 @@ public final class PostgresPool: PostgresQuerying, Service {
             release(member, isReusable: false)
         }
         let start = ContinuousClock.now
-        guard !Task.isCancelled else { throw PostgresError(.cancelled, "the task was cancelled") }
         guard deadline > start else { throw PostgresError(.timedOut, "the deadline passed") }
         let id = lastWaiter.add(1, ordering: .relaxed).newValue
         let patience = min(deadline, start + pool.acquireTimeout)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
                 admit(State.Waiting(id: id, deadline: patience, waiter: waiter), now: start)
-                // The handler may have run before there was anybody to take out.
+                // The handler may have run before there was anybody to take out: then, or before this was called.
                 if Task.isCancelled { cancel(waiting: id) }
             }
         } onCancel: {
