@@ -169,7 +169,7 @@ let everyTest: [Target] = [
         uses: [
             "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .argumentParser, .asyncHTTPClient,
             .configuration, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics,
-            .nioCore, .nioPosix, .serviceContext, .tracing,
+            .nioCore, .nioEmbedded, .nioPosix, .serviceContext, .tracing,
         ]),
     tests(
         "AppleSimulator",

@@ -77,7 +77,7 @@ public struct IdentityConfiguration: Sendable {
     }
 
     private static func keys(_ key: String, _ settings: Settings) -> KeyRing {
-        let text = settings.file(key)
+        let text = settings.secretFile(key)
         let ring = text.isEmpty ? nil : settings.reading(key) { () throws(Refusal) in try KeyRing(text) }
         return ring ?? .placeholder
     }

@@ -1,58 +1,13 @@
 import ArgumentParser
-import TokensService
 
 /// `tokens keys …`
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "Make the keys of the service.", subcommands: [Generate.self])
-
-    /// `tokens keys generate`
-    struct Generate: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            commandName: "generate",
-            abstract: "Make a key that signs access tokens, and one for refresh tokens.",
-            discussion: "Files are made with mode 0600. One that is there already is left alone and is an error.")
-
-        @Option(help: ArgumentHelp("Where to write the private RSA key (PEM).", valueName: "path"))
-        var signingKeyFile: String?
-
-        @Option(help: ArgumentHelp("Where to write the public half of the signing key (PEM).", valueName: "path"))
-        var publicKeyFile: String?
-
-        @Option(help: ArgumentHelp("Where to write the refresh token keys.", valueName: "path"))
-        var refreshKeysFile: String?
-
-        @Option(help: "Bits of the RSA key, 2048 to 8192.")
-        var bits = 2048
-
-        @Option(help: "The refresh token key's id, 0 to 255.")
-        var id: UInt8 = 1
-
-        @Flag(help: "Mark the keys as made for development; production refuses them.")
-        var development = false
-
-        func validate() throws {
-            guard (2048...8192).contains(bits) else { throw ValidationError("--bits must be from 2048 to 8192.") }
-            guard publicKeyFile == nil || signingKeyFile != nil else {
-                throw ValidationError("--public-key-file needs --signing-key-file.")
-            }
-            guard signingKeyFile != nil || refreshKeysFile != nil else {
-                throw ValidationError("Give --signing-key-file, --refresh-keys-file, or both.")
-            }
-        }
-
-        func run() async throws {
-            let generator = KeyGenerator(isForDevelopment: development)
-            if let signingKeyFile {
-                let thumbprint = try generator.writeSigningKey(
-                    bits: bits, to: signingKeyFile, publicKeyTo: publicKeyFile)
-                print("Wrote \(signingKeyFile) (kid \(thumbprint)).")
-                if let publicKeyFile { print("Wrote \(publicKeyFile).") }
-            }
-            if let refreshKeysFile {
-                try generator.writeRefreshKey(id: id, to: refreshKeysFile)
-                print("Wrote \(refreshKeysFile) (id \(id)).")
-            }
-        }
-    }
+        commandName: "keys", abstract: "Make and replace the keys of the service.",
+        discussion: """
+            Signing keys are replaced without refusing a token: generate the next key, wait until every gateway has \
+            fetched it (ten minutes), rotate, wait until the last token of the old key has expired, retire it. A \
+            running service follows the file by itself.
+            """,
+        subcommands: [GenerateKeysCommand.self, ListKeysCommand.self, RotateKeysCommand.self, RetireKeysCommand.self])
 }

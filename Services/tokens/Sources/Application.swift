@@ -20,15 +20,17 @@ public enum TokensApplication: MigratingApplication {
         _ configuration: TokensConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
         guard let redisConfiguration = configuration.redis, let keys = configuration.refreshKeys,
-            let signingKey = configuration.signingKey
+            let signingKeys = configuration.signingKeys
         else { preconditionFailure("built from settings that were not valid") }
 
         let pool = configuration.database.pool(logger: boot.logger)
         let redis = RedisClient(
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
+        let signingKeyStore = try SigningKeyStore(
+            signingKeys, file: configuration.signingKeyFile, logger: boot.logger)
         let issuer = TokenIssuer(
-            signer: try AccessTokenSigner(key: signingKey), issuer: configuration.issuer,
+            keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
         let refresher = Refresher(
@@ -39,9 +41,7 @@ public enum TokensApplication: MigratingApplication {
         let router = ServiceRouter()
         SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
-        try WellKnownRoutes(
-            issuer: configuration.issuer, keys: try VerificationKeySet(keys: [signingKey.publicKey])
-        ).add(to: router)
+        try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
         InternalRoutes(
             store: store, feed: RevocationFeed(pool: pool), keys: keys, issuer: issuer,
             sessionLimit: configuration.sessionLimit
@@ -50,7 +50,8 @@ public enum TokensApplication: MigratingApplication {
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
         // Redis saves work and is not needed to serve.
         return ServiceAssembly(
-            services: [pool, redis, purger], readiness: [ReadinessCheck("postgres") { await pool.probe() }],
+            services: [pool, redis, purger, signingKeyStore],
+            readiness: [ReadinessCheck("postgres") { await pool.probe() }],
             router: router, credentials: configuration.credentials, boot: boot)
     }
 }

@@ -12,7 +12,9 @@ public struct TokensConfiguration: Sendable {
     var issuer: String
     var audience: String
     var clientID: String
-    var signingKey: RSAPrivateKey?
+    var signingKeys: SigningKeys?
+    /// Where the signing keys were read from, unless they stood in the environment.
+    var signingKeyFile: SigningKeyFile?
     var refreshKeys: RefreshKeyRing?
     var rules: RotationRules
     var lifetimes: SessionStore.Lifetimes
@@ -38,10 +40,8 @@ public struct TokensConfiguration: Sendable {
         redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
             try RedisConfiguration(url: url)
         }
-        signingKey = settings.read("signingKeyFile", from: settings.file("signingKeyFile")) { pem in
-            try RSAPrivateKey(pem: pem)
-        }
-        refreshKeys = settings.read("refreshKeysFile", from: settings.file("refreshKeysFile")) { file in
+        (signingKeys, signingKeyFile) = settings.signingKeys()
+        refreshKeys = settings.read("refreshKeysFile", from: settings.secretFile("refreshKeysFile")) { file in
             try RefreshKeyRing(file: file)
         }
     }
@@ -54,6 +54,21 @@ extension Settings {
     /// Whole seconds.
     fileprivate func interval(_ key: String, default defaultValue: Int, atLeast minimum: Int = 0) -> TimeInterval {
         TimeInterval(int(key, default: defaultValue, in: minimum...Int(Int32.max)))
+    }
+
+    /// From the environment, or from a file, which may then change while the service runs.
+    fileprivate func signingKeys() -> (SigningKeys?, SigningKeyFile?) {
+        let path = optionalString("signingKeyFile")
+        guard let text = optionalString("signingKey", secret: true) else {
+            let keys = read("signingKeyFile", from: secretFile("signingKeyFile")) { try SigningKeys(text: $0) }
+            return (keys, path.map { SigningKeyFile(path: $0) })
+        }
+        if path != nil { problem("signingKey", "is set, and TOKENS_SIGNING_KEY_FILE too: one of them is enough") }
+        let keys = read("signingKey", from: text) { try SigningKeys(text: $0) }
+        if environment == .production, keys?.isForDevelopment == true {
+            problem("signingKey", "was made for development")
+        }
+        return (keys, nil)
     }
 
     /// Makes a value from a setting's text, and notes what is wrong with it. A missing one has been noted before.

@@ -14,6 +14,8 @@ final class GatehouseSystem: Sendable {
     var tokensReplicas: [TestHTTPClient] {
         processes.values.filter { $0.program == "tokens" }.map { TestHTTPClient($0.url) }
     }
+    /// Where the keys that sign access tokens stand.
+    let signingKeyFile: String
     private let processes: [String: ServiceProcess]
     private let folder: URL
 
@@ -67,6 +69,7 @@ final class GatehouseSystem: Sendable {
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment.merge(settings) { _, given in given }
+        signingKeyFile = environment["TOKENS_SIGNING_KEY_FILE"] ?? ""
         var processes: [String: ServiceProcess] = [:]
         for place in ports.places {
             processes[place.name] = ServiceProcess(

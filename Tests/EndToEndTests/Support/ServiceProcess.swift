@@ -48,12 +48,16 @@ final class ServiceProcess: Sendable {
         throw TestKitError("\(name) is not ready:\n\(logText)")
     }
 
-    /// Runs the program to its end with other arguments.
-    func run(_ arguments: [String]) async throws {
+    /// Runs the program to its end with other arguments, and returns what it printed.
+    @discardableResult
+    func run(_ arguments: [String]) async throws -> String {
+        let output = log.deletingLastPathComponent().appending(path: "\(name)-\(UUID().uuidString).log")
         let status = try await TestProcess(
-            executable.path, arguments, environment: environment, output: log
+            executable.path, arguments, environment: environment, output: output
         ).waitForExit()
-        guard status == 0 else { throw TestKitError("\(name) \(arguments) ended with \(status):\n\(logText)") }
+        let text = try String(contentsOf: output, encoding: .utf8)
+        guard status == 0 else { throw TestKitError("\(name) \(arguments) ended with \(status):\n\(text)") }
+        return text
     }
 
     func kill() async { await running.withLock { $0 }?.kill9() }

@@ -171,6 +171,7 @@ struct TemporaryFiles: Sendable {
     func write(_ text: String) throws -> String {
         let file = folder.appending(path: UUID().uuidString)
         try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
         return file.path
     }
 

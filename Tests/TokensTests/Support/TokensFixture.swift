@@ -39,7 +39,9 @@ struct TokensFixture: Sendable {
         Refresher(
             rules: rules, keys: keys ?? self.keys, store: store, lock: RaceLock(redis: redis),
             issuer: TokenIssuer(
-                signer: try AccessTokenSigner(key: Self.signingKey), issuer: "http://gatehouse.localhost",
+                keys: try SigningKeyStore(
+                    SigningKeys(first: Self.signingKey, isForDevelopment: true), file: nil, logger: .quiet),
+                issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),
             logger: .quiet)

@@ -8,19 +8,22 @@ import ServiceKit
 
 /// What a client or gateway needs to know beforehand: the keys (RFC 7517) and the endpoints (RFC 8414).
 struct WellKnownRoutes: Sendable {
-    private let keys: Document
+    private let keys: SigningKeyStore
     private let metadata: Document
 
     /// Seconds that a reader may keep either. A new key is published for longer than that before it signs.
     static let maximumAge = 300
 
-    init(issuer: String, keys: VerificationKeySet) throws {
-        self.keys = Document(keys.jwks())
+    init(issuer: String, keys: SigningKeyStore) throws {
+        self.keys = keys
         self.metadata = Document(Array(try JSONEncoder.sorted.encode(AuthorizationServerMetadata(issuer: issuer))))
     }
 
     func add(to router: ServiceRouter) {
-        router.get("/.well-known/jwks.json") { [keys] request, _ in keys.response(to: request) }
+        router.get("/.well-known/jwks.json") { [keys] request, _ in
+            // Made anew each time: a gateway asks every few minutes.
+            Document(keys.published.jwks()).response(to: request)
+        }
         router.get("/.well-known/oauth-authorization-server") { [metadata] request, _ in
             metadata.response(to: request)
         }

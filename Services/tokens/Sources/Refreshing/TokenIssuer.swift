@@ -5,7 +5,7 @@ import Logging
 
 /// Signs access tokens and says when everything ends, by PostgreSQL's clock.
 struct TokenIssuer: Sendable {
-    let signer: AccessTokenSigner
+    let keys: SigningKeyStore
     let issuer: String
     let audience: String
     let clientID: String
@@ -31,7 +31,7 @@ struct TokenIssuer: Sendable {
 
     private func sign(_ claims: AccessTokenClaims) throws(Problem) -> String {
         do {
-            return try signer.sign(claims)
+            return try keys.signer.sign(claims)
         } catch {
             logger.error(
                 "An access token could not be signed.",

@@ -26,10 +26,14 @@ struct HTTPServer: Service {
         let limits = HTTP1Channel.Configuration.DecoderConfiguration(
             maxHeaderFieldSize: Self.fieldSizeLimit, maxHeaderListSize: Self.headLimit,
             maxHeaderFieldCount: Self.fieldLimit)
-        let http1 = HTTPServerBuilder.http1(
-            configuration: .init(
-                additionalChannelHandlers: [HTTPConnectionGuard()], idleTimeout: Self.idleTimeout,
-                httpDecoderConfiguration: limits))
+        let http1 = HTTPServerBuilder { responder in
+            ServedHTTP1Channel(
+                http1: HTTP1Channel(
+                    responder: responder,
+                    configuration: .init(
+                        additionalChannelHandlers: [HTTPConnectionGuard()], idleTimeout: Self.idleTimeout,
+                        httpDecoderConfiguration: limits)))
+        }
         let date = HTTPDate()
         let server = try http1.buildServer(
             configuration: ServerConfiguration(

@@ -122,6 +122,20 @@ extension Settings {
         return contents
     }
 
+    /// As ``file(_:)``, for a file that holds a secret: one that everybody may read or write is refused.
+    public func secretFile(_ key: String) -> String {
+        let contents = file(key)
+        if let path = optionalString(key) { refuseOpenFile(path, key) }
+        return contents
+    }
+
+    private func refuseOpenFile(_ path: String, _ key: String) {
+        var info = stat()
+        guard stat(path, &info) == 0, info.st_mode & 0o007 != 0 else { return }
+        let mode = String(info.st_mode & 0o777, radix: 8)
+        problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
+    }
+
     /// A host and port to listen on (`127.0.0.1:8080`, `[::1]:8080`); port 0 takes any free one.
     public func listenAddress(_ key: String, default defaultValue: ListenAddress) -> ListenAddress {
         guard let text = optionalString(key) else { return defaultValue }

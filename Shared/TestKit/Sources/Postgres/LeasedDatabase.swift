@@ -29,7 +29,12 @@ public func withDatabase<Value: Sendable>(
     let name = try await databases.create(migrations)
     do {
         let url = databases.url(of: name)
-        let pool = PostgresPool(configuration: try PostgresConfiguration(url: url))
+        // Patient, since other tests take their share of the machine.
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.statementTimeout = .seconds(60)
+        var limits = PostgresPoolConfiguration()
+        limits.acquireTimeout = .seconds(60)
+        let pool = PostgresPool(configuration: configuration, pool: limits)
         defer { pool.close() }
         let value = try await body(LeasedDatabase(url: url, pool: pool))
         try await databases.drop(name)

@@ -1,0 +1,58 @@
+import AccessToken
+import Foundation
+import ServiceKit
+
+/// Keys as they stand in a file: PEM blocks, each with its state in a line before it, as RFC 7468 §2 allows. A plain
+/// PEM file with one key is a set in which that key is active.
+///
+///     # active since 2026-11-20T12:00:00Z
+///     -----BEGIN PRIVATE KEY-----
+extension SigningKeys {
+    /// - Throws: `SigningKeysError`
+    public init(text: String) throws(SigningKeysError) {
+        var entries: [Entry] = []
+        var state = (State.active, Date?.none)
+        var block: [Substring] = []
+        for line in text.split(whereSeparator: \.isNewline) {
+            if line.hasPrefix("-----BEGIN") || !block.isEmpty {
+                block.append(line)
+                guard line.hasPrefix("-----END") else { continue }
+                entries.append(Entry(key: try Self.key(block), state: state.0, since: state.1))
+                block = []
+                state = (.active, nil)
+            } else if let read = Self.state(line) {
+                state = read
+            }
+        }
+        guard block.isEmpty else { throw SigningKeysError("a key ends in the middle") }
+        try self.init(entries: entries, isForDevelopment: text.hasPrefix(DevelopmentSecret.fileMark))
+    }
+
+    /// Holds the private keys.
+    public var text: String {
+        let mark = isForDevelopment ? DevelopmentSecret.fileMark + "\n" : ""
+        return entries.reduce(into: mark) { text, entry in
+            let since = entry.since.map { " since " + $0.formatted(.iso8601) } ?? ""
+            text += "# \(entry.state.rawValue)\(since)\n" + entry.key.pem
+        }
+    }
+
+    private static func key(_ block: [Substring]) throws(SigningKeysError) -> RSAPrivateKey {
+        do {
+            return try RSAPrivateKey(pem: block.joined(separator: "\n") + "\n")
+        } catch {
+            throw SigningKeysError("\(error)")
+        }
+    }
+
+    /// The state that a comment tells; `nil` for any other comment.
+    private static func state(_ line: Substring) -> (State, Date?)? {
+        let words = line.split(separator: " ")
+        guard words.count == 2 || words.count == 4, words[0] == "#", let state = State(rawValue: String(words[1]))
+        else {
+            return nil
+        }
+        guard words.count == 4, words[2] == "since" else { return (state, nil) }
+        return (state, try? Date(String(words[3]), strategy: .iso8601))
+    }
+}

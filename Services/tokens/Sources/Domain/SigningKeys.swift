@@ -1,0 +1,124 @@
+public import AccessToken
+public import Foundation
+
+/// The RSA keys of the service and what each is for: one signs, the others are published only.
+///
+/// A key is published before it signs, and for as long as a token that it signed may live: replicas and gateways that
+/// learn of a change late refuse nothing.
+public struct SigningKeys: Sendable {
+    /// What a key is for.
+    public enum State: String, Sendable, CaseIterable {
+        /// Signs.
+        case active
+        /// Published; signs after the next rotation.
+        case next
+        /// Published; signs no more.
+        case retiring
+    }
+
+    /// A key with its state.
+    public struct Entry: Sendable {
+        public let key: RSAPrivateKey
+        public internal(set) var state: State
+        /// When the state was entered; `nil` for a key that was always there.
+        public internal(set) var since: Date?
+
+        /// The `kid` of its tokens: the key's thumbprint (RFC 7638).
+        public var keyID: String { key.publicKey.thumbprint }
+    }
+
+    /// Seconds for which a key is published before it signs: twice as long as readers may keep the JWKS.
+    public static let publicationTime: TimeInterval = 600
+    /// Seconds that replicas may take to notice a change of their keys.
+    static let noticeTime: TimeInterval = 60
+
+    /// The active key first, then the others in the order in which they came.
+    public private(set) var entries: [Entry]
+
+    /// Whether the keys were made for development, which production refuses.
+    public let isForDevelopment: Bool
+
+    /// A set of one key, which signs.
+    public init(first key: RSAPrivateKey, isForDevelopment: Bool) {
+        entries = [Entry(key: key, state: .active, since: nil)]
+        self.isForDevelopment = isForDevelopment
+    }
+
+    init(entries: [Entry], isForDevelopment: Bool) throws(SigningKeysError) {
+        guard entries.count(where: { $0.state == .active }) == 1 else {
+            throw SigningKeysError("exactly one key must be active")
+        }
+        guard entries.count(where: { $0.state == .next }) <= 1 else {
+            throw SigningKeysError("no more than one key may be next")
+        }
+        guard Set(entries.map(\.keyID)).count == entries.count else {
+            throw SigningKeysError("the same key stands there twice")
+        }
+        self.entries = entries.filter { $0.state == .active } + entries.filter { $0.state != .active }
+        self.isForDevelopment = isForDevelopment
+    }
+
+    /// The key that signs.
+    public var active: RSAPrivateKey { entries[0].key }
+
+    /// All keys, as they are published.
+    public var published: [RSAPublicKey] { entries.map(\.key.publicKey) }
+
+    // MARK: - Changes
+
+    /// Publishes a key that the next rotation makes active.
+    ///
+    /// - Throws: when there is one already.
+    public mutating func add(next key: RSAPrivateKey, at now: Date) throws(SigningKeysError) {
+        guard !entries.contains(where: { $0.state == .next }) else {
+            throw SigningKeysError("there is a next key already: rotate first")
+        }
+        self = try SigningKeys(
+            entries: entries + [Entry(key: key, state: .next, since: now)], isForDevelopment: isForDevelopment)
+    }
+
+    /// Makes the next key the active one, and the active one retiring.
+    ///
+    /// - Parameter force: also when the next key was published only a moment ago. Readers that do not ask again for an
+    ///   unknown key will refuse good tokens for some minutes.
+    /// - Throws: when there is no next key, or it is too new.
+    public mutating func rotate(at now: Date, force: Bool = false) throws(SigningKeysError) {
+        guard let next = entries.firstIndex(where: { $0.state == .next }) else {
+            throw SigningKeysError("there is no next key: generate one first")
+        }
+        let missing = (entries[next].since ?? .distantPast) + Self.publicationTime - now
+        guard force || missing <= 0 else {
+            throw SigningKeysError("the next key has to be published for \(Int(missing.rounded(.up))) s more")
+        }
+        var changed = entries
+        changed[0].state = .retiring
+        changed[0].since = now
+        changed[next].state = .active
+        changed[next].since = now
+        self = try SigningKeys(entries: changed, isForDevelopment: isForDevelopment)
+    }
+
+    /// Removes the retiring keys of which no token can live any more.
+    ///
+    /// - Parameter accessTokenLifetime: seconds.
+    /// - Returns: what was removed.
+    public mutating func retire(at now: Date, accessTokenLifetime: TimeInterval) -> [Entry] {
+        let isGone = { (entry: Entry) in
+            entry.state == .retiring
+                && (entry.since ?? .distantPast) + accessTokenLifetime + Self.noticeTime <= now
+        }
+        defer { entries.removeAll(where: isGone) }
+        return entries.filter(isGone)
+    }
+}
+
+/// Why keys cannot be read or changed.
+public struct SigningKeysError: Error, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+extension Date {
+    fileprivate static func - (date: Date, other: Date) -> TimeInterval { date.timeIntervalSince(other) }
+}

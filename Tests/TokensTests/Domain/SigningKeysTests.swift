@@ -1,0 +1,79 @@
+import AccessToken
+import Foundation
+import Testing
+
+@testable import TokensService
+
+@Suite struct SigningKeysTests {
+    private let now = Date(timeIntervalSince1970: 1_795_176_000)
+
+    private func keys() throws -> SigningKeys {
+        SigningKeys(first: try RSAPrivateKey.generate(), isForDevelopment: false)
+    }
+
+    @Test func aKeyIsPublishedThenSignsThenRetires() throws {
+        var keys = try keys()
+        let first = keys.active.publicKey
+        let second = try RSAPrivateKey.generate()
+        try keys.add(next: second, at: now)
+        #expect(keys.active.publicKey == first)
+        #expect(Set(keys.published.map(\.thumbprint)) == [first.thumbprint, second.publicKey.thumbprint])
+        #expect(throws: SigningKeysError.self) { try keys.add(next: RSAPrivateKey.generate(), at: now) }
+
+        #expect(throws: SigningKeysError.self) { try keys.rotate(at: now + 599) }
+        #expect(keys.active.publicKey == first, "a refused rotation changes nothing")
+        try keys.rotate(at: now + 600)
+        #expect(keys.active.publicKey == second.publicKey)
+        #expect(keys.published.count == 2)
+        #expect(throws: SigningKeysError.self, "there is no next key") { try keys.rotate(at: now + 9999) }
+
+        let rotated = now + 600
+        #expect(keys.retire(at: rotated + 3659, accessTokenLifetime: 3600).isEmpty)
+        #expect(keys.retire(at: rotated + 3660, accessTokenLifetime: 3600).map(\.key.publicKey) == [first])
+        #expect(keys.entries.map(\.state) == [.active])
+        #expect(keys.retire(at: .distantFuture, accessTokenLifetime: 0).isEmpty, "the active key never retires")
+    }
+
+    @Test func aHurriedRotationIsForced() throws {
+        var keys = try keys()
+        let next = try RSAPrivateKey.generate()
+        try keys.add(next: next, at: now)
+        try keys.rotate(at: now, force: true)
+        #expect(keys.active.publicKey == next.publicKey)
+    }
+
+    @Test func textIsReadBack() throws {
+        var keys = try keys()
+        try keys.add(next: RSAPrivateKey.generate(), at: now)
+        try keys.rotate(at: now + 600)
+        try keys.add(next: RSAPrivateKey.generate(), at: now + 700)
+        let read = try SigningKeys(text: keys.text)
+        #expect(read.entries.map(\.state) == [.active, .retiring, .next])
+        #expect(read.entries.map(\.since) == [now + 600, now + 600, now + 700])
+        #expect(read.published == keys.published)
+        #expect(read.text == keys.text)
+        #expect(!read.isForDevelopment)
+        let marked = try SigningKeys(text: "# development\n" + keys.text)
+        #expect(marked.isForDevelopment && marked.text.hasPrefix("# development\n"))
+    }
+
+    @Test func aPlainPEMFileIsOneActiveKey() throws {
+        let key = try RSAPrivateKey.generate()
+        for text in [key.pem, "# development\n" + key.pem, "Bag Attributes\n" + key.pem + "\n\n"] {
+            #expect(try SigningKeys(text: text).active.publicKey == key.publicKey)
+        }
+    }
+
+    @Test func whatIsNoSetOfKeysIsRefused() throws {
+        let (first, second) = (try RSAPrivateKey.generate().pem, try RSAPrivateKey.generate().pem)
+        let texts = [
+            "", "junk", first + second, "# next\n" + first, first + first, "# next\n" + first + "# next\n" + second,
+            String(first.prefix(400)), first + "# retiring\n" + first,
+            first + "# next\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+            try RSAPrivateKey.generate().publicKey.pem,
+        ]
+        for text in texts {
+            #expect(throws: SigningKeysError.self, "\(text.prefix(40))") { try SigningKeys(text: text) }
+        }
+    }
+}
