@@ -42,6 +42,12 @@ struct IdentityParts {
     let accountRoutes: AccountRoutes
     let administration: UserAdministration
 
+    /// Ends what works in the background without being run as a service.
+    func close() async throws {
+        database.close()
+        try await hasher.stop()
+    }
+
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger

@@ -9,7 +9,7 @@ final class ServiceProcess: Sendable {
     let program: String
     let url: URL
     let adminURL: URL
-    private let executable: URL
+    private let executable: String
     private let environment: [String: String]
     private let log: URL
     private let running = Mutex<TestProcess?>(nil)
@@ -19,7 +19,7 @@ final class ServiceProcess: Sendable {
         self.program = program
         self.url = URL(string: "http://127.0.0.1:\(port)")!
         self.adminURL = URL(string: "http://127.0.0.1:\(adminPort)")!
-        self.executable = Self.binaries.appending(path: program)
+        self.executable = BuiltPrograms.path(of: program)
         let prefix = program.uppercased().replacing("-", with: "_")
         self.environment = environment.merging([
             "\(prefix)_LISTEN_ADDRESS": "127.0.0.1:\(port)", "\(prefix)_ADMIN_LISTEN_ADDRESS": "127.0.0.1:\(adminPort)",
@@ -27,16 +27,9 @@ final class ServiceProcess: Sendable {
         self.log = folder.appending(path: "\(name).log")
     }
 
-    /// Where the build put the programs: beside the test bundle, unless the environment says otherwise.
-    private static let binaries: URL = {
-        if let folder = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_BINARIES"] { return URL(filePath: folder) }
-        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
-        return URL(filePath: bundle).deletingLastPathComponent()
-    }()
-
     /// Starts the program and returns when it says that it is ready.
     func start() async throws {
-        let child = try TestProcess(executable.path, ["serve"], environment: environment, output: log)
+        let child = try TestProcess(executable, ["serve"], environment: environment, output: log)
         running.withLock { $0 = child }
         let admin = TestHTTPClient(adminURL)
         let end = ContinuousClock.now + .seconds(20)
@@ -53,7 +46,7 @@ final class ServiceProcess: Sendable {
     func run(_ arguments: [String]) async throws -> String {
         let output = log.deletingLastPathComponent().appending(path: "\(name)-\(UUID().uuidString).log")
         let status = try await TestProcess(
-            executable.path, arguments, environment: environment, output: output
+            executable, arguments, environment: environment, output: output
         ).waitForExit()
         let text = try String(contentsOf: output, encoding: .utf8)
         guard status == 0 else { throw TestKitError("\(name) \(arguments) ended with \(status):\n\(text)") }

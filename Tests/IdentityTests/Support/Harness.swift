@@ -18,6 +18,8 @@ struct Harness: Sendable {
     let tokens: FakeTokens
     let devices: FakeDevices
     let apple: FakeApple
+    /// As in the environment of the service.
+    let settings: [String: String]
 
     static let gatewayCredential = "dev-gateway-identity"
 
@@ -143,14 +145,12 @@ func withIdentity(
                     environment["IDENTITY_APPLE_TOKEN_URL"] = appleURL + "/auth/token"
                     environment["IDENTITY_APPLE_REVOKE_URL"] = appleURL + "/auth/revoke"
                     environment.merge(settings) { $1 }
-                    try await withService(
-                        IdentityApplication.self, settings: environment.filter { !$0.value.isEmpty }
-                    ) { service in
+                    let given = environment.filter { !$0.value.isEmpty }
+                    try await withService(IdentityApplication.self, settings: given) { service in
                         try await body(
                             Harness(
                                 url: service.url.absoluteString, database: database.pool, databaseURL: database.url,
-                                tokens: tokens,
-                                devices: devices, apple: apple))
+                                tokens: tokens, devices: devices, apple: apple, settings: given))
                     }
                 }
             }

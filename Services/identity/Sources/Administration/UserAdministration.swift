@@ -29,21 +29,30 @@ public struct UserAdministration: Sendable {
 
     /// Runs `body` with the settings of the environment, as the service would read them.
     public static func run(_ body: (UserAdministration) async throws -> Void) async throws {
-        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit()
-        let httpClient = HTTPClient(
-            eventLoopGroupProvider: .singleton, configuration: .gatehouse())
-        let parts = try IdentityParts(
-            configuration.application, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
-            logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
-        let outcome: Result<Void, any Error>
+        try await run(ServiceConfiguration<IdentityApplication>.loadOrExit().application, body)
+    }
+
+    /// Leaves no thread and no connection behind.
+    static func run(
+        _ configuration: IdentityConfiguration, _ body: (UserAdministration) async throws -> Void
+    ) async throws {
+        let httpClient = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .gatehouse())
         do {
-            outcome = .success(try await body(parts.administration))
+            let parts = try IdentityParts(
+                configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
+                logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
+            do {
+                try await body(parts.administration)
+            } catch {
+                try await parts.close()
+                throw error
+            }
+            try await parts.close()
         } catch {
-            outcome = .failure(error)
+            try await httpClient.shutdown()
+            throw error
         }
-        parts.database.close()
         try await httpClient.shutdown()
-        try outcome.get()
     }
 
     /// Makes a user with a password.

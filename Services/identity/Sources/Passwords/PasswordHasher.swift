@@ -43,6 +43,11 @@ final class PasswordHasher: Service, Sendable {
                 HashMemory.shared.trim(idleFor: .seconds(2))
             }
         }
+        try await stop()
+    }
+
+    /// Ends the threads, once what they are at is done.
+    func stop() async throws {
         try await threads.shutdownGracefully()
     }
 

@@ -1,0 +1,99 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// The program itself, as operators call it.
+    @Suite struct CommandTests {
+        /// What `identity` prints when it is called with these words.
+        /// - Returns: its output and errors, and its exit status.
+        private func identity(
+            _ arguments: [String], settings: [String: String], input: String? = nil
+        ) async throws -> (output: String, status: Int32) {
+            let files = try TemporaryFiles()
+            defer { files.remove() }
+            let output = try files.write("")
+            let source = try files.write(input ?? "")
+            let environment = settings.merging(["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""]) { $1 }
+            let program = BuiltPrograms.path(of: "identity")
+            let process = try TestProcess(
+                "/bin/sh", ["-c", #"exec "$0" "$@" < "$INPUT""#, program] + arguments,
+                environment: environment.merging(["INPUT": source]) { $1 }, output: URL(filePath: output))
+            let status = await process.waitForExit()
+            return (try String(contentsOfFile: output, encoding: .utf8), status)
+        }
+
+        @Test func usersAreMadeAndChanged() async throws {
+            try await withIdentity { service in
+                let settings = service.settings
+                let made = try await identity(
+                    ["users", "create", "--identifier", "ada@example.com", "--password-stdin", "--store", "köln"],
+                    settings: settings, input: "tulpenzwiebel\nnot this\n")
+                #expect(made.status == 0, "\(made.output)")
+                #expect(try await service.login("ada@example.com").status == 200)
+                let refused = try await identity(
+                    ["users", "create", "--identifier", "eve@example.com"], settings: settings)
+                #expect(refused.status != 0 && refused.output.contains("--password-stdin"))
+                let role = try await identity(
+                    ["users", "set-role", "ada@example.com", "courier", "--no-stores"], settings: settings)
+                #expect(role.status == 0, "\(role.output)")
+                let disabled = try await identity(["users", "disable", "ada@example.com"], settings: settings)
+                #expect(disabled.status == 0, "\(disabled.output)")
+                #expect(try await service.login("ada@example.com").code == "ACCOUNT_DISABLED")
+                let list = try await identity(["users", "list"], settings: settings)
+                struct Line: Decodable {
+                    var user: User
+                    var state: String
+                }
+                let lines = try list.output.split(separator: "\n").map {
+                    try JSON.decode(Line.self, from: Data($0.utf8))
+                }
+                #expect(lines.count == 1)
+                #expect(lines.first?.user.email == "ada@example.com" && lines.first?.user.role == "courier")
+                #expect(lines.first?.user.storeIds == [] && lines.first?.state == "disabled")
+            }
+        }
+
+        @Test func settingsAreChecked() async throws {
+            try await withIdentity { service in
+                let good = try await identity(["check-config"], settings: service.settings)
+                #expect(good.status == 0 && good.output.contains("are valid (development)"), "\(good.output)")
+                var wrong = service.settings
+                wrong["IDENTITY_TOKENS_URL"] = nil
+                wrong["IDENTITY_APPLE_NONCE"] = "maybe"
+                let bad = try await identity(["check-config"], settings: wrong)
+                #expect(bad.status == 78)
+                // All that is wrong at once.
+                #expect(bad.output.contains("IDENTITY_TOKENS_URL") && bad.output.contains("IDENTITY_APPLE_NONCE"))
+            }
+        }
+
+        @Test func theSchemaGoesUpAndDown() async throws {
+            try await withDatabase { database in
+                // Of the settings only this one is needed.
+                let settings = [
+                    "IDENTITY_DATABASE_URL": database.url, "GATEHOUSE_ENVIRONMENT": "development",
+                ]
+                func migrate(_ words: String...) async throws -> String {
+                    let (output, status) = try await identity(["migrate"] + words, settings: settings)
+                    #expect(status == 0, "\(output)")
+                    return output
+                }
+                #expect(try await migrate("status") == "1_accounts: pending\n")
+                #expect(try await migrate("up") == "Taken: 1.\n")
+                #expect(try await migrate("up") == "Nothing to do.\n")
+                let users = try await database.pool.query("SELECT id FROM users")
+                #expect(users.isEmpty)
+                #expect(try await migrate("down", "--to", "0") == "Taken back: 1.\n")
+                let tables = try await database.pool.query(
+                    "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' AND tablename IN ('users', 'outbox')"
+                ).decode(String.self)
+                #expect(tables == [])
+            }
+        }
+    }
+}
