@@ -53,7 +53,8 @@ import Testing
     @Test func tasksSurviveTheirJourneyThroughJSON() throws {
         let tasks: [OutboxTask] = [
             .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID()),
-            .revokeSessions(reason: .passwordChanged, except: nil), .takeBack(session: UUID()), .exchangeCode,
+            .revokeSessions(reason: .passwordChanged, except: nil), .takeBack(session: UUID()),
+            .exchangeCode(subject: "001"),
             .passwordReset,
             .deletion(.sweepSessions),
         ]

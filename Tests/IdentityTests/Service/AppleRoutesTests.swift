@@ -212,59 +212,6 @@ extension ServiceTests {
             }
         }
 
-        @Test func noncesHaveToMatch() async throws {
-            try await withIdentity { identity in
-                let apple = identity.apple
-                let hashed = sha256Hex("raw")
-                let cases: [(claimed: String?, sent: String?, isRight: Bool)] = [
-                    ("raw", "raw", true), (hashed, "raw", true), ("raw", nil, false), (nil, "raw", false),
-                    ("other", "raw", false),
-                ]
-                for (claimed, sent, isRight) in cases {
-                    let answer = try await identity.apple(apple.token(sub: "1", nonce: claimed), nonce: sent)
-                    #expect(answer.code == (isRight ? "" : "INVALID_APPLE_TOKEN"))
-                }
-            }
-        }
-
-        @Test func requiredNoncesAreRequired() async throws {
-            try await withIdentity(["IDENTITY_APPLE_NONCE": "required"]) { identity in
-                #expect(try await identity.apple(identity.apple.token(sub: "1")).code == "INVALID_APPLE_TOKEN")
-                let answer = try await identity.send(.POST, "/v1/auth/apple/nonce")
-                #expect(answer.status == 200)
-                let nonce: AppleNonceResponse = try answer.decode()
-                #expect(nonce.expiresIn == 600)
-                let token = try identity.apple.token(sub: "1", nonce: sha256Hex(nonce.nonce))
-                #expect(try await identity.apple(token, nonce: nonce.nonce).status == 200)
-            }
-        }
-
-        @Test func ourNoncesServeOnceEvenWhenUsedAtTheSameTime() async throws {
-            try await withIdentity { identity in
-                let nonce = try await identity.send(.POST, "/v1/auth/apple/nonce").decode(AppleNonceResponse.self).nonce
-                let token = try identity.apple.token(sub: "1", nonce: nonce)
-                let answers = try await withThrowingTaskGroup(of: Harness.Answer.self) { group in
-                    for _ in 0..<10 { group.addTask { try await identity.apple(token, nonce: nonce) } }
-                    return try await group.reduce(into: [Harness.Answer]()) { $0.append($1) }
-                }
-                #expect(answers.count { $0.status == 200 } == 1)
-                #expect(answers.count { $0.code == "INVALID_APPLE_TOKEN" } == 9)
-                #expect(identity.tokens.liveCount == 1)
-                #expect(try await identity.apple(token, nonce: nonce).code == "INVALID_APPLE_TOKEN")
-            }
-        }
-
-        @Test func anAttemptThatFailedHalfWayMayBeRepeatedWithItsNonce() async throws {
-            try await withIdentity { identity in
-                let nonce = try await identity.send(.POST, "/v1/auth/apple/nonce").decode(AppleNonceResponse.self).nonce
-                let token = try identity.apple.token(sub: "1", nonce: nonce)
-                identity.tokens.state.withLock { $0.isDown = true }
-                #expect(try await identity.apple(token, nonce: nonce).code == "UNAVAILABLE")
-                identity.tokens.state.withLock { $0.isDown = false }
-                #expect(try await identity.apple(token, nonce: nonce).status == 200)
-            }
-        }
-
         @Test(arguments: [FakeApple.Mode.down, .garbage])
         func appleBeingAwayIsNotTheUsersFault(mode: FakeApple.Mode) async throws {
             try await withIdentity { identity in
@@ -335,6 +282,41 @@ extension ServiceTests {
                 #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").status == 200)
                 try await eventually("Apple is asked") { identity.apple.state.withLock { $0.exchanged.count } == 1 }
                 try await eventually("the code is forgotten") { try await identity.outboxCount == 0 }
+            }
+        }
+
+        /// While the code is exchanged the user puts another Apple account in the place of the one that it came with.
+        @Test func aTokenOfAnAppleAccountThatWasReplacedIsGivenBack() async throws {
+            try await withIdentity { identity in
+                let ada = try await identity.register("ada@example.com").user.id
+                @Sendable func link(_ subject: String) async throws {
+                    let token = try identity.apple.token(sub: subject)
+                    let linked = try await identity.send(
+                        .POST, "/v1/auth/identities/apple", as: ada, json: #"{"identityToken":"\#(token)"}"#)
+                    #expect(linked.status == 200)
+                }
+                try await link("001")
+                let once = Once()
+                identity.apple.state.withLock { state in
+                    state.whileExchanging = {
+                        guard once.take() else { return }
+                        do {
+                            let unlinked = try await identity.send(.DELETE, "/v1/auth/identities/apple", as: ada)
+                            #expect(unlinked.status == 200)
+                            try await link("002")
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+                #expect(try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").status == 200)
+                try await eventually("Apple is told") { identity.apple.state.withLock { !$0.revoked.isEmpty } }
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+                #expect(identity.apple.state.withLock { $0.revoked.allSatisfy { $0["token"] == "r-c0de" } })
+                let kept = try await identity.database.query(
+                    "SELECT subject, refresh_token IS NOT NULL FROM apple_identities"
+                ).decode((String, Bool).self)
+                #expect(kept.count == 1 && kept[0] == ("002", false))
             }
         }
     }

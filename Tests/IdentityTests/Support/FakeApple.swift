@@ -20,6 +20,8 @@ final class FakeApple: Sendable {
         /// Answers of `/auth/revoke` before it works.
         var revokeFailures: [(HTTPResponse.Status, String)] = []
         var knowsCodes = true
+        /// Runs while a code is being exchanged, before identity hears of it.
+        var whileExchanging: (@Sendable () async -> Void)?
     }
 
     let state = Mutex(State())
@@ -97,10 +99,11 @@ final class FakeApple: Sendable {
         }
         router.post("auth/token") { request, _ in
             let form = try await Self.form(of: request)
-            let (mode, knows) = self.state.withLock { state in
+            let (mode, knows, hook) = self.state.withLock { state in
                 state.exchanged.append(form)
-                return (state.mode, state.knowsCodes)
+                return (state.mode, state.knowsCodes, state.whileExchanging)
             }
+            await hook?()
             guard mode == .none else { return Response(status: .internalServerError) }
             guard knows else { return Self.json(.badRequest, #"{"error":"invalid_grant"}"#) }
             return Self.json(.ok, #"{"access_token":"a","refresh_token":"r-\#(form["code"] ?? "")","expires_in":3600}"#)

@@ -23,7 +23,7 @@ struct AppleNonceIssuer: Sendable {
     }
 
     enum Verdict: Equatable {
-        /// Chosen by the app: it has to match, no more.
+        /// Chosen by the app.
         case notOurs
         /// One of ours; to be used up, and to be remembered as used until then (seconds since 1970).
         case ours(expiresAt: Int64)

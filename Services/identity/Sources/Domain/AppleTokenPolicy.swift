@@ -8,7 +8,7 @@ struct AppleTokenPolicy: Sendable {
     enum NonceRule: String, CaseIterable, Sendable {
         /// Where the request or the token carries one, they must match.
         case optional
-        /// A sign-in without one is refused.
+        /// A sign-in without one is refused, and each serves once, the app's own too.
         case required
     }
 
@@ -38,6 +38,11 @@ struct AppleTokenPolicy: Sendable {
         guard age <= maximumAge else { throw .tooOld }
         guard claims.expiresAt > now - clockSkew else { throw .expired }
         try checkNonce(of: claims, against: nonce)
+    }
+
+    /// From when on a token that was found good is too old, in seconds since 1970.
+    func end(of claims: AppleIdentityClaims) -> Int64 {
+        claims.issuedAt + maximumAge + 1
     }
 
     private func checkNonce(of claims: AppleIdentityClaims, against nonce: String?) throws(Flaw) {

@@ -9,8 +9,8 @@ enum OutboxTask: Codable, Sendable, Equatable {
     case revokeSessions(reason: RevocationReason, except: UUID?)
     /// tokens: a session that was made for nothing.
     case takeBack(session: UUID)
-    /// Apple: a code becomes a refresh token.
-    case exchangeCode
+    /// Apple: a code becomes the refresh token of the Apple account that it came with.
+    case exchangeCode(subject: String)
     /// The team's mail sender: somebody has asked for a new password.
     case passwordReset
     /// Everybody: the user is gone.

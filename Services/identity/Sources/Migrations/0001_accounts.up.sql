@@ -39,10 +39,13 @@ CREATE TABLE apple_identities (
     created_at    timestamptz NOT NULL DEFAULT now()
 );
 
--- Nonces of ours that have served, until they would have expired anyway.
+-- Nonces that have served, until they would be refused anyway, and the identity token each came with: who shows the
+-- same pair again soon after is a client whose answer was lost.
 CREATE TABLE used_nonces (
-    digest     bytea PRIMARY KEY,
-    expires_at timestamptz NOT NULL
+    digest       bytea PRIMARY KEY,
+    token_digest bytea NOT NULL,
+    used_at      timestamptz NOT NULL DEFAULT now(),
+    expires_at   timestamptz NOT NULL
 );
 CREATE INDEX used_nonces_by_expiry ON used_nonces (expires_at);
 

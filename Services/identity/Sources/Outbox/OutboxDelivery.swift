@@ -31,8 +31,8 @@ struct OutboxDelivery: Sendable {
         case .takeBack(let session):
             try await tokens.takeBack(session: session)
             try await outbox.complete(entry)
-        case .exchangeCode:
-            try await exchangeCode(entry)
+        case .exchangeCode(let subject):
+            try await exchangeCode(entry, of: subject)
             try await outbox.complete(entry)
         case .passwordReset:
             try await sendReset(entry)
@@ -93,15 +93,16 @@ struct OutboxDelivery: Sendable {
         }
     }
 
-    private func exchangeCode(_ entry: OutboxEntry) async throws {
+    private func exchangeCode(_ entry: OutboxEntry, of subject: String) async throws {
         guard let secret = apple.clientSecret, let userID = entry.userID,
             Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
             let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer),
             let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
         else { return }
-        let isKept = try await accounts.keepRefreshToken(token, clientID: grant.clientID, of: userID, sealer: sealer)
+        let isKept = try await accounts.keepRefreshToken(
+            token, clientID: grant.clientID, of: userID, subject: subject, sealer: sealer)
         if !isKept {
-            // The user left while Apple answered.
+            // The user left while Apple answered, or unlinked that Apple account.
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             try await OutboxStore.enqueue(
                 .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: outbox.database,

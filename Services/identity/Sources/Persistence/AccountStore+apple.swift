@@ -55,7 +55,7 @@ extension AccountStore {
         let id = UUID()
         struct Exists: Error {}
         do {
-            return try await database.withTransaction(deadline: deadline) { transaction in
+            return try await withTransaction(deadline: deadline) { transaction in
                 try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
                 guard try await Self.insert(proof, for: id, on: transaction) else { throw Exists() }
                 if let email = proof.provenEmail {
@@ -84,9 +84,10 @@ extension AccountStore {
     private func update(
         _ account: Account, from proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
     ) async throws -> Account? {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
+            guard try await Self.lock(account.id, on: transaction) else { return nil }
             let former = try await transaction.query(
-                "SELECT email FROM apple_identities WHERE subject = \(proof.subject) FOR UPDATE"
+                "SELECT email FROM apple_identities WHERE subject = \(proof.subject) AND user_id = \(account.id)"
             ).first
             guard let former else { return nil }
             if let name {

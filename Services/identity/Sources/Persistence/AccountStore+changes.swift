@@ -22,7 +22,7 @@ extension AccountStore {
     /// - Parameter name: `nil` takes the name away.
     /// - Returns: `nil` when there is no such user.
     func rename(_ userID: UUID, to name: DisplayName?, deadline: ContinuousClock.Instant) async throws -> Account? {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
             let updated = try await transaction.query(
                 """
                 UPDATE users SET display_name = \(name?.value)
@@ -47,7 +47,7 @@ extension AccountStore {
         of account: Account, to hash: String, sparing session: UUID?, actor: AuditActor = .user,
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> OutboxEntry? {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
             guard try await Self.lock(account, on: transaction) else { return nil }
             try await transaction.query(
                 """
@@ -64,7 +64,7 @@ extension AccountStore {
     /// Opens or closes the account. Closing ends its sessions.
     /// - Returns: `nil` when there is no such user.
     func setState(_ state: AccountState, of userID: UUID, actor: AuditActor) async throws -> Account? {
-        try await database.withTransaction { transaction in
+        try await withTransaction { transaction in
             let updated = try await transaction.query(
                 "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
             if updated.affectedRows == 1 {
@@ -82,7 +82,7 @@ extension AccountStore {
 
     /// - Returns: `nil` when there is no such user.
     func setRole(_ role: Role, stores: StoreList?, of userID: UUID) async throws -> Account? {
-        try await database.withTransaction { transaction in
+        try await withTransaction { transaction in
             let updated = try await transaction.query(
                 """
                 UPDATE users SET role = \(role.name), store_ids = coalesce(\(stores?.ids.map(\.value)), store_ids)

@@ -9,7 +9,7 @@ extension AccountStore {
     func delete(
         _ userID: UUID, actor: AuditActor, sealer: Sealer, deadline: ContinuousClock.Instant
     ) async throws -> OutboxEntry? {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
             let isThere = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").count == 1
             guard isThere else {
                 return try await OutboxStore.deletion(of: userID, on: transaction)
@@ -41,13 +41,16 @@ extension AccountStore {
         return pending.flatMap { AppleGrant.open($0.sealed, for: $0.id, by: sealer) }
     }
 
-    /// Keeps Apple's refresh token beside the identity.
-    /// - Returns: whether the user still has one.
-    func keepRefreshToken(_ token: String, clientID: String, of userID: UUID, sealer: Sealer) async throws -> Bool {
+    /// Keeps Apple's refresh token beside the identity that it was granted for.
+    /// - Returns: whether the user still has that one.
+    func keepRefreshToken(
+        _ token: String, clientID: String, of userID: UUID, subject: String, sealer: Sealer
+    ) async throws -> Bool {
         let sealed = try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
         return try await database.query(
             """
-            UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID) WHERE user_id = \(userID)
+            UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID)
+            WHERE subject = \(subject) AND user_id = \(userID)
             """
         ).affectedRows == 1
     }

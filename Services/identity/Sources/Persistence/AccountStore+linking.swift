@@ -6,6 +6,8 @@ enum LinkOutcome: Sendable {
     case linked(Account)
     /// Somebody else has it, or the user has another one.
     case taken
+    /// The proof's nonce has served before.
+    case nonceSpent
     case noSuchUser
 }
 
@@ -17,12 +19,15 @@ enum UnlinkOutcome: Sendable {
 }
 
 extension AccountStore {
-    /// Adds Apple's proof to an account. Linking the same one again changes nothing.
+    /// Adds Apple's proof to an account, and uses its nonce up. Linking the same one again changes nothing.
     func link(
-        _ proof: AppleProof, to userID: UUID, deadline: ContinuousClock.Instant
+        _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, deadline: ContinuousClock.Instant
     ) async throws -> LinkOutcome {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
             guard try await Self.lock(userID, on: transaction) else { return .noSuchUser }
+            if let nonce {
+                guard try await NonceStore.use(nonce, on: transaction) else { return .nonceSpent }
+            }
             let existing = try await transaction.query(
                 """
                 SELECT subject, user_id FROM apple_identities
@@ -59,7 +64,7 @@ extension AccountStore {
         _ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user, sealer: Sealer,
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> UnlinkOutcome {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
             guard try await Self.lock(userID, on: transaction),
                 let account = try await Self.account(userID, on: transaction)
             else { return .noSuchUser }

@@ -14,10 +14,11 @@ extension AccountStore {
 
     /// Apple's grant is void and the user is signed out everywhere; the link stays, for when the user comes back.
     func endAppleConsent(of userID: UUID, deadline: ContinuousClock.Instant) async throws {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
+            guard try await Self.lock(userID, on: transaction) else { return }
             try await transaction.query(
                 "UPDATE apple_identities SET refresh_token = NULL WHERE user_id = \(userID)")
-            guard try await Self.touch(userID, credentials: true, on: transaction) else { return }
+            try await Self.touch(userID, credentials: true, on: transaction)
             try await Self.audit(.appleConsentRevoked, userID, by: .apple, on: transaction)
             try await OutboxStore.enqueue(
                 .revokeSessions(reason: .logout, except: nil), user: userID, dueAtOnce: true, on: transaction)

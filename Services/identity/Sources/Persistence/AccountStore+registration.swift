@@ -20,7 +20,7 @@ extension AccountStore {
     func register(_ new: NewAccount, deadline: ContinuousClock.Instant? = nil) async throws -> Account? {
         struct Taken: Error {}
         do {
-            return try await database.withTransaction(deadline: deadline) { transaction in
+            return try await withTransaction(deadline: deadline) { transaction in
                 try await transaction.query(
                     """
                     INSERT INTO users (id, display_name, role, store_ids)
@@ -40,7 +40,8 @@ extension AccountStore {
         }
     }
 
-    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``.
+    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. Whenever somebody else was faster it looks
+    /// again at who has it.
     /// - Returns: whether the user has it now.
     static func claim(
         _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, on transaction: PostgresTransaction
@@ -48,7 +49,7 @@ extension AccountStore {
         let kind = identifier.kind.rawValue
         while true {
             let holder = try await transaction.query(
-                "SELECT user_id, verified FROM identifiers WHERE kind = \(kind) AND value = \(identifier.value) FOR UPDATE"
+                "SELECT user_id, verified FROM identifiers WHERE kind = \(kind) AND value = \(identifier.value)"
             ).first.map { row in
                 let (id, verified) = try row.decode((UUID, Bool).self)
                 return IdentifierClaim.Holder(userID: id, isVerified: verified)
@@ -60,23 +61,23 @@ extension AccountStore {
                     INSERT INTO identifiers (kind, value, user_id, verified)
                     VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
                     """)
-                // Otherwise somebody was faster: look again at who it is.
                 if inserted.affectedRows == 1 { return true }
             case .own:
-                if proves {
-                    try await transaction.query(
-                        """
-                        UPDATE identifiers SET verified = true
-                        WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
-                        """)
-                }
-                return true
+                guard proves else { return true }
+                let verified = try await transaction.query(
+                    """
+                    UPDATE identifiers SET verified = true
+                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
+                    """)
+                if verified.affectedRows == 1 { return true }
             case .takeOver(let former):
-                try await transaction.query(
+                guard try await lock(former, on: transaction) else { continue }
+                let moved = try await transaction.query(
                     """
                     UPDATE identifiers SET user_id = \(userID), verified = true
-                    WHERE kind = \(kind) AND value = \(identifier.value)
+                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
                     """)
+                guard moved.affectedRows == 1 else { continue }
                 try await touch(former, credentials: true, on: transaction)
                 try await audit(.identifierLost, former, by: actor, on: transaction)
                 return true

@@ -11,7 +11,7 @@ extension AccountStore {
     func startReset(
         of identifier: Identifier, token: ResetToken, expiresAt: Date
     ) async throws -> Account? {
-        try await database.withTransaction { transaction in
+        try await withTransaction { transaction in
             let kind = identifier.kind.rawValue
             let owner = try await transaction.query(
                 """
@@ -41,14 +41,15 @@ extension AccountStore {
     func reset(
         _ digest: [UInt8], passwordHash: String, deadline: ContinuousClock.Instant
     ) async throws -> OutboxEntry? {
-        try await database.withTransaction(deadline: deadline) { transaction in
+        try await withTransaction(deadline: deadline) { transaction in
+            let holder = try await transaction.query(
+                "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
+            ).first?.decode(UUID.self)
+            guard let userID = holder, try await Self.lock(userID, on: transaction) else { return nil }
             let used = try await transaction.query(
-                """
-                DELETE FROM password_resets WHERE digest = \(digest) AND expires_at > now()
-                RETURNING user_id, kind, value
-                """
-            ).first?.decode((UUID, String, String).self)
-            guard let (userID, kind, value) = used, try await Self.lock(userID, on: transaction) else { return nil }
+                "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(userID) RETURNING kind, value"
+            ).first?.decode((String, String).self)
+            guard let (kind, value) = used else { return nil }
             try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
             try await transaction.query(
                 """

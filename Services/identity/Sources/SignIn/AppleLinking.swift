@@ -15,16 +15,12 @@ struct AppleLinking: Sendable {
     ) async throws -> User {
         try await signIn.limits.admit(from: context.clientAddress)
         let (proof, nonce) = try await signIn.prove(request.identityToken, nonce: request.nonce, context: context)
-        if let nonce {
-            guard
-                try await signIn.nonces.use(
-                    nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forDatabase)
-            else { throw Problem(.invalidAppleToken) }
-        }
-        switch try await accounts.link(proof, to: user.id, deadline: context.deadline.forDatabase) {
+        switch try await accounts.link(proof, to: user.id, using: nonce, deadline: context.deadline.forDatabase) {
         case .linked(let account):
             worker.ring()
             return account.user
+        case .nonceSpent:
+            throw Problem(.invalidAppleToken)
         case .taken:
             throw Problem(.identifierTaken, "This Apple account is already in use.")
         case .noSuchUser:

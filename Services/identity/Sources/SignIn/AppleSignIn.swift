@@ -40,17 +40,11 @@ struct AppleSignIn: Sendable {
         throw Problem(.unavailable)
     }
 
-    /// A nonce of ours and when it expires.
-    struct OwnNonce {
-        var value: String
-        var expiresAt: Int64
-    }
-
     /// Who Apple says it is.
     /// - Returns: the proof, and the nonce that has to be used up with it.
     func prove(
         _ identityToken: String, nonce: String?, context: GatehouseRequestContext
-    ) async throws -> (AppleProof, OwnNonce?) {
+    ) async throws -> (AppleProof, NonceUse?) {
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
         }
@@ -61,30 +55,34 @@ struct AppleSignIn: Sendable {
             logger.info("An Apple token was refused", metadata: ["reason": "\(error.rawValue)"])
             throw Problem(.invalidAppleToken)
         }
-        guard let nonce else { return (AppleProof(claims), nil) }
-        switch issuer.judge(nonce, now: now) {
-        case .notOurs:
+        guard let nonce, let expiresAt = try lastUse(of: nonce, in: claims, now: now) else {
             return (AppleProof(claims), nil)
-        case .ours(let expiresAt):
-            guard try await !nonces.isUsed(nonce, deadline: context.deadline.forDatabase) else {
-                throw Problem(.invalidAppleToken)
-            }
-            return (AppleProof(claims), OwnNonce(value: nonce, expiresAt: expiresAt))
-        case .invalid:
+        }
+        let use = NonceUse(of: nonce, with: identityToken, expiresAt: expiresAt)
+        guard try await !nonces.isSpent(use, deadline: context.deadline.forDatabase) else {
             throw Problem(.invalidAppleToken)
+        }
+        return (AppleProof(claims), use)
+    }
+
+    /// Until when a nonce that serves once has to be remembered; `nil` for one that only has to match.
+    private func lastUse(of nonce: String, in claims: AppleIdentityClaims, now: Int64) throws(Problem) -> Int64? {
+        switch issuer.judge(nonce, now: now) {
+        case .ours(let expiresAt): expiresAt
+        case .notOurs: policy.nonceRule == .required ? policy.end(of: claims) : nil
+        case .invalid: throw Problem(.invalidAppleToken)
         }
     }
 
-    /// Uses the nonce up, last of all, so that an attempt that failed half-way can be repeated. Of two that came this far
-    /// with one nonce the second loses its session.
-    private func use(_ nonce: OwnNonce?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext)
+    /// Uses the nonce up, last of all, so that an attempt that failed half-way can be repeated. Of two identity tokens
+    /// that came this far with one nonce the second loses its session.
+    private func use(_ nonce: NonceUse?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext)
         async throws
     {
         guard let nonce else { return }
         let isFirst: Bool
         do {
-            isFirst = try await nonces.use(
-                nonce.value, expiresAt: nonce.expiresAt, deadline: context.deadline.forDatabase)
+            isFirst = try await nonces.use(nonce, deadline: context.deadline.forDatabase)
         } catch {
             await sessions.takeBack(issued.sessionID)
             throw error
@@ -102,7 +100,7 @@ struct AppleSignIn: Sendable {
         let grant = AppleGrant(clientID: proof.clientID, kind: .authorizationCode, secret: code)
         do {
             try await OutboxStore.enqueue(
-                .exchangeCode, user: account.id, dueAtOnce: true, on: outbox.database,
+                .exchangeCode(subject: proof.subject), user: account.id, dueAtOnce: true, on: outbox.database,
                 sealing: { try grant.sealed(by: sealer, for: $0) })
             worker.ring()
         } catch {

@@ -1,0 +1,127 @@
+import Contracts
+import Foundation
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// Transactions that change the same users do not end each other.
+@Suite struct LockOrderTests {
+    /// Runs `body` on a database whose locks are waited for as long as it takes.
+    private func withPatientDatabase(_ body: (PostgresPool) async throws -> Void) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            var configuration = try PostgresConfiguration(url: database.url)
+            configuration.statementTimeout = .seconds(60)
+            configuration.lockTimeout = .seconds(60)
+            let pool = PostgresPool(configuration: configuration)
+            defer { pool.close() }
+            try await body(pool)
+        }
+    }
+
+    enum Change: CaseIterable {
+        case taking, following, consentEnding, resetting, linking, unlinking, deleting
+    }
+
+    /// Each waits for a user's row that somebody else has locked, as whoever deletes the user does; meanwhile it must
+    /// hold nothing that the other is going to need.
+    @Test(arguments: Change.allCases)
+    func usersAreLockedBeforeWhatBelongsToThem(change: Change) async throws {
+        try await withPatientDatabase { pool in
+            let accounts = AccountStore(database: pool)
+            let deadline = ContinuousClock.now + .seconds(60)
+            let address = Identifier.email(try EmailAddress("ada@example.com"))
+            let holder = try #require(
+                try await accounts.register(NewAccount(identifier: address, passwordHash: "x"), deadline: deadline))
+            let reset = ResetToken()
+            _ = try await accounts.startReset(of: address, token: reset, expiresAt: .now + 600)
+            _ = try await accounts.link(Self.proof(nil), to: holder.id, deadline: deadline)
+            let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
+
+            let waiting = try await pool.withTransaction(deadline: deadline) { transaction in
+                #expect(try await AccountStore.lock(holder.id, on: transaction))
+                let waiting = Task {
+                    switch change {
+                    case .taking:
+                        let new = NewAccount(identifier: address, isVerified: true, passwordHash: "y")
+                        _ = try await accounts.register(new, deadline: deadline)
+                    case .following:
+                        _ = try await accounts.signIn(
+                            apple: Self.proof("ada@example.org"), name: nil, deadline: deadline)
+                    case .consentEnding: try await accounts.endAppleConsent(of: holder.id, deadline: deadline)
+                    case .resetting:
+                        _ = try await accounts.reset(reset.digest, passwordHash: "z", deadline: deadline)
+                    case .linking: _ = try await accounts.link(Self.proof(nil), to: holder.id, deadline: deadline)
+                    case .unlinking:
+                        _ = try await accounts.unlink(.apple, from: holder.id, sealer: sealer, deadline: deadline)
+                    case .deleting:
+                        _ = try await accounts.delete(holder.id, actor: .user, sealer: sealer, deadline: deadline)
+                    }
+                }
+                try await eventually("the change waits", within: .seconds(50)) {
+                    try await !Self.locksOfWaiters(on: pool).isEmpty
+                }
+                let locks = try await Self.locksOfWaiters(on: pool)
+                let written = locks.filter { !$0.hasSuffix(" AccessShareLock") }
+                #expect(Set(written).isSubset(of: ["users RowShareLock", "users RowExclusiveLock"]))
+                return waiting
+            }
+            try await waiting.value
+        }
+    }
+
+    /// The tables that whoever waits for a row has locked, and how.
+    private static func locksOfWaiters(on pool: PostgresPool) async throws -> [String] {
+        try await pool.query(
+            """
+            SELECT l.relation::regclass::text || ' ' || l.mode
+            FROM pg_locks l JOIN pg_stat_activity a USING (pid) JOIN pg_class c ON c.oid = l.relation
+            WHERE a.datname = current_database() AND a.wait_event_type = 'Lock' AND l.granted
+                AND l.locktype = 'relation' AND c.relkind = 'r'
+            """
+        ).decode(String.self)
+    }
+
+    private static func proof(_ email: String?) -> AppleProof {
+        AppleProof(
+            AppleIdentityClaims(
+                issuer: "https://appleid.apple.com", subject: "001", audience: "com.example.app", issuedAt: 0,
+                expiresAt: 0, email: email, emailVerified: email != nil))
+    }
+
+    /// Two that meet head on: PostgreSQL ends one of them, which then waits its turn.
+    @Test func aDeadlockEndsNobody() async throws {
+        try await withPatientDatabase { pool in
+            let accounts = AccountStore(database: pool)
+            let users = [UUID(), UUID()]
+            for user in users { try await pool.query("INSERT INTO users (id) VALUES (\(user))") }
+            let meeting = Meeting()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for order in [users, [users[1], users[0]]] {
+                    group.addTask { try await meeting.cross(order, on: accounts) }
+                }
+                try await group.waitForAll()
+            }
+            // One of them began twice.
+            #expect(meeting.arrivals.withLock { $0 } == 3)
+            let versions = try await pool.query("SELECT version FROM users").decode(Int64.self)
+            #expect(versions == [2, 2])
+        }
+    }
+
+    /// Where two transactions meet, each with a row that the other one wants next.
+    private final class Meeting: Sendable {
+        let arrivals = Mutex(0)
+
+        func cross(_ users: [UUID], on accounts: AccountStore) async throws {
+            try await accounts.withTransaction(deadline: .now + .seconds(60)) { transaction in
+                _ = try await AccountStore.lock(users[0], on: transaction)
+                arrivals.withLock { $0 += 1 }
+                try await eventually("both hold one") { arrivals.withLock { $0 } >= 2 }
+                try await AccountStore.touch(users[1], credentials: true, on: transaction)
+            }
+        }
+    }
+}
