@@ -54,9 +54,6 @@ import Testing
             "tokenType":"Bearer","user":\(userJSON)}
             """
         try check(response, json)
-        try check(
-            CreateSessionResponse(sessionID: other, auth: response),
-            #"{"auth":\#(json),"sessionID":"7c9e6679-7425-40de-944b-e07fc1f90ae7"}"#)
     }
 
     @Test func sessions() throws {
@@ -130,13 +127,20 @@ import Testing
         try check(LogoutAllRequest(exceptCurrent: true), #"{"exceptCurrent":true}"#)
         try check(
             CreateSessionRequest(
-                snapshot: UserSnapshot(user: user, version: 7), device: device, ipAddress: "203.0.113.7"),
+                sessionID: other, snapshot: UserSnapshot(user: user, version: 7), credentialsVersion: 3,
+                signInAge: 0.25, device: device, ipAddress: "203.0.113.7"),
             """
-            {"device":\(deviceJSON),"ipAddress":"203.0.113.7","snapshot":{"user":\(userJSON),"version":7}}
+            {"credentialsVersion":3,"device":\(deviceJSON),"ipAddress":"203.0.113.7",\
+            "sessionID":"7c9e6679-7425-40de-944b-e07fc1f90ae7","signInAge":0.25,\
+            "snapshot":{"user":\(userJSON),"version":7}}
             """)
         try check(
-            RevokeSessionsRequest(exceptSession: other, reason: .passwordChanged),
-            #"{"exceptSession":"7C9E6679-7425-40DE-944B-E07FC1F90AE7","reason":"passwordChanged"}"#)
+            RevokeSessionsRequest(exceptSession: other, belowCredentialsVersion: 4, reason: .passwordChanged),
+            """
+            {"belowCredentialsVersion":4,"exceptSession":"7C9E6679-7425-40DE-944B-E07FC1F90AE7",\
+            "reason":"passwordChanged"}
+            """)
+        try check(RevokeSessionsRequest(reason: .accountDeleted), #"{"reason":"accountDeleted"}"#)
     }
 
     @Test func revocations() throws {

@@ -82,6 +82,7 @@ import Testing
                 #expect(refusal?.problem.code == .invalidRequest)
                 #expect(refusal?.problem.errors.map(\.field) == ["text"])
                 #expect(refusal?.isUnavailable == false)
+                #expect(refusal?.mayHaveActed == false)
             }
         }
     }
@@ -102,6 +103,7 @@ import Testing
                 }
                 #expect(trouble?.problem.code == .unavailable)
                 #expect(trouble?.isUnavailable == true)
+                #expect(trouble?.mayHaveActed == true)
             }
         }
     }
@@ -112,6 +114,7 @@ import Testing
                 try await client.send(.post, "/x", deadline: deadline, timeout: patience)
             }
             #expect(trouble?.isUnavailable == true)
+            #expect(trouble?.mayHaveActed == false)
             #expect(!deadline.hasPassed)
         }
     }
@@ -125,6 +128,7 @@ import Testing
                         try await client.send(.get, "/x", deadline: short)
                     }
                     #expect(trouble?.isUnavailable == true)
+                    #expect(trouble?.mayHaveActed == true)
                     #expect(!deadline.hasPassed)
                 }
             }

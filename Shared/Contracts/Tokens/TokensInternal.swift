@@ -12,29 +12,31 @@ public struct UserSnapshot: Codable, Sendable, Equatable {
     }
 }
 
-/// `POST /internal/sessions`: identity has proved who somebody is and asks for a session.
+/// `POST /internal/sessions`: identity has proved who somebody is and asks for a session. The answer is an
+/// ``AuthResponse``.
 public struct CreateSessionRequest: Codable, Sendable {
+    /// The caller's choice, new for each request: with it the caller takes the session back
+    /// (`DELETE /internal/sessions/{id}`), also when the answer was lost.
+    @LowercaseUUID public var sessionID: UUID
     public var snapshot: UserSnapshot
+    /// The version of the credentials that the proof was made against. When they change, the sessions below the new
+    /// version are revoked.
+    public var credentialsVersion: Int64
+    /// Seconds since the sign-in began. If the user has signed out everywhere since then, it gets no session.
+    public var signInAge: Double
     public var device: SessionDevice?
     public var ipAddress: String?
 
-    public init(snapshot: UserSnapshot, device: SessionDevice? = nil, ipAddress: String? = nil) {
+    public init(
+        sessionID: UUID, snapshot: UserSnapshot, credentialsVersion: Int64, signInAge: Double,
+        device: SessionDevice? = nil, ipAddress: String? = nil
+    ) {
+        self.sessionID = sessionID
         self.snapshot = snapshot
+        self.credentialsVersion = credentialsVersion
+        self.signInAge = signInAge
         self.device = device
         self.ipAddress = ipAddress
-    }
-}
-
-/// The answer to `POST /internal/sessions`
-public struct CreateSessionResponse: Codable, Sendable {
-    /// With it the caller takes the session back (`DELETE /internal/sessions/{id}`) when the user's credentials
-    /// moved meanwhile.
-    @LowercaseUUID public var sessionID: UUID
-    public var auth: AuthResponse
-
-    public init(sessionID: UUID, auth: AuthResponse) {
-        self.sessionID = sessionID
-        self.auth = auth
     }
 }
 
@@ -42,10 +44,14 @@ public struct CreateSessionResponse: Codable, Sendable {
 public struct RevokeSessionsRequest: Codable, Sendable {
     /// A session to spare.
     public var exceptSession: UUID?
+    /// Spares the sessions that were proved against these credentials or newer ones, so that a revocation that comes
+    /// late ends none that was made after its cause. Without it none is spared for its age.
+    public var belowCredentialsVersion: Int64?
     public var reason: RevocationReason
 
-    public init(exceptSession: UUID? = nil, reason: RevocationReason) {
+    public init(exceptSession: UUID? = nil, belowCredentialsVersion: Int64? = nil, reason: RevocationReason) {
         self.exceptSession = exceptSession
+        self.belowCredentialsVersion = belowCredentialsVersion
         self.reason = reason
     }
 }

@@ -25,11 +25,15 @@ import Testing
 
 @Suite struct SignInOutcomeTests {
     @Test func everyCase() {
+        func outcome(_ state: AccountState, _ credentialsVersion: Int64) -> SignInOutcome {
+            .judge(
+                provedAt: 3, now: AccountStanding(state: state, version: 9, credentialsVersion: credentialsVersion))
+        }
         #expect(SignInOutcome.judge(provedAt: 3, now: nil) == .gone)
-        #expect(SignInOutcome.judge(provedAt: 3, now: (.disabled, 3)) == .disabled)
-        #expect(SignInOutcome.judge(provedAt: 3, now: (.disabled, 4)) == .disabled)
-        #expect(SignInOutcome.judge(provedAt: 3, now: (.active, 4)) == .moved)
-        #expect(SignInOutcome.judge(provedAt: 3, now: (.active, 3)) == .stands)
+        #expect(outcome(.disabled, 3) == .disabled)
+        #expect(outcome(.disabled, 4) == .disabled)
+        #expect(outcome(.active, 4) == .moved)
+        #expect(outcome(.active, 3) == .stands)
     }
 }
 
@@ -52,8 +56,8 @@ import Testing
 
     @Test func tasksSurviveTheirJourneyThroughJSON() throws {
         let tasks: [OutboxTask] = [
-            .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID()),
-            .revokeSessions(reason: .passwordChanged, except: nil), .takeBack(session: UUID()),
+            .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID(), below: 2),
+            .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .takeBack(session: UUID()),
             .exchangeCode(subject: "001"),
             .passwordReset,
             .deletion(.sweepSessions),

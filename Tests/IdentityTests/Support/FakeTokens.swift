@@ -9,14 +9,24 @@ import Synchronization
 final class FakeTokens: Sendable {
     struct State {
         var sessions: [UUID: CreateSessionRequest] = [:]
+        /// Of users who have sessions.
         var snapshots: [UUID: UserSnapshot] = [:]
         var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
         var takenBack: [UUID] = []
         var isDown = false
         /// Requests that are to fail, counted down.
         var failures = 0
+        /// Runs before a session is made.
+        var beforeSession: (@Sendable () async -> Void)?
         /// Runs once a session has been made, before identity hears of it.
         var afterSession: (@Sendable () async -> Void)?
+        /// Whether identity never hears of a session that was made.
+        var losesAnswers = false
+
+        mutating func keep(_ snapshot: UserSnapshot) {
+            let id = snapshot.user.id
+            if snapshot.version > snapshots[id]?.version ?? 0 { snapshots[id] = snapshot }
+        }
     }
 
     let state = Mutex(State())
@@ -32,18 +42,27 @@ final class FakeTokens: Sendable {
         router.post("internal/sessions") { request, context in
             try self.refuseIfDown(request)
             let body = try await JSON.decode(CreateSessionRequest.self, from: self.body(of: request))
-            let id = UUID()
-            let hook = self.state.withLock { state in
-                state.sessions[id] = body
-                return state.afterSession
+            let (id, user) = (body.sessionID, body.snapshot.user)
+            await self.state.withLock { $0.beforeSession }?()
+            let isErased = self.state.withLock { state in
+                let isErased = state.revocations.contains { $0.user == user.id && $0.request.reason == .accountDeleted }
+                if !isErased {
+                    state.sessions[id] = body
+                    state.keep(body.snapshot)
+                }
+                return isErased
             }
-            await hook?()
+            if isErased {
+                return try self.answer(ProblemDocument(Problem(.invalidCredentials), requestID: "r"), .unauthorized)
+            }
+            await self.state.withLock { $0.afterSession }?()
+            if self.state.withLock({ $0.losesAnswers }) { throw HTTPError(.serviceUnavailable) }
             let now = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded(.down))
             let auth = AuthResponse(
                 accessToken: "access-\(id)", refreshToken: "refresh-\(id)", expiresIn: 3600,
                 expiresAt: now + 3600, refreshExpiresIn: 7200, refreshExpiresAt: now + 7200,
-                user: body.snapshot.user)
-            return try self.answer(CreateSessionResponse(sessionID: id, auth: auth), .created)
+                user: user)
+            return try self.answer(auth)
         }
         router.delete("internal/sessions/{id}") { request, context in
             try self.refuseIfDown(request)
@@ -62,6 +81,7 @@ final class FakeTokens: Sendable {
                 state.revocations.append((id, body))
                 state.sessions = state.sessions.filter {
                     $0.value.snapshot.user.id != id || $0.key == body.exceptSession
+                        || $0.value.credentialsVersion >= body.belowCredentialsVersion ?? .max
                 }
             }
             return Response(status: .noContent)
@@ -71,7 +91,7 @@ final class FakeTokens: Sendable {
             let id = try context.parameters.require("id", as: UUID.self)
             let snapshot = try await JSON.decode(UserSnapshot.self, from: self.body(of: request))
             self.state.withLock { state in
-                if snapshot.version > state.snapshots[id]?.version ?? 0 { state.snapshots[id] = snapshot }
+                if state.sessions.values.contains(where: { $0.snapshot.user.id == id }) { state.keep(snapshot) }
             }
             return Response(status: .noContent)
         }

@@ -50,12 +50,38 @@ extension ServiceTests {
                     headers: RunningTokens.identity)
                 #expect(revoked.status == 204)
                 #expect(try await tokens.refresh(refreshed.refreshToken).code == "INVALID_REFRESH_TOKEN")
-                let late = try await tokens.client.post(
-                    "/internal/sessions",
-                    json: CreateSessionRequest(snapshot: UserSnapshot(user: user, version: 3)),
-                    headers: RunningTokens.identity)
+                let late = try await tokens.createSession(UUID(), user, version: 3)
                 #expect(late.code == "INVALID_CREDENTIALS")
                 #expect(try await tokens.count("users") == 0)
+            }
+        }
+
+        @Test func aRevocationSparesSessionsOfNewerCredentials() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let newer = UUID()
+                _ = try await tokens.signIn(user)
+                #expect(try await tokens.createSession(newer, user, credentialsVersion: 2).status == 200)
+                let revoked = try await tokens.client.post(
+                    "/internal/users/\(user.id)/revoke",
+                    json: RevokeSessionsRequest(belowCredentialsVersion: 2, reason: .passwordChanged),
+                    headers: RunningTokens.identity)
+                #expect(revoked.status == 204)
+                let left = try await tokens.client.get(
+                    "/internal/users/\(user.id)/sessions", headers: RunningTokens.identity)
+                #expect(try left.decode(SessionList.self).sessions.map(\.id) == [newer])
+            }
+        }
+
+        @Test func sessionsAreMadeUnderNewIdsForSignInsThatHaveJustBegun() async throws {
+            try await RunningTokens.with { tokens in
+                let session = try await tokens.signIn()
+                #expect(try await tokens.createSession(session.sessionID, .sample()).code == "INVALID_REQUEST")
+                for age in [-0.001, 600] {
+                    let refused = try await tokens.createSession(UUID(), .sample(), age: age)
+                    #expect(try refused.problem().errors?.map(\.field) == ["signInAge"])
+                }
+                #expect(try await tokens.count("sessions") == 1)
             }
         }
 

@@ -45,6 +45,24 @@ extension ServiceTests {
             }
         }
 
+        @Test func aSignInThatHadBegunGetsNoSessionAfterwards() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let current = try await tokens.signIn(user)
+                let out = try await tokens.client.post(
+                    "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true),
+                    headers: RunningTokens.gateway(user.id, session: current.sessionID))
+                #expect(out.status == 204)
+                #expect(try await tokens.createSession(UUID(), user, age: 60).code == "UNAVAILABLE")
+                #expect(try await tokens.count("sessions") == 1)
+                #expect(try await tokens.createSession(UUID(), .sample(), age: 60).status == 200, "somebody else")
+                // A machine that is busy may take a moment to tell before from after.
+                try await eventually("one that began since gets its session") {
+                    try await tokens.createSession(UUID(), user).status == 200
+                }
+            }
+        }
+
         @Test func allSessionsOrAllOthersEnd() async throws {
             try await RunningTokens.with { tokens in
                 let user = User.sample()

@@ -84,12 +84,84 @@ import Testing
         }
     }
 
+    /// However late it comes, a revocation ends no session that was made after its cause.
+    @Test func sessionsOfNewerCredentialsAreSpared() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            _ = try await tokens.signIn(user, credentialsVersion: 1)
+            let newer = [
+                try await tokens.signIn(user, credentialsVersion: 2),
+                try await tokens.signIn(user, credentialsVersion: 3),
+            ]
+            try await tokens.store.revokeAll(of: user.id, below: 2, reason: .passwordChanged, deadline: nil)
+            let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
+            #expect(Set(left) == Set(newer.map(\.sessionID)))
+            #expect(try await tokens.count("revocations") == 1)
+        }
+    }
+
+    @Test func noSessionIsMadeTwice() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn(limit: 1)
+            await #expect(throws: SessionRefusal.idTaken) { try await tokens.signIn(sessionID: first.sessionID) }
+            let reading = try #require(try await tokens.store.read(first.sessionID, deadline: nil))
+            #expect(reading.state.currentHash == first.hash)
+            #expect(try await tokens.count("users") == 1)
+        }
+    }
+
+    @Test func whoSignsOutEverywhereIsRememberedForAWhile() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            let start = ContinuousClock.now
+            _ = try await tokens.signIn(user)
+            try await tokens.store.signOut(user.id, except: nil, deadline: nil)
+            let purger = Purger(store: tokens.store, revocationRetention: 604_800, logger: .quiet)
+            var position = Purger.Position()
+            try await purger.step(&position)
+            await #expect(throws: SessionRefusal.signedOut) { try await tokens.signIn(user, since: start) }
+            try await tokens.database.pool.query(
+                "UPDATE users SET signed_out_at = signed_out_at - \(SessionStore.signOutMemory) * interval '1 second'")
+            try await purger.step(&position)
+            #expect(try await tokens.count("users") == 0)
+        }
+    }
+
+    /// However sign-ins and signing out everywhere meet, those that had begun leave no session.
+    @Test func noSignInOutrunsASignOut() async throws {
+        try await TokensFixture.with { tokens in
+            for _ in 0..<10 {
+                let user = User.sample()
+                let spared = try await tokens.signIn(user)
+                let start = ContinuousClock.now
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<4 { group.addTask { _ = try? await tokens.signIn(user, since: start) } }
+                    group.addTask {
+                        // As with an erasure, others may hold the user's lock for too long.
+                        try await eventually("the user is signed out") {
+                            let signOut: Void? = try? await tokens.store.signOut(
+                                user.id, except: spared.sessionID, deadline: .now + .seconds(20))
+                            return signOut != nil
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
+                #expect(left == [spared.sessionID])
+                // A machine that is busy may take a moment to tell before from after.
+                try await eventually("sign-ins that begin now succeed") {
+                    await (try? tokens.signIn(user)) != nil
+                }
+            }
+        }
+    }
+
     @Test func anErasedUserLeavesNoRowAndGetsNoSession() async throws {
         try await TokensFixture.with { tokens in
             let user = User.sample()
             _ = try await tokens.signIn(user)
             try await tokens.store.revokeAll(of: user.id, reason: .accountDeleted, deadline: nil)
-            await #expect(throws: TestKitError.self) { try await tokens.signIn(user, version: 9) }
+            await #expect(throws: SessionRefusal.userErased) { try await tokens.signIn(user, version: 9) }
             #expect(try await tokens.count("sessions") == 0)
             #expect(try await tokens.count("users") == 0)
         }

@@ -85,14 +85,29 @@ struct RunningTokens: Sendable {
         ]
     }
 
-    func signIn(_ user: User = .sample(), device: SessionDevice? = nil) async throws -> CreateSessionResponse {
-        let answer = try await client.post(
+    struct SignedIn: Sendable {
+        var sessionID: UUID
+        var auth: AuthResponse
+    }
+
+    func signIn(_ user: User = .sample(), device: SessionDevice? = nil) async throws -> SignedIn {
+        let id = UUID()
+        let answer = try await createSession(id, user, device: device)
+        guard answer.status == 200 else { throw TestKitError("sign-in: \(answer.status) \(answer.text)") }
+        return SignedIn(sessionID: id, auth: try answer.decode(AuthResponse.self))
+    }
+
+    /// - Parameter age: seconds since the sign-in began.
+    func createSession(
+        _ id: UUID = UUID(), _ user: User, version: Int64 = 1, credentialsVersion: Int64 = 1, age: Double = 0,
+        device: SessionDevice? = nil
+    ) async throws -> TestHTTPClient.Response {
+        try await client.post(
             "/internal/sessions",
             json: CreateSessionRequest(
-                snapshot: UserSnapshot(user: user, version: 1), device: device, ipAddress: "192.0.2.7"),
+                sessionID: id, snapshot: UserSnapshot(user: user, version: version),
+                credentialsVersion: credentialsVersion, signInAge: age, device: device, ipAddress: "192.0.2.7"),
             headers: Self.identity)
-        guard answer.status == 200 else { throw TestKitError("sign-in: \(answer.status) \(answer.text)") }
-        return try answer.decode(CreateSessionResponse.self)
     }
 
     func refresh(_ token: String, replica: Int = 0) async throws -> TestHTTPClient.Response {

@@ -48,13 +48,15 @@ struct TokensFixture: Sendable {
     }
 
     func signIn(
-        _ user: User = .sample(), version: Int64 = 1, device: SessionDevice? = nil, limit: Int = 100
+        _ user: User = .sample(), sessionID: UUID = UUID(), version: Int64 = 1, credentialsVersion: Int64 = 1,
+        since start: ContinuousClock.Instant = .now, device: SessionDevice? = nil, limit: Int = 100
     ) async throws -> RefreshToken {
-        let token = RefreshToken(sessionID: UUID(), generation: 0, keys: keys)
-        let grant = try await store.create(
-            token, for: UserSnapshot(user: user, version: version), device: device, ipAddress: nil, limit: limit,
-            deadline: .now + .seconds(20))
-        guard grant != nil else { throw TestKitError("the user was erased") }
+        let token = RefreshToken(sessionID: sessionID, generation: 0, keys: keys)
+        let request = CreateSessionRequest(
+            sessionID: sessionID, snapshot: UserSnapshot(user: user, version: version),
+            credentialsVersion: credentialsVersion, signInAge: 0, device: device)
+        _ = try await store.create(
+            token, for: request, arrivedAt: start, limit: limit, deadline: .now + .seconds(20))
         return token
     }
 

@@ -11,14 +11,26 @@ struct TokensClient: Sendable {
     /// How long a call may take that no user waits for.
     private static let patience = Duration.seconds(3)
 
-    /// Not repeated when its answer is lost: each makes another session.
-    func createSession(_ request: CreateSessionRequest, deadline: Deadline) async throws(Problem)
-        -> CreateSessionResponse
+    /// Why there is no session to give out.
+    enum SessionFailure: Error {
+        /// tokens knows that the user was erased.
+        case userErased
+        /// tokens was not reached.
+        case notMade
+        /// Whether there is one, the answer does not say, or was lost.
+        case unknown
+    }
+
+    /// Not repeated when its answer is lost: nobody is told a session's tokens twice.
+    func createSession(_ request: CreateSessionRequest, deadline: Deadline) async throws(SessionFailure)
+        -> AuthResponse
     {
         do {
             return try await client.send(.post, "/internal/sessions", body: request, deadline: deadline)
+        } catch  where error.problem.code == .invalidCredentials {
+            throw .userErased
         } catch {
-            throw Problem(.unavailable)
+            throw error.isUnavailable && !error.mayHaveActed ? .notMade : .unknown
         }
     }
 
@@ -26,10 +38,8 @@ struct TokensClient: Sendable {
         try await change(.delete, "/internal/sessions/\(session.path)")
     }
 
-    func revokeSessions(of userID: UUID, except session: UUID?, reason: RevocationReason) async throws {
-        try await change(
-            .post, "/internal/users/\(userID.path)/revoke",
-            body: RevokeSessionsRequest(exceptSession: session, reason: reason))
+    func revokeSessions(of userID: UUID, _ request: RevokeSessionsRequest) async throws {
+        try await change(.post, "/internal/users/\(userID.path)/revoke", body: request)
     }
 
     func put(_ snapshot: UserSnapshot) async throws {

@@ -54,6 +54,13 @@ enum AccountState: String, Sendable, CaseIterable {
     case disabled
 }
 
+/// What a sign-in is held against once its session is made.
+struct AccountStanding: Sendable, Equatable {
+    var state: AccountState
+    var version: Int64
+    var credentialsVersion: Int64
+}
+
 /// How a proof that was made against one state of the account stands after the session was made.
 enum SignInOutcome: Equatable {
     /// Nothing moved: the session may be given out.
@@ -64,10 +71,9 @@ enum SignInOutcome: Equatable {
     /// The credentials moved: the proof has to be made again.
     case moved
 
-    static func judge(provedAt version: Int64, now: (state: AccountState, credentialsVersion: Int64)?) -> SignInOutcome
-    {
+    static func judge(provedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }
-        return now.credentialsVersion == version ? .stands : .moved
+        return now.credentialsVersion == credentialsVersion ? .stands : .moved
     }
 }

@@ -5,9 +5,9 @@ import Foundation
 enum OutboxTask: Codable, Sendable, Equatable {
     /// tokens: what the user is like now.
     case snapshot
-    /// tokens: the user's sessions end, all but one.
-    case revokeSessions(reason: RevocationReason, except: UUID?)
-    /// tokens: a session that was made for nothing.
+    /// tokens: the user's sessions end, but one and those that were proved against credentials of the version or newer.
+    case revokeSessions(reason: RevocationReason, except: UUID?, below: Int64)
+    /// tokens: a session that was made for nothing, if it was made.
     case takeBack(session: UUID)
     /// Apple: a code becomes the refresh token of the Apple account that it came with.
     case exchangeCode(subject: String)

@@ -23,9 +23,11 @@ struct OutboxDelivery: Sendable {
                 try await tokens.put(account.snapshot)
             }
             try await outbox.complete(entry)
-        case .revokeSessions(let reason, let except):
+        case .revokeSessions(let reason, let except, let version):
             if let userID = entry.userID {
-                try await tokens.revokeSessions(of: userID, except: except, reason: reason)
+                try await tokens.revokeSessions(
+                    of: userID,
+                    RevokeSessionsRequest(exceptSession: except, belowCredentialsVersion: version, reason: reason))
             }
             try await outbox.complete(entry)
         case .takeBack(let session):
@@ -66,7 +68,7 @@ struct OutboxDelivery: Sendable {
         switch step {
         case .revokeSessions, .sweepSessions:
             if let userID = entry.userID {
-                try await tokens.revokeSessions(of: userID, except: nil, reason: .accountDeleted)
+                try await tokens.revokeSessions(of: userID, RevokeSessionsRequest(reason: .accountDeleted))
             }
         case .eraseDevices:
             if let userID = entry.userID {

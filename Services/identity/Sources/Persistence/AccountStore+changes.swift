@@ -5,18 +5,20 @@ import Postgres
 extension AccountStore {
     /// Notes that something about the user changed, and that tokens has to hear of it.
     /// - Parameter credentials: whether sign-ins that are under way have to be proved again.
-    /// - Returns: whether there is such a user.
+    /// - Returns: the version of the user's credentials now; `nil` when there is no such user.
     @discardableResult
-    static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Bool {
-        let updated = try await transaction.query(
+    static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Int64? {
+        let version = try await transaction.query(
             """
             UPDATE users SET version = version + 1, updated_at = now(),
                 credentials_version = credentials_version + \(credentials ? 1 : 0)
             WHERE id = \(userID)
-            """)
-        guard updated.affectedRows == 1 else { return false }
+            RETURNING credentials_version
+            """
+        ).first?.decode(Int64.self)
+        guard let version else { return nil }
         try await OutboxStore.enqueueSnapshot(of: userID, on: transaction)
-        return true
+        return version
     }
 
     /// - Parameter name: `nil` takes the name away.
@@ -54,10 +56,11 @@ extension AccountStore {
                 INSERT INTO passwords (user_id, hash) VALUES (\(account.id), \(hash))
                 ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
                 """)
-            try await Self.touch(account.id, credentials: true, on: transaction)
+            guard let version = try await Self.touch(account.id, credentials: true, on: transaction) else { return nil }
             try await Self.audit(.passwordChanged, account.id, by: actor, on: transaction)
             return try await OutboxStore.enqueue(
-                .revokeSessions(reason: .passwordChanged, except: session), user: account.id, on: transaction)
+                .revokeSessions(reason: .passwordChanged, except: session, below: version), user: account.id,
+                on: transaction)
         }
     }
 
@@ -67,13 +70,14 @@ extension AccountStore {
         try await withTransaction { transaction in
             let updated = try await transaction.query(
                 "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
-            if updated.affectedRows == 1 {
-                try await Self.touch(userID, credentials: true, on: transaction)
+            if updated.affectedRows == 1,
+                let version = try await Self.touch(userID, credentials: true, on: transaction)
+            {
                 try await Self.audit(state == .disabled ? .disabled : .enabled, userID, by: actor, on: transaction)
                 if state == .disabled {
                     try await OutboxStore.enqueue(
-                        .revokeSessions(reason: .accountDisabled, except: nil), user: userID, dueAtOnce: true,
-                        on: transaction)
+                        .revokeSessions(reason: .accountDisabled, except: nil, below: version), user: userID,
+                        dueAtOnce: true, on: transaction)
                 }
             }
             return try await Self.account(userID, on: transaction)

@@ -18,10 +18,11 @@ extension AccountStore {
             guard try await Self.lock(userID, on: transaction) else { return }
             try await transaction.query(
                 "UPDATE apple_identities SET refresh_token = NULL WHERE user_id = \(userID)")
-            try await Self.touch(userID, credentials: true, on: transaction)
+            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return }
             try await Self.audit(.appleConsentRevoked, userID, by: .apple, on: transaction)
             try await OutboxStore.enqueue(
-                .revokeSessions(reason: .logout, except: nil), user: userID, dueAtOnce: true, on: transaction)
+                .revokeSessions(reason: .logout, except: nil, below: version), user: userID, dueAtOnce: true,
+                on: transaction)
         }
     }
 }

@@ -61,10 +61,10 @@ extension AccountStore {
                 INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(passwordHash))
                 ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
                 """)
-            try await Self.touch(userID, credentials: true, on: transaction)
+            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return nil }
             try await Self.audit(.passwordReset, userID, by: .user, on: transaction)
             return try await OutboxStore.enqueue(
-                .revokeSessions(reason: .passwordChanged, except: nil), user: userID, on: transaction)
+                .revokeSessions(reason: .passwordChanged, except: nil, below: version), user: userID, on: transaction)
         }
     }
 }

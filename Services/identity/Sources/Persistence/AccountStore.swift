@@ -74,15 +74,14 @@ struct AccountStore: Sendable {
         }
     }
 
-    /// What a sign-in is held against once its session is made; `nil` when the account is gone.
-    func standing(
-        of id: UUID, deadline: ContinuousClock.Instant
-    ) async throws -> (state: AccountState, credentialsVersion: Int64)? {
+    /// - Returns: `nil` when the account is gone.
+    func standing(of id: UUID, deadline: ContinuousClock.Instant) async throws -> AccountStanding? {
         let result = try await database.query(
-            "SELECT state, credentials_version FROM users WHERE id = \(id)", deadline: deadline)
+            "SELECT state, version, credentials_version FROM users WHERE id = \(id)", deadline: deadline)
         return try result.first.map { row in
-            let (state, version) = try row.decode((String, Int64).self)
-            return (try AccountState.read(state), version)
+            let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)
+            return AccountStanding(
+                state: try AccountState.read(state), version: version, credentialsVersion: credentialsVersion)
         }
     }
 

@@ -43,8 +43,8 @@ struct OutboxStore: Sendable {
     static let claimLifetime = 15.0
 
     /// Tokens hears of a user's latest state only, so one entry is enough for any number of changes.
-    static func enqueueSnapshot(of userID: UUID, on transaction: PostgresTransaction) async throws {
-        try await transaction.query(
+    static func enqueueSnapshot(of userID: UUID, on database: some PostgresQuerying) async throws {
+        try await database.query(
             """
             INSERT INTO outbox (id, kind, user_id, task)
             VALUES (\(UUID()), 'snapshot', \(userID), \(PostgresJSON(OutboxTask.snapshot)))

@@ -6,7 +6,8 @@ import ServiceKit
 /// Gets a session for a user who has been proved, and makes sure that it does not outlive the proof.
 ///
 /// Whoever changes a user's credentials commits first and revokes after. So when the credentials still stand once the
-/// session is made, whoever changes them later revokes the session; and when they moved, it is taken back here.
+/// session is made, whoever changes them later revokes the session; and when they moved, it is taken back here. So is a
+/// session of which nobody knows whether it was made.
 struct SessionIssuer: Sendable {
     let accounts: AccountStore
     let outbox: OutboxStore
@@ -24,24 +25,57 @@ struct SessionIssuer: Sendable {
         for account: Account, device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
-        let request = CreateSessionRequest(
-            snapshot: account.snapshot, device: device, ipAddress: context.clientAddress)
-        let created = try await tokens.createSession(request, deadline: context.deadline)
+        let issued = try await create(for: account, device: device, context: context, refusal: refusal)
         let outcome: SignInOutcome
         do {
             let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forDatabase)
             outcome = SignInOutcome.judge(provedAt: account.credentialsVersion, now: standing)
+            if outcome == .stands, standing?.version != account.version {
+                // What changed meanwhile may have been told before tokens knew of a user to whom it matters.
+                try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
+            }
         } catch {
-            await takeBack(created.sessionID)
+            await takeBack(issued.sessionID)
             throw error
         }
-        guard outcome != .stands else { return Issued(auth: created.auth, sessionID: created.sessionID) }
-        await takeBack(created.sessionID)
+        guard outcome != .stands else { return issued }
+        await takeBack(issued.sessionID)
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
         case .moved, .stands: return nil
         }
+    }
+
+    private func create(
+        for account: Account, device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
+    ) async throws -> Issued {
+        let request = CreateSessionRequest(
+            sessionID: UUID(), snapshot: account.snapshot, credentialsVersion: account.credentialsVersion,
+            signInAge: (ContinuousClock.now - context.arrivedAt) / .seconds(1), device: device,
+            ipAddress: context.clientAddress)
+        do {
+            let auth = try await tokens.createSession(request, deadline: context.deadline)
+            return Issued(auth: auth, sessionID: request.sessionID)
+        } catch .userErased {
+            throw refusal
+        } catch .unknown {
+            await takeBack(uncertain: request.sessionID)
+        } catch .notMade {}
+        throw Problem(.unavailable)
+    }
+
+    /// Ends a session that may not be there yet: what was asked of tokens may still be under way. So it is done at once,
+    /// and by the outbox once more when that must be over. Nobody waits for either.
+    private func takeBack(uncertain session: UUID) async {
+        await Task {
+            do {
+                try await OutboxStore.enqueue(.takeBack(session: session), user: nil, on: outbox.database)
+            } catch {
+                logger.warning("A session may be left behind", metadata: ["error": "\(error)"])
+            }
+        }.value
+        Task { try? await tokens.takeBack(session: session) }
     }
 
     /// Ends a session that nobody has been told of. It must happen, also when the client has gone away; what cannot be

@@ -28,16 +28,16 @@ struct InternalRoutes: Sendable {
     @Sendable func createSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let deadline = try context.workDeadline()
         let body = try await request.decode(CreateSessionRequest.self)
-        let token = RefreshToken(sessionID: UUID(), generation: 0, keys: keys)
+        guard (0..<SessionStore.signOutMemory).contains(body.signInAge) else {
+            throw Problem.invalid("signInAge", "No sign-in takes this long.")
+        }
+        let token = RefreshToken(sessionID: body.sessionID, generation: 0, keys: keys)
         let grant = try await store.create(
-            token, for: body.snapshot, device: body.device, ipAddress: body.ipAddress, limit: sessionLimit,
-            deadline: deadline)
-        // Erased while the sign-in was under way: as if never there.
-        guard let grant else { throw Problem(.invalidCredentials) }
-        return .tokens(try issuer.issue(token, for: grant).sessionJSON)
+            token, for: body, arrivedAt: context.arrivedAt, limit: sessionLimit, deadline: deadline)
+        return .tokens(try issuer.issue(token, for: grant).json)
     }
 
-    /// A sign-in that lost against a change of the user's credentials.
+    /// A sign-in that lost against a change of the user's credentials, or whose answer was lost.
     @Sendable func takeBackSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         try await store.revoke(
             try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
@@ -54,7 +54,9 @@ struct InternalRoutes: Sendable {
         let userID = try context.uuid("id")
         let deadline = try context.workDeadline()
         let body = try await request.decode(RevokeSessionsRequest.self)
-        try await store.revokeAll(of: userID, except: body.exceptSession, reason: body.reason, deadline: deadline)
+        try await store.revokeAll(
+            of: userID, except: body.exceptSession, below: body.belowCredentialsVersion, reason: body.reason,
+            deadline: deadline)
         return .empty()
     }
 

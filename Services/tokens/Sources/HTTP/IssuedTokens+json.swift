@@ -12,11 +12,6 @@ extension IssuedTokens {
         """
     }
 
-    /// The contract's `CreateSessionResponse`.
-    var sessionJSON: String {
-        #"{"auth":\#(json),"sessionID":"\#(sessionID.uuidString)"}"#
-    }
-
     /// RFC 6749 §5.1.
     var oauthJSON: String {
         """

@@ -42,7 +42,7 @@ struct SessionRoutes: Sendable {
         let deadline = try context.workDeadline()
         let body = try await request.decode(LogoutAllRequest.self)
         let spared = body.exceptCurrent == true ? user.sessionID : nil
-        try await store.revokeAll(of: user.id, except: spared, reason: .logout, deadline: deadline)
+        try await store.signOut(user.id, except: spared, deadline: deadline)
         return .empty()
     }
 

@@ -7,7 +7,9 @@ CREATE TABLE users (
     store_ids text[] NOT NULL,
     email text,
     -- The user as clients see one: JSON that is passed on as it is.
-    profile text NOT NULL
+    profile text NOT NULL,
+    -- When the user last signed out everywhere: a sign-in that began before makes no session.
+    signed_out_at timestamptz
 );
 
 -- One row is the whole family of a session's refresh tokens. No index stands on what a rotation changes and pages keep
@@ -15,6 +17,8 @@ CREATE TABLE users (
 CREATE TABLE sessions (
     id uuid PRIMARY KEY,
     user_id uuid NOT NULL REFERENCES users (id),
+    -- Identity's: what the sign-in was proved against.
+    credentials_version bigint NOT NULL,
     generation integer NOT NULL DEFAULT 0,
     -- SHA-256 of the current token and of its predecessor.
     current_hash bytea NOT NULL,

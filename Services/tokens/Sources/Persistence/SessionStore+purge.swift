@@ -35,7 +35,8 @@ extension SessionStore {
         return Sweep(next: seen < batch ? nil : next, removed: removed)
     }
 
-    /// Forgets those among the `batch` users that follow `last` who have no session left.
+    /// Forgets those among the `batch` users that follow `last` who have no session left and have not just signed out
+    /// everywhere.
     func purgeUsers(after last: UUID?, batch: Int) async throws(PostgresError) -> Sweep {
         let rows = try await pool.query(
             """
@@ -45,6 +46,8 @@ extension SessionStore {
                 SELECT id FROM users
                 WHERE id IN (SELECT id FROM page)
                     AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
+                    AND (signed_out_at IS NULL
+                        OR signed_out_at < statement_timestamp() - \(Self.signOutMemory) * interval '1 second')
                 FOR UPDATE SKIP LOCKED
             ), forgotten AS (
                 DELETE FROM users WHERE id IN (SELECT id FROM idle) RETURNING id

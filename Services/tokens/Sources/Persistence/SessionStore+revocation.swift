@@ -56,16 +56,20 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends all sessions of a user but `spared`. A user who was deleted is forgotten, and can have no session again.
+    /// Ends all sessions of a user but `spared` and, with `credentialsVersion`, but those that were proved against these
+    /// credentials or newer ones. A user who was deleted is forgotten, and can have no session again.
     func revokeAll(
-        of userID: UUID, except spared: UUID? = nil, reason: RevocationReason, deadline: ContinuousClock.Instant?
+        of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
+        deadline: ContinuousClock.Instant?
     ) async throws {
         try await pool.withTransaction(deadline: deadline) { transaction in
             try await transaction.lockUser(userID)
             try await transaction.query(
                 """
                 WITH ended AS (
-                    DELETE FROM sessions WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                    DELETE FROM sessions
+                    WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                        AND (\(credentialsVersion) IS NULL OR credentials_version < \(credentialsVersion))
                     RETURNING id, user_id, access_expires_at
                 )
                 \(revocationsOfEnded: reason, lifetimes)
@@ -73,6 +77,26 @@ extension SessionStore {
             guard reason == .accountDeleted else { return }
             try await transaction.query("DELETE FROM users WHERE id = \(userID)")
             try await transaction.query("INSERT INTO audit_events (kind, user_id) VALUES ('userErased', \(userID))")
+        }
+    }
+
+    /// Seconds that a user's signing out everywhere is remembered: longer than any sign-in takes.
+    static let signOutMemory: TimeInterval = 600
+
+    /// Ends all sessions of a user but `spared`, and those to come of sign-ins that are under way.
+    func signOut(_ userID: UUID, except spared: UUID?, deadline: ContinuousClock.Instant?) async throws {
+        try await pool.withTransaction(deadline: deadline) { transaction in
+            try await transaction.lockUser(userID)
+            try await transaction.query(
+                """
+                WITH ended AS (
+                    DELETE FROM sessions WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                    RETURNING id, user_id, access_expires_at
+                ), remembered AS (
+                    UPDATE users SET signed_out_at = statement_timestamp() WHERE id = \(userID)
+                )
+                \(revocationsOfEnded: .logout, lifetimes)
+                """)
         }
     }
 }

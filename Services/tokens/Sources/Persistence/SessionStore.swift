@@ -16,15 +16,19 @@ struct SessionStore: Sendable {
 
     /// Makes a session, and room for it: above `limit` sessions of one user the least recently used ones end.
     ///
-    /// - Returns: `nil` when the user was erased, so that no sign-in outruns the erasure.
+    /// - Parameter arrivedAt: when the request came here, since when its sign-in has become older.
+    /// - Throws: ``SessionRefusal``
     func create(
-        _ token: RefreshToken, for snapshot: UserSnapshot, device: SessionDevice?, ipAddress: String?, limit: Int,
+        _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int,
         deadline: ContinuousClock.Instant?
-    ) async throws -> SessionGrant? {
-        let user = try UserRecord(snapshot.user)
+    ) async throws -> SessionGrant {
+        let user = try UserRecord(request.snapshot.user)
         return try await pool.withTransaction(deadline: deadline) { transaction in
-            try await transaction.lockUser(user.id)
-            guard try await transaction.keep(user, version: snapshot.version) else { return nil }
+            let admittedAt = try await transaction.lockUser(user.id)
+            // Measured after PostgreSQL's clock was read, so that waiting makes the sign-in look no younger than it is.
+            let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
+            try await transaction.admit(
+                user, version: request.snapshot.version, signInBeganAt: admittedAt.addingTimeInterval(-age))
             try await transaction.query(
                 """
                 WITH ended AS (
@@ -39,21 +43,24 @@ struct SessionStore: Sendable {
                 """
                 WITH created AS (
                     INSERT INTO sessions (
-                        id, user_id, current_hash, created_at, rotated_at, expires_at, absolute_expires_at,
-                        access_expires_at, device, ip_address)
+                        id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
+                        absolute_expires_at, access_expires_at, device, ip_address)
                     SELECT
-                        \(token.sessionID), \(user.id), \(token.hash), clock.now, clock.now,
+                        \(token.sessionID), \(user.id), \(request.credentialsVersion), \(token.hash),
+                        clock.now, clock.now,
                         clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second',
                         clock.now + \(lifetimes.absolute) * interval '1 second',
                         clock.now + \(lifetimes.access) * interval '1 second',
-                        \(device.map(PostgresJSON.init)), \(ipAddress)
+                        \(request.device.map(PostgresJSON.init)), \(request.ipAddress)
                     FROM (SELECT statement_timestamp() AS now) AS clock
+                    ON CONFLICT (id) DO NOTHING
                     RETURNING id, created_at, expires_at
                 )
                 SELECT created.created_at, created.expires_at, users.role, users.store_ids, users.email, users.profile
                 FROM created, users WHERE users.id = \(user.id)
                 """)
-            let (now, expiresAt, role, storeIDs, email, profile) = try rows[0].decode(
+            guard let row = rows.first else { throw SessionRefusal.idTaken }
+            let (now, expiresAt, role, storeIDs, email, profile) = try row.decode(
                 (Date, Date, String, [String], String?, String).self)
             return SessionGrant(
                 sessionID: token.sessionID, now: now, expiresAt: expiresAt,
@@ -93,30 +100,41 @@ struct SessionStore: Sendable {
 
 extension PostgresTransaction {
     /// Lets what makes and what ends a user's sessions run one after the other, until the transaction ends.
-    func lockUser(_ id: UUID) async throws(PostgresError) {
-        try await query("SELECT pg_advisory_xact_lock(hashtextextended(\(id)::text, 0))")
+    ///
+    /// - Returns: when the wait for the others was over.
+    @discardableResult
+    func lockUser(_ id: UUID) async throws(PostgresError) -> Date {
+        try await query(
+            """
+            WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(\(id)::text, 0)))
+            SELECT clock_timestamp() FROM locked
+            """)[0].decode(Date.self)
     }
 
-    /// Keeps a user's snapshot if it is the newest.
+    /// Lets a user have a session, and keeps the snapshot if it is the newest.
     ///
-    /// - Returns: `false` when the user was erased.
-    fileprivate func keep(_ user: UserRecord, version: Int64) async throws(PostgresError) -> Bool {
+    /// - Throws: ``SessionRefusal``
+    fileprivate func admit(_ user: UserRecord, version: Int64, signInBeganAt: Date) async throws {
         let rows = try await query(
             """
-            WITH erasure AS (
-                SELECT EXISTS (
-                    SELECT FROM audit_events WHERE user_id = \(user.id) AND kind = 'userErased') AS took_place
+            WITH refusal AS (
+                SELECT CASE
+                    WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(user.id) AND kind = 'userErased')
+                        THEN \(SessionRefusal.userErased.rawValue)
+                    WHEN EXISTS (SELECT FROM users WHERE id = \(user.id) AND signed_out_at >= \(signInBeganAt))
+                        THEN \(SessionRefusal.signedOut.rawValue)
+                END AS reason
             ), kept AS (
                 INSERT INTO users AS present (id, version, role, store_ids, email, profile)
                 SELECT \(user.id), \(version), \(user.role), \(user.storeIDs), \(user.email), \(user.profile)
-                FROM erasure WHERE NOT took_place
+                FROM refusal WHERE reason IS NULL
                 ON CONFLICT (id) DO UPDATE SET
                     version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
                     email = excluded.email, profile = excluded.profile
                 WHERE present.version < excluded.version
             )
-            SELECT NOT took_place FROM erasure
+            SELECT reason FROM refusal
             """)
-        return try rows.decode(Bool.self).first ?? false
+        if let refusal = try rows[0].decode(String?.self).flatMap(SessionRefusal.init) { throw refusal }
     }
 }

@@ -50,7 +50,8 @@ public struct ServiceClient: Sendable {
         do {
             return try StrictJSON.decode(type, from: bytes)
         } catch {
-            throw .unavailable("\(callee) gave an answer that cannot be read: \(error.errors.map(\.field))")
+            throw .unavailable(
+                "\(callee) gave an answer that cannot be read: \(error.errors.map(\.field))", mayHaveActed: true)
         }
     }
 
@@ -73,20 +74,22 @@ public struct ServiceClient: Sendable {
         do {
             call.body = try body.map { try JSON.encode($0) }
         } catch {
-            throw .unavailable("a request to \(callee) cannot be encoded")
+            throw .unavailable("a request to \(callee) cannot be encoded", mayHaveActed: false)
         }
         let mayRepeat = idempotent ?? [.get, .head, .put, .delete].contains(method)
         // Half of the time for each of two attempts, where a second one may follow a silent first.
         let first = mayRepeat && replicas.count > 1 ? deadline.capped(at: deadline.remaining / 2) : deadline
         let (outcome, replica) = await attempt(call, deadline: first, avoiding: nil)
+        let firstWasSent: Bool
         switch outcome {
         case .answer(let status, let body): return try interpret(status, body)
         case .failure(let reason, let wasSent):
-            guard !wasSent || mayRepeat, !deadline.hasPassed else { throw .unavailable(reason) }
+            guard !wasSent || mayRepeat, !deadline.hasPassed else { throw .unavailable(reason, mayHaveActed: wasSent) }
+            firstWasSent = wasSent
         }
         switch await attempt(call, deadline: deadline, avoiding: replica).outcome {
         case .answer(let status, let body): return try interpret(status, body)
-        case .failure(let reason, _): throw .unavailable(reason)
+        case .failure(let reason, let wasSent): throw .unavailable(reason, mayHaveActed: wasSent || firstWasSent)
         }
     }
 
@@ -163,7 +166,7 @@ public struct ServiceClient: Sendable {
         guard let problem = (try? StrictJSON.decode(ProblemDocument.self, from: body))?.problem,
             problem.code.status == status, Self.refusals.contains(problem.code)
         else {
-            throw .unavailable("\(callee) answered \(status)")
+            throw .unavailable("\(callee) answered \(status)", mayHaveActed: true)
         }
         throw .problem(problem)
     }

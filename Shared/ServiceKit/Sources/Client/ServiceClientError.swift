@@ -4,7 +4,7 @@ public import Contracts
 public struct ServiceClientError: Error, Sendable, ProblemConvertible, CustomStringConvertible {
     enum Kind: Sendable {
         case problem
-        case unavailable(reason: String)
+        case unavailable(reason: String, mayHaveActed: Bool)
     }
 
     let kind: Kind
@@ -16,20 +16,26 @@ public struct ServiceClientError: Error, Sendable, ProblemConvertible, CustomStr
         if case .unavailable = kind { true } else { false }
     }
 
+    /// Whether the callee may have done what it was asked all the same: it was sent, and no refusal came back.
+    public var mayHaveActed: Bool {
+        if case .unavailable(_, let mayHaveActed) = kind { mayHaveActed } else { false }
+    }
+
     /// The callee refused.
     static func problem(_ problem: Problem) -> Self {
         ServiceClientError(kind: .problem, problem: problem)
     }
 
     /// - Parameter reason: for the log.
-    static func unavailable(_ reason: String) -> Self {
-        ServiceClientError(kind: .unavailable(reason: reason), problem: Problem(.unavailable))
+    static func unavailable(_ reason: String, mayHaveActed: Bool) -> Self {
+        ServiceClientError(
+            kind: .unavailable(reason: reason, mayHaveActed: mayHaveActed), problem: Problem(.unavailable))
     }
 
     public var description: String {
         switch kind {
         case .problem: "refused: \(problem.code.rawValue)"
-        case .unavailable(let reason): "unavailable: \(reason)"
+        case .unavailable(let reason, _): "unavailable: \(reason)"
         }
     }
 }

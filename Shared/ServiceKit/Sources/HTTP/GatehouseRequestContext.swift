@@ -11,6 +11,8 @@ public struct GatehouseRequestContext: RequestContext {
     /// The client's `X-Request-Id` where it is well-formed, else a new one.
     public let requestID: String
     public let trace: TraceContext
+    /// When the request's head was read.
+    public let arrivedAt = ContinuousClock.now
     /// When the caller stops waiting.
     public let deadline: Deadline
     /// The service whose credential was shown.
