@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test coverage lint bench
+.PHONY: help run up down walkthrough test test-faults coverage lint bench
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -23,6 +23,10 @@ walkthrough: ## run the commands that `make run` prints, against the running sys
 
 test: ## every test, with a PostgreSQL and a Redis of its own
 	@deploy/local/test.sh
+
+test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail
+	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
+		deploy/local/test.sh --filter RefreshFaultTests
 
 coverage: ## the tests again, and which lines of Services and Shared they ran
 	@deploy/local/coverage.sh

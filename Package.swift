@@ -200,7 +200,7 @@ let everyTest: [Target] = [
             .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
         ]),
     // Against the running system: real binaries, real sockets, real faults.
-    tests("EndToEnd", uses: ["AccessToken", "Contracts", "Postgres", .crypto]),
+    tests("EndToEnd", uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto]),
 ]
 
 let package = Package(

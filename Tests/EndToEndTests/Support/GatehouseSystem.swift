@@ -36,15 +36,15 @@ final class GatehouseSystem: Sendable {
     /// Runs `body` with a system of its own, which is gone afterwards.
     ///
     /// - Parameters:
-    ///   - tokensReplicas: how many processes serve tokens; further ones are named `tokens-2` and so on.
+    ///   - ports: which processes there are, and where they listen.
     ///   - settings: environment variables beside the system's own.
     static func run(
-        tokensReplicas: Int, settings: [String: String], _ body: @Sendable (GatehouseSystem) async throws -> Void
+        ports: SystemPorts, settings: [String: String], _ body: @Sendable (GatehouseSystem) async throws -> Void
     ) async throws {
         try await withPostgresServer { postgres in
             try await withRedisServer { redis in
                 let system = try await GatehouseSystem(
-                    postgres: postgres, redis: redis, tokensReplicas: tokensReplicas, settings: settings)
+                    postgres: postgres, redis: redis, ports: ports, settings: settings)
                 do {
                     try await system.start()
                     try await body(system)
@@ -58,14 +58,13 @@ final class GatehouseSystem: Sendable {
     }
 
     private init(
-        postgres: PostgresServer, redis: RedisServer, tokensReplicas: Int, settings: [String: String]
+        postgres: PostgresServer, redis: RedisServer, ports: SystemPorts, settings: [String: String]
     ) async throws {
         self.postgres = postgres
         self.redis = redis
         folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         databases = try await Self.makeDatabases(on: postgres)
-        let ports = try SystemPorts(tokensReplicas: tokensReplicas)
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment.merge(settings) { _, given in given }

@@ -18,7 +18,8 @@ struct GatehouseTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await GatehouseSystem.run(tokensReplicas: tokensReplicas, settings: settings) { system in
+        let ports = try SystemPorts(tokensReplicas: tokensReplicas)
+        try await GatehouseSystem.run(ports: ports, settings: settings) { system in
             try await GatehouseSystem.$running.withValue(system, operation: function)
         }
     }

@@ -14,6 +14,7 @@ struct SystemPorts {
     let places: [Place]
     let apnsPort: Int
 
+    /// - Parameter tokensReplicas: how many processes serve tokens; further ones are named `tokens-2` and so on.
     init(tokensReplicas: Int) throws {
         let tokens = (1...tokensReplicas).map { ($0 == 1 ? "tokens" : "tokens-\($0)", "tokens") }
         let others = ["gateway", "identity", "devices", "apple-simulator"].map { ($0, $0) }
@@ -23,8 +24,15 @@ struct SystemPorts {
         apnsPort = try freePort()
     }
 
-    func url(_ name: String) -> String {
-        places.first { $0.name == name }.map(\.url) ?? ""
+    func url(_ name: String) -> String { place(name).url }
+
+    func port(_ name: String) -> Int { place(name).port }
+
+    private func place(_ name: String) -> Place {
+        guard let place = places.first(where: { $0.name == name }) else {
+            preconditionFailure("there is no process \(name)")
+        }
+        return place
     }
 
     var tokensURLs: [String] { places.filter { $0.program == "tokens" }.map(\.url) }

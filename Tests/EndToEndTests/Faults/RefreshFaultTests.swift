@@ -1,0 +1,111 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+/// Clients refresh while replicas, PostgreSQL, Redis and the connections between them fail: nobody is signed out, no
+/// session forks, and no client is told anything but 200 and 503.
+///
+/// The one suite that runs for a given time: half a minute with `make test`, two with `make test-faults`.
+@Suite struct RefreshFaultTests {
+    @Test func nobodyIsSignedOut() async throws {
+        let plan = try FaultPlan()
+        let ports = try SystemPorts(tokensReplicas: Fault.replicas.count)
+        try await withTCPProxy(to: ports.port("tokens-2")) { proxy in
+            // The second replica is reached by way of the proxy, the first directly: a port that refuses connections
+            // and one that cuts them are different faults to a gateway.
+            let urls = "\(ports.url("tokens")),http://127.0.0.1:\(proxy.port)"
+            try await GatehouseSystem.run(ports: ports, settings: ["GATEWAY_TOKENS_URL": urls]) { system in
+                try await refreshUnderFaults(plan, system, proxy)
+            }
+        }
+    }
+
+    private func refreshUnderFaults(_ plan: FaultPlan, _ system: GatehouseSystem, _ proxy: TCPProxy) async throws {
+        print("Faults for \(plan.duration) on \(plan.clients) clients; GATEHOUSE_FAULT_SEED=\(plan.seed)")
+        var clients = try await signIn(plan, system)
+        let end = ContinuousClock.now + plan.duration
+        let injector = FaultInjector(system: system, proxy: proxy)
+        async let faults = injector.run(until: end, random: SeededGenerator(seed: plan.seed))
+        clients = try await each(clients) { try await $0.refresh(until: end) }
+        let struck = try await faults
+        report(clients, struck)
+
+        for violation in Set(clients.flatMap(\.violations)) { Issue.record("a client was told: \(violation)") }
+        // The last answer of a client may have been lost; nothing else is uncertain.
+        let generations = try await generations(system)
+        #expect(generations.count == plan.clients)
+        for client in clients {
+            let generation = try #require(generations[client.held.user.id], "the session is gone")
+            #expect((client.rotations...client.rotations + 1).contains(generation))
+        }
+        try await everySessionWorks(&clients, system)
+    }
+
+    private func signIn(_ plan: FaultPlan, _ system: GatehouseSystem) async throws -> [RefreshingClient] {
+        var sessions: [AuthResponse] = []
+        // A few at a time: a password's hash is work for a core.
+        while sessions.count < plan.clients {
+            sessions += try await withThrowingTaskGroup(of: AuthResponse.self) { group in
+                for _ in 0..<min(4, plan.clients - sessions.count) {
+                    group.addTask { try await system.journey.register() }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+        }
+        return sessions.enumerated().map { number, session in
+            RefreshingClient(
+                session, gateway: system.gateway,
+                random: SeededGenerator(seed: plan.seed &* 1_000_003 &+ UInt64(number)))
+        }
+    }
+
+    /// A last refresh of each client succeeds, its row counts as many rotations as it was given tokens, and its user
+    /// has that one session.
+    private func everySessionWorks(_ clients: inout [RefreshingClient], _ system: GatehouseSystem) async throws {
+        clients = try await each(clients) { client in
+            var settled = client
+            try await eventually("a client refreshes") { try await settled.refreshOnce() }
+            client = settled
+            let sessions = try await system.gateway.call(
+                "GET", "/v1/auth/sessions", bearer: client.held.accessToken)
+            #expect(sessions.status == 200, "\(sessions.text)")
+            #expect(try sessions.decode(SessionList.self).sessions.map(\.current) == [true])
+        }
+        let generations = try await generations(system)
+        for client in clients { #expect(generations[client.held.user.id] == client.rotations) }
+    }
+
+    private func each(
+        _ clients: [RefreshingClient], _ body: @escaping @Sendable (inout RefreshingClient) async throws -> Void
+    ) async throws -> [RefreshingClient] {
+        try await withThrowingTaskGroup(of: RefreshingClient.self) { group in
+            for var client in clients {
+                group.addTask {
+                    try await body(&client)
+                    return client
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// By user, each of whom has one session.
+    private func generations(_ system: GatehouseSystem) async throws -> [UUID: Int] {
+        let url = try #require(system.databases["tokens"])
+        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: url))
+        let rows = try await connection.query("SELECT user_id, generation FROM sessions")
+            .map { row throws(PostgresError) in try row.decode((UUID, Int32).self) }
+        await connection.close()
+        #expect(Set(rows.map(\.0)).count == rows.count, "a user has two sessions")
+        return Dictionary(rows.map { ($0, Int($1)) }) { first, _ in first }
+    }
+
+    private func report(_ clients: [RefreshingClient], _ faults: [Fault]) {
+        let statuses = clients.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
+        let longest = clients.map(\.longest).max() ?? .zero
+        print("\(faults.count) faults: \(faults.map(\.description).joined(separator: ", "))")
+        print("Answers: \(statuses.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }); longest: \(longest)")
+    }
+}
