@@ -1,4 +1,6 @@
 import AccessToken
+// `timespec`'s fields are taken for Dispatch's or Glibc's, whichever module the compiler has read first.
+import Dispatch
 import Foundation
 
 /// Signing and verifying one access token, beside the bare RSA operation as `openssl speed` measures it.

@@ -60,11 +60,7 @@ final class Worker {
     var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
 
     /// Seconds since 1970.
-    var wallClock: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec)
-    }
+    var wallClock: Int64 { Int64(time(nil)) }
 
     /// How often `sweep` is to be called.
     static let sweepInterval = TimeAmount.milliseconds(50)

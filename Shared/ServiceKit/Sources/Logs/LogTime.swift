@@ -1,3 +1,6 @@
+// `timespec`'s fields are taken for Dispatch's or Glibc's, whichever module the compiler has read first.
+import Dispatch
+
 #if canImport(Glibc)
     import Glibc
 #else
