@@ -179,6 +179,17 @@ import Testing
         }
     }
 
+    @Test func refusesASecretsFileThatIsOpenToEverybody() throws {
+        try withFile("s3cret", "key") { path in
+            for (mode, isOpen) in [(0o600, false), (0o640, false), (0o604, true), (0o602, true), (0o644, true)] {
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+                let settings = settings(development.merging(["TOKENS_KEY_FILE": path]) { $1 })
+                #expect(settings.secretFile("keyFile") == "s3cret")
+                #expect(problems(settings).contains { $0.contains("open to everybody") } == isOpen)
+            }
+        }
+    }
+
     @Test func refusesAFileThatIsMissing() {
         let settings = settings(development.merging(["TOKENS_CONFIG_FILE": "/does/not/exist"]) { $1 })
         #expect(problems(settings).count == 1)
