@@ -106,6 +106,8 @@ import Testing
         let statuses = clients.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
         let longest = clients.map(\.longest).max() ?? .zero
         print("\(faults.count) faults: \(faults.map(\.description).joined(separator: ", "))")
-        print("Answers: \(statuses.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }); longest: \(longest)")
+        let counts = statuses.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }.joined(separator: ", ")
+        let brokenOff = clients.reduce(0) { $0 + $1.brokenOff }
+        print("Answers: \(counts), \(brokenOff) broken off; longest: \(longest)")
     }
 }

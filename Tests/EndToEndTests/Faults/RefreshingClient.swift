@@ -9,6 +9,8 @@ struct RefreshingClient: Sendable {
     /// How many different successors it was given.
     private(set) var rotations = 0
     private(set) var statuses: [Int: Int] = [:]
+    /// Answers that ended in their middle. A gateway cannot take back the head that it has passed on.
+    private(set) var brokenOff = 0
     /// The slowest answer.
     private(set) var longest = Duration.zero
     /// Each answer that is neither 200 nor 503, and each request without an answer.
@@ -52,6 +54,9 @@ struct RefreshingClient: Sendable {
             return true
         } catch let error as CancellationError {
             throw error
+        } catch is TestHTTPClient.AnswerBrokenOff {
+            brokenOff += 1
+            return false
         } catch {
             violations.append("no answer after \(ContinuousClock.now - start): \(error)")
             return false

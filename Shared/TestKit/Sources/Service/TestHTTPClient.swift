@@ -35,6 +35,11 @@ public struct TestHTTPClient: Sendable {
         }
     }
 
+    /// The connection ended, or time ran out, between the head of an answer and its end.
+    public struct AnswerBrokenOff: Error {
+        let underlying: any Error
+    }
+
     private let baseURL: String
     private let timeout: TimeAmount
 
@@ -45,6 +50,7 @@ public struct TestHTTPClient: Sendable {
         self.timeout = .seconds(timeout)
     }
 
+    /// - Throws: ``AnswerBrokenOff``, or AsyncHTTPClient's error where there is not even a head.
     public func send(
         _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
     ) async throws -> Response {
@@ -53,7 +59,12 @@ public struct TestHTTPClient: Sendable {
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body { request.body = .stream(Self.pieces(of: body), length: .known(Int64(body.count))) }
         let response = try await Self.http.execute(request, timeout: timeout)
-        let bytes = try await response.body.collect(upTo: 64 << 20)
+        let bytes: ByteBuffer
+        do {
+            bytes = try await response.body.collect(upTo: 64 << 20)
+        } catch {
+            throw AnswerBrokenOff(underlying: error)
+        }
         return Response(
             status: Int(response.status.code), body: Data(Array(buffer: bytes)), headers: response.headers)
     }
