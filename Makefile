@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults coverage lint bench
+.PHONY: help run up down walkthrough test test-faults simulate coverage lint bench
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -27,6 +27,10 @@ test: ## every test, with a PostgreSQL and a Redis of its own
 test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
 		deploy/local/test.sh --filter RefreshFaultTests
+
+simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'
+	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
+		deploy/local/test.sh --filter RotationSimulationTests
 
 coverage: ## the tests again, and which lines of Services and Shared they ran
 	@deploy/local/coverage.sh
