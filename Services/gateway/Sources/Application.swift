@@ -40,14 +40,12 @@ public enum GatewayApplication: ServiceApplication {
             })
 
         var services: [any Service] = redis.map { [$0] } ?? []
-        if let given = configuration.keys {
-            try keys.replace(given)
-        } else {
-            services.append(
-                KeyFetcher(
-                    store: keys, maximumStaleness: configuration.keysMaximumStaleness, logger: boot.logger,
-                    fetch: jwks(configuration.tokensURLs, boot.httpClient)))
-        }
+        services.append(
+            KeyFetcher(
+                store: keys, maximumStaleness: configuration.keysMaximumStaleness, logger: boot.logger,
+                // A file is read in no time, and nobody tells when it changes.
+                interval: .seconds(configuration.keysFile == nil ? 300 : 5),
+                fetch: configuration.keysFile?.read ?? jwks(configuration.tokensURLs, boot.httpClient)))
         services.append(
             RevocationFeed(
                 sessions: revoked, logger: boot.logger,
@@ -88,14 +86,17 @@ public enum GatewayApplication: ServiceApplication {
     }
 
     /// Reads the JWKS from any replica of tokens.
-    private static func jwks(_ urls: [URL], _ client: HTTPClient) -> @Sendable () async throws -> [UInt8] {
-        { () async throws -> [UInt8] in
+    private static func jwks(_ urls: [URL], _ client: HTTPClient)
+        -> @Sendable () async throws
+        -> VerificationKeySet
+    {
+        { () async throws -> VerificationKeySet in
             guard let base = urls.randomElement()?.absoluteString else { throw NoAddress() }
             let slash = base.hasSuffix("/") ? "" : "/"
             let response = try await client.execute(
                 HTTPClientRequest(url: "\(base)\(slash).well-known/jwks.json"), timeout: .seconds(5))
             guard response.status == .ok else { throw UnexpectedStatus(status: Int(response.status.code)) }
-            return Array(buffer: try await response.body.collect(upTo: 1 << 20))
+            return try VerificationKeySet(jwks: Array(buffer: try await response.body.collect(upTo: 1 << 20)))
         }
     }
 

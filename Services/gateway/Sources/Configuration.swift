@@ -8,8 +8,8 @@ import ServiceKit
 public struct GatewayConfiguration: Sendable {
     let issuer: String
     let audience: String
-    /// Keys from a file; `nil`: those that tokens publishes.
-    let keys: VerificationKeySet?
+    /// `nil`: the keys that tokens publishes.
+    let keysFile: PublicKeyFile?
     /// Seconds for which keys are trusted that can't be fetched again.
     let keysMaximumStaleness: Int64
     /// Seconds for which the last known revocations are trusted once the feed is lost.
@@ -25,7 +25,7 @@ public struct GatewayConfiguration: Sendable {
         issuer = settings.string(
             "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
         audience = settings.string("audience", default: "gatehouse")
-        keys = Self.keys(settings)
+        keysFile = Self.keysFile(settings)
         keysMaximumStaleness = settings.seconds("keysMaxStaleness", default: 86_400).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
 
@@ -70,14 +70,15 @@ public struct GatewayConfiguration: Sendable {
         }
     }
 
-    private static func keys(_ settings: Settings) -> VerificationKeySet? {
-        guard let text = settings.optionalFile("keysFile") else { return nil }
+    private static func keysFile(_ settings: Settings) -> PublicKeyFile? {
+        guard let path = settings.optionalString("keysFile") else { return nil }
+        let file = PublicKeyFile(path: path, allowsDevelopment: settings.environment == .development)
         do {
-            return try VerificationKeySet(pem: text)
+            if try file.read().isEmpty { settings.problem("keysFile", "holds no public key: \(path)") }
         } catch {
-            settings.problem("keysFile", "holds no usable public keys: \(error)")
-            return nil
+            settings.problem("keysFile", "cannot be used: \(error)")
         }
+        return file
     }
 
     private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {

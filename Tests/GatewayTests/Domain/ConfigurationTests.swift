@@ -1,3 +1,4 @@
+import Foundation
 import ServiceKit
 import Testing
 
@@ -20,6 +21,17 @@ struct ConfigurationTests {
             return []
         } catch {
             return error.problems.map { "\($0.name) \($0.message)" }
+        }
+    }
+
+    @Test("A file of keys has to hold keys that will do", arguments: ["", "junk", "# development\n"])
+    func badKeysFile(_ text: String) throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        for path in [path, "/does/not/exist"] {
+            let problems = problems(["GATEWAY_KEYS_FILE": path])
+            #expect(problems.count == 1 && problems[0].hasPrefix("GATEWAY_KEYS_FILE"), "\(problems)")
         }
     }
 

@@ -1,5 +1,6 @@
 import AccessToken
 import Foundation
+import Logging
 import Testing
 
 @testable import GatewayService
@@ -149,6 +150,44 @@ struct BearerTests {
             try gateway.gateway.keys.replace(VerificationKeySet(keys: [next.publicKey]))
             #expect(try await client.answer().status == 200)
             #expect(try await gateway.send("GET /team", token: old).status == 401)
+        }
+    }
+
+    @Test("Keys of a file: an unknown one is refused at once, and the file is followed")
+    func keysFile() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        @Sendable func write(_ keys: RSAPrivateKey...) throws {
+            try keys.map { try $0.publicKey.pem }.joined().write(toFile: path, atomically: true, encoding: .utf8)
+        }
+        let next = try RSAPrivateKey.generate()
+        try write(GatewayHarness.key())
+        try await GatewayHarness.withGateway(.init { $0.hasKeys = false }) { gateway in
+            var logger = Logger(label: "test")
+            logger.logLevel = .critical
+            let file = PublicKeyFile(path: path, allowsDevelopment: false)
+            let fetcher = KeyFetcher(
+                store: gateway.gateway.keys, maximumStaleness: 100, logger: logger, interval: .milliseconds(20),
+                fetch: file.read)
+            let following = Task { try await fetcher.run() }
+            defer { following.cancel() }
+            let good = try GatewayHarness.token()
+            try await eventually { try await gateway.send("GET /team", token: good).status == 200 }
+            let unknown = try GatewayHarness.token(key: next)
+            for _ in 0..<3 {
+                let answer = try await gateway.send("GET /team", token: unknown)
+                #expect(answer.status == 401 && code(answer) == "INVALID_TOKEN")
+            }
+            try write(GatewayHarness.key(), next)
+            try await eventually { try await gateway.send("GET /team", token: unknown).status == 200 }
+            // What cannot be used changes nothing.
+            for text in ["", try "# development\n" + next.publicKey.pem] {
+                try text.write(toFile: path, atomically: true, encoding: .utf8)
+                try await eventually { gateway.gateway.keys.snapshot.didLastFetchFail }
+                #expect(try await gateway.send("GET /team", token: good).status == 200)
+                try write(GatewayHarness.key(), next)
+                try await eventually { !gateway.gateway.keys.snapshot.didLastFetchFail }
+            }
         }
     }
 

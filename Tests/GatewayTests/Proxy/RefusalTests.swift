@@ -164,11 +164,12 @@ struct RefusalTests {
         }
     }
 
-    /// As many connections as there may be, all of them counted.
+    /// Opens connections and waits until they are counted: event loops do so in any order.
     private func fill(_ gateway: GatewayHarness, _ count: Int) async throws -> [RawClient] {
+        let before = gateway.gateway.openConnections.load(ordering: .relaxed)
         var clients: [RawClient] = []
         for _ in 0..<count { clients.append(try await gateway.connect()) }
-        try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == count }
+        try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == before + count }
         return clients
     }
 
@@ -179,7 +180,8 @@ struct RefusalTests {
             $0.settings.overLimitTimeout = .seconds(60)
         }
         try await GatewayHarness.withGateway(options) { gateway in
-            let clients = try await fill(gateway, 21)
+            var clients = try await fill(gateway, 20)
+            clients += try await fill(gateway, 1)
             let farBeyond = try await gateway.connect()
             #expect(try await farBeyond.untilClosed().isEmpty)
             let last = try #require(clients.last)
@@ -227,6 +229,7 @@ struct RefusalTests {
             #expect((1...1001).contains(Int(refused["retry-after"] ?? "") ?? 0))
             for _ in 0..<17 { #expect(try await gateway.send("GET /open").status == 200) }
             #expect(try await gateway.send("GET /open").status == 429)
+            #expect(try await gateway.send("GET /livez").status == 200, "no probe is told of limits")
         }
     }
 
@@ -251,6 +254,8 @@ struct RefusalTests {
                     let answer = await answers.next() ?? nil
                     #expect(answer?.status == 503 && answer?["retry-after"] == "1")
                 }
+                let health = try? await gateway.send("GET /livez").status
+                #expect(health == 200, "much to do is no illness")
                 answers.cancelAll()
             }
             for client in clients { await client.close() }

@@ -252,12 +252,3 @@ struct UpstreamFaultTests {
         }
     }
 }
-
-/// Waits until `condition` holds; fails the test when it does not within 30 s.
-func eventually(_ condition: () -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(30)
-    while !condition() {
-        try #require(ContinuousClock.now < deadline, "it never came to hold")
-        try await Task.sleep(for: .milliseconds(1))
-    }
-}

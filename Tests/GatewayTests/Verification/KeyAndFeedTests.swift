@@ -34,10 +34,10 @@ struct KeyAndFeedTests {
         let second = try RSAPrivateKey.generate()
         let published = Mutex<VerificationKeySet?>(nil)
         let fetches = Mutex(0)
-        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent) {
+        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent, interval: .seconds(300)) {
             fetches.withLock { $0 += 1 }
             guard let keys = published.withLock({ $0 }) else { throw Outage() }
-            return keys.jwks()
+            return keys
         }
         fetcher.firstRetry = .milliseconds(5)
         let service = fetcher
@@ -145,13 +145,13 @@ struct KeyAndFeedTests {
         let store = KeyStore(issuer: "i", audience: "a")
         let key = try RSAPrivateKey.generate()
         let fetches = Mutex(0)
-        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent) {
+        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent, interval: .seconds(300)) {
             let number = fetches.withLock { fetches in
                 fetches += 1
                 return fetches
             }
             guard number > 1 else { throw Outage() }
-            return try VerificationKeySet(keys: [key.publicKey]).jwks()
+            return try VerificationKeySet(keys: [key.publicKey])
         }
         fetcher.firstRetry = .milliseconds(5)
         let service = fetcher

@@ -9,7 +9,7 @@ enum Admission {
     case waitForKeys
 }
 
-/// Who may come in. The order is the contract's: limits, route, bearer, role, size.
+/// Who may come in. The order is the contract's: limits, route, bearer, role, size; the gateway's own health before all.
 extension Worker {
     /// - Parameters:
     ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
@@ -24,24 +24,23 @@ extension Worker {
             return .answer(.problem(problem, requestID: requestID, fields: fields), requestID: requestID)
         }
 
+        let path = UnsafeRawBufferPointer(rebasing: bytes[requestHead.path])
+        let match = gateway.table.match(path: path, method: requestHead.method)
+        // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
+        if case .route(let route, _) = match, let answer = health(route) {
+            return .answer(answer, requestID: requestID)
+        }
         let now = now
         if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }
         let address = clientAddress(fields, bytes, peer: client.peer)
         if let wait = gateway.addressLimiter?.take(address.key, now: now) { return refuse(.tooMany(wait)) }
 
-        let path = UnsafeRawBufferPointer(rebasing: bytes[requestHead.path])
         let route: Route
         let forwardedPath: Range<Int>
-        switch gateway.table.match(path: path, method: requestHead.method) {
+        switch match {
         case .notFound: return refuse(Problem(.notFound))
         case .methodNotAllowed(let allow): return refuse(Problem(.methodNotAllowed), fields: "Allow: \(allow)\r\n")
         case .route(let found, let range): (route, forwardedPath) = (found, range)
-        }
-        if case .liveness = route.target {
-            return .answer(LocalAnswer(status: 200, body: #"{"status":"ok"}"#), requestID: requestID)
-        }
-        if case .readiness = route.target {
-            return .answer(readiness(), requestID: requestID)
         }
         if route.isSignIn {
             if let wait = gateway.signInLimiter?.take(address.key, now: now) { return refuse(.tooMany(wait)) }
@@ -108,10 +107,14 @@ extension Worker {
             """
     }
 
-    private func readiness() -> LocalAnswer {
-        gateway.isReady(now: wallClock)
-            ? LocalAnswer(status: 200, body: #"{"status":"ready"}"#)
-            : LocalAnswer(status: 503, fields: "Retry-After: 1\r\n", body: #"{"status":"not ready"}"#)
+    /// The gateway's own routes.
+    private func health(_ route: Route) -> LocalAnswer? {
+        switch route.target {
+        case .liveness: LocalAnswer(status: 200, body: #"{"status":"ok"}"#)
+        case .readiness where gateway.isReady(now: wallClock): LocalAnswer(status: 200, body: #"{"status":"ready"}"#)
+        case .readiness: LocalAnswer(status: 503, fields: "Retry-After: 1\r\n", body: #"{"status":"not ready"}"#)
+        case .upstream: nil
+        }
     }
 
     // MARK: Parts of a head

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-/// Keeps the key store's keys those of a JWKS: at the start, every few minutes, and when a token names an unknown key.
+/// Keeps the key store's keys those of their source, a JWKS or a file: at the start, every few minutes, and when a token names an unknown key.
 ///
 /// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
 struct KeyFetcher: Service {
@@ -11,10 +11,11 @@ struct KeyFetcher: Service {
     /// Seconds for which keys are trusted that can't be fetched again.
     let maximumStaleness: Int64
     let logger: Logger
-    /// Reads the JWKS. Ends by itself after a few seconds.
-    let fetch: @Sendable () async throws -> [UInt8]
+    /// Between two fetches that nothing else causes.
+    let interval: Duration
+    /// Reads the keys. Ends by itself after a few seconds.
+    let fetch: @Sendable () async throws -> VerificationKeySet
 
-    var interval = Duration.seconds(300)
     var firstRetry = Duration.milliseconds(200)
     var longestRetry = Duration.seconds(5)
 
@@ -43,8 +44,8 @@ struct KeyFetcher: Service {
 
     private func fetchOnce() async -> Bool {
         do {
-            let keys = try VerificationKeySet(jwks: await fetch())
-            guard !keys.isEmpty else { throw AccessTokenError(.unreadableKey, "The JWKS holds no key.") }
+            let keys = try await fetch()
+            guard !keys.isEmpty else { throw AccessTokenError(.unreadableKey, "There is no key.") }
             try store.replace(keys, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
             return true
         } catch {
