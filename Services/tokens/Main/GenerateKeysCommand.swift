@@ -14,7 +14,7 @@ struct GenerateKeysCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Where to write the private RSA key (PEM).", valueName: "path"))
     var signingKeyFile: String?
 
-    @Option(help: ArgumentHelp("Where to write the public half of the signing key (PEM).", valueName: "path"))
+    @Option(help: ArgumentHelp("Where to write the public halves of all signing keys (PEM).", valueName: "path"))
     var publicKeyFile: String?
 
     @Option(help: ArgumentHelp("Where to write the refresh token keys.", valueName: "path"))

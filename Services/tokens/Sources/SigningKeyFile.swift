@@ -1,4 +1,6 @@
+import AccessToken
 import Foundation
+import ServiceKit
 
 /// The file that holds the keys which sign access tokens, as commands change it and the service reads it.
 public struct SigningKeyFile: Sendable {
@@ -8,10 +10,13 @@ public struct SigningKeyFile: Sendable {
 
     public var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-    /// - Throws: `SigningKeysError`
+    /// - Throws: `SigningKeysError`, also when the file is open to everybody.
     public func read() throws(SigningKeysError) -> SigningKeys {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw SigningKeysError("\(path) cannot be read")
+        }
+        if let mode = SecretFile.openMode(path) {
+            throw SigningKeysError("\(path) is open to everybody (mode \(mode))")
         }
         return try SigningKeys(text: text)
     }
@@ -19,21 +24,21 @@ public struct SigningKeyFile: Sendable {
     /// Reads the keys, changes them, and puts the changed ones in their place: whoever reads meanwhile sees the old
     /// ones or the new ones. Of two changes at a time the second waits.
     ///
-    /// - Throws: `SigningKeysError`, what `change` throws, `CocoaError` when the file cannot be written.
+    /// - Throws: `SigningKeysError`, what `change` throws (then the file stays as it was), `CocoaError` when the file
+    ///   cannot be written.
     public func change<Result>(_ change: (inout SigningKeys) throws -> Result) throws -> Result {
-        let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
+        // The file itself, where the path is a link to it.
+        let file = URL(filePath: path).resolvingSymlinksInPath()
+        let folder = open(file.deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         guard folder >= 0 else { throw SigningKeysError("the folder of \(path) cannot be opened") }
         // The lock goes with the descriptor.
         defer { close(folder) }
-        flock(folder, LOCK_EX)
+        while flock(folder, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw SigningKeysError("the folder of \(path) cannot be locked") }
+        }
         var keys = try read()
         let result = try change(&keys)
-        let new = "\(path).\(UUID().uuidString)"
-        try KeyGenerator.write(keys.text, to: new)
-        guard rename(new, path) == 0 else {
-            unlink(new)
-            throw SigningKeysError("\(path) cannot be replaced")
-        }
+        try KeyFile.replace(file.path, with: keys.text)
         return result
     }
 }

@@ -68,7 +68,7 @@ struct RunningTokens: Sendable {
 
     private static func file(_ name: String, _ contents: String) -> String {
         let path = NSTemporaryDirectory() + "gatehouse-tests-\(UUID().uuidString)-\(name)"
-        try! KeyGenerator.write(contents, to: path)
+        try! KeyFile.create(path, with: contents)
         return path
     }
 

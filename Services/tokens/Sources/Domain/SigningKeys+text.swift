@@ -20,7 +20,7 @@ extension SigningKeys {
                 entries.append(Entry(key: try Self.key(block), state: state.0, since: state.1))
                 block = []
                 state = (.active, nil)
-            } else if let read = Self.state(line) {
+            } else if let read = try Self.state(line) {
                 state = read
             }
         }
@@ -37,6 +37,15 @@ extension SigningKeys {
         }
     }
 
+    /// Holds the public halves, for who verifies.
+    ///
+    /// - Throws: `AccessTokenError`
+    func publicText() throws(AccessTokenError) -> String {
+        var text = isForDevelopment ? DevelopmentSecret.fileMark + "\n" : ""
+        for key in published { text += try key.pem }
+        return text
+    }
+
     private static func key(_ block: [Substring]) throws(SigningKeysError) -> RSAPrivateKey {
         do {
             return try RSAPrivateKey(pem: block.joined(separator: "\n") + "\n")
@@ -46,13 +55,16 @@ extension SigningKeys {
     }
 
     /// The state that a comment tells; `nil` for any other comment.
-    private static func state(_ line: Substring) -> (State, Date?)? {
+    private static func state(_ line: Substring) throws(SigningKeysError) -> (State, Date?)? {
         let words = line.split(separator: " ")
         guard words.count == 2 || words.count == 4, words[0] == "#", let state = State(rawValue: String(words[1]))
         else {
             return nil
         }
         guard words.count == 4, words[2] == "since" else { return (state, nil) }
-        return (state, try? Date(String(words[3]), strategy: .iso8601))
+        guard let since = try? Date(String(words[3]), strategy: .iso8601) else {
+            throw SigningKeysError("'\(words[3])' is no time as in 2026-11-20T12:00:00Z")
+        }
+        return (state, since)
     }
 }

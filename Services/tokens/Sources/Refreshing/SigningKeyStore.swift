@@ -1,4 +1,6 @@
 import AccessToken
+// `timespec`'s fields may be taken for Dispatch's.
+import Dispatch
 import Foundation
 import Logging
 import Metrics
@@ -22,6 +24,8 @@ final class SigningKeyStore: Service {
     }
 
     private let file: SigningKeyFile?
+    /// Whether keys with the mark of development may take the place of the first.
+    private let allowsDevelopment: Bool
     private let logger: Logger
     private let pause: Duration
     private let present: Mutex<Present>
@@ -32,6 +36,7 @@ final class SigningKeyStore: Service {
     ///   - pause: between two looks at the file.
     init(_ keys: SigningKeys, file: SigningKeyFile?, logger: Logger, pause: Duration = .seconds(1)) throws {
         self.file = file
+        allowsDevelopment = keys.isForDevelopment
         self.logger = logger
         self.pause = pause
         present = Mutex(try Self.make(keys, version: nil))
@@ -54,7 +59,11 @@ final class SigningKeyStore: Service {
     private func look(at file: SigningKeyFile) {
         guard let version = Self.version(of: file), version != present.withLock({ $0.version }) else { return }
         do {
-            let new = try Self.make(file.read(), version: version)
+            let keys = try file.read()
+            guard allowsDevelopment || !keys.isForDevelopment else {
+                throw SigningKeysError("\(file.path) was made for development")
+            }
+            let new = try Self.make(keys, version: version)
             let isNew = present.withLock { present in
                 defer { present = new }
                 return present.published != new.published

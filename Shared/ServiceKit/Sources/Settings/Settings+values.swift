@@ -130,9 +130,7 @@ extension Settings {
     }
 
     private func refuseOpenFile(_ path: String, _ key: String) {
-        var info = stat()
-        guard stat(path, &info) == 0, info.st_mode & 0o007 != 0 else { return }
-        let mode = String(info.st_mode & 0o777, radix: 8)
+        guard let mode = SecretFile.openMode(path) else { return }
         problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
     }
 

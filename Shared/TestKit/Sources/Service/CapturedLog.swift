@@ -1,13 +1,16 @@
-import Logging
+public import Logging
 import Synchronization
 
 /// What a test reads of what is logged: level, message and metadata of each event as one line.
-final class CapturedLog: Sendable {
+public final class CapturedLog: Sendable {
     private let events = Mutex<[String]>([])
 
-    var lines: [String] { events.withLock { $0 } }
+    public init() {}
 
-    var logger: Logger {
+    public var lines: [String] { events.withLock { $0 } }
+
+    /// A logger that writes here.
+    public var logger: Logger {
         Logger(label: "test") { _ in Handler(log: self) }
     }
 

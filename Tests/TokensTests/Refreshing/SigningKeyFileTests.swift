@@ -1,0 +1,122 @@
+import AccessToken
+import Foundation
+import TestKit
+import Testing
+
+@testable import TokensService
+
+/// Files of signing keys as commands change them and a running service follows them.
+@Suite struct SigningKeyFileTests {
+    /// A folder of its own, and in it the name of a file.
+    private func withFile(_ body: (SigningKeyFile) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(SigningKeyFile(path: folder.appending(path: "signing.pem").path))
+    }
+
+    private func generate(_ file: SigningKeyFile, publicKeyTo path: String? = nil) throws -> SigningKeys.Entry {
+        try KeyGenerator(isForDevelopment: false).writeSigningKey(bits: 2048, to: file.path, publicKeyTo: path)
+    }
+
+    private func mode(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    private func files(beside file: SigningKeyFile) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(
+            atPath: URL(filePath: file.path).deletingLastPathComponent().path
+        ).sorted()
+    }
+
+    @Test func aChangedFileKeepsItsModeAndItsLink() async throws {
+        try await withFile { file in
+            _ = try generate(file)
+            #expect(try mode(file.path) == 0o600)
+            let link = SigningKeyFile(path: file.path + ".link")
+            try FileManager.default.createSymbolicLink(atPath: link.path, withDestinationPath: "signing.pem")
+            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
+            _ = try generate(link)
+            #expect(try mode(file.path) == 0o640, "a service of the file's group still reads it")
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == "signing.pem")
+            #expect(try file.read().entries.map(\.state) == [.active, .next])
+            #expect(try files(beside: file) == ["signing.pem", "signing.pem.link"])
+        }
+    }
+
+    @Test func aRefusedChangeLeavesTheFile() async throws {
+        try await withFile { file in
+            _ = try generate(file)
+            _ = try generate(file)
+            let before = try file.read().text
+            #expect(throws: SigningKeysError.self) { try generate(file) }
+            #expect(throws: SigningKeysError.self) { try file.change { try $0.rotate(at: .now) } }
+            #expect(try file.read().text == before)
+            #expect(try files(beside: file) == ["signing.pem"])
+        }
+    }
+
+    @Test func ofChangesAtOnceNoneIsLost() async throws {
+        try await withFile { file in
+            _ = try generate(file)
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<4 {
+                    let key = try RSAPrivateKey.generate()
+                    group.addTask {
+                        // One more key each time, whatever the others do.
+                        try file.change { keys in
+                            try keys.add(next: key, at: .now)
+                            try keys.rotate(at: .now, force: true)
+                            return true
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try file.read().entries.count == 5)
+        }
+    }
+
+    @Test func thePublicFileHoldsEveryKey() async throws {
+        try await withFile { file in
+            let path = file.path + ".public"
+            let first = try generate(file, publicKeyTo: path)
+            let second = try generate(file, publicKeyTo: path)
+            let keys = try VerificationKeySet(pem: String(contentsOfFile: path, encoding: .utf8))
+            #expect(keys.keyIDs.sorted() == [first.keyID, second.keyID].sorted())
+            #expect(try mode(path) == 0o644)
+            // A public file that cannot be written stops what it was for.
+            let before = try file.read().text
+            try file.change { try $0.rotate(at: .now, force: true) }
+            #expect(throws: (any Error).self) { try generate(file, publicKeyTo: "/does/not/exist/public") }
+            #expect(try file.read().entries.map(\.state) == [.active, .retiring])
+            #expect(try file.read().text != before)
+        }
+    }
+
+    @Test func aRunningServiceFollowsWhatMayBeUsedAlone() async throws {
+        try await withFile { file in
+            let first = try generate(file)
+            let log = CapturedLog()
+            let store = try SigningKeyStore(
+                file.read(), file: file, logger: log.logger, pause: .milliseconds(5))
+            let following = Task { try await store.run() }
+            defer { following.cancel() }
+            let other = try RSAPrivateKey.generate().pem
+            let bad = [
+                ("# development\n" + other, 0o600), (other, 0o644), ("junk", 0o600),
+                ("# next since yesterday\n" + other, 0o600),
+            ]
+            for (text, mode) in bad {
+                let complaints = log.lines.count
+                try KeyFile.replace(file.path + ".new", with: text, mode: mode_t(mode))
+                try #require(rename(file.path + ".new", file.path) == 0)
+                try await eventually("it complains") { log.lines.count > complaints }
+                #expect(store.published.keyIDs == [first.keyID])
+            }
+            try FileManager.default.removeItem(atPath: file.path)
+            let second = try generate(file)
+            try await eventually("it signs with the new key") { store.signer.publicKey.thumbprint == second.keyID }
+        }
+    }
+}
