@@ -1,3 +1,5 @@
+// `timeval`'s fields may be taken for Dispatch's.
+import Dispatch
 import Foundation
 
 /// A program of the machine that does the same work, to compare with: `pgbench`, `redis-benchmark`, `openssl speed`.

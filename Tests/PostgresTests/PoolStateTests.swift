@@ -44,7 +44,6 @@ import Testing
         #expect(admit("first", &state, deadline: start + .seconds(2)) == "waits")
         #expect(admit("second", &state, deadline: start + .seconds(1)) == "waits")
         #expect(admit("third", &state) == "refused: pool_exhausted")
-        #expect(state.nextWaitEnd == start + .seconds(1))
         #expect(state.expire(now: start + .seconds(1)) == ["second"])
         #expect(state.remove(waiting: 1) == "first")
         #expect(state.remove(waiting: 1) == nil)

@@ -14,9 +14,11 @@ swift format lint --strict --parallel --recursive "${sources[@]}" || failed=1
 note "Imports"
 deploy/local/lint-imports.sh || failed=1
 
+note "Scripts"
 if command -v shellcheck >/dev/null; then
-    note "Scripts"
-    shellcheck deploy/local/*.sh .ci/run || failed=1
+    shellcheck deploy/local/*.sh deploy/compose/*.sh .ci/run || failed=1
+else
+    warn "shellcheck is not here: scripts were not looked at"
 fi
 
 [ "$failed" = 0 ] || fail "lint found something"

@@ -54,8 +54,6 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
 
     /// Whether the last attempt to connect failed.
     var isFailing: Bool { failure != nil }
-    /// When the first of those who wait gives up.
-    var nextWaitEnd: Instant? { waiting.map(\.deadline).min() }
 
     // MARK: Taking and giving back
 

@@ -32,6 +32,13 @@ import Testing
         let struck = try await faults
         report(clients, struck)
 
+        // Most are served: an outage is told of, and ends.
+        let answers = clients.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
+        #expect(answers[200, default: 0] > answers[503, default: 0])
+        #expect(clients.allSatisfy { $0.rotations > 0 })
+        // A connection that ends breaks one answer off at the most.
+        let ends = struck.count { [.network, .process("tokens"), .process("tokens-2")].contains($0.victim) }
+        #expect(clients.reduce(0) { $0 + $1.brokenOff } <= ends)
         for violation in Set(clients.flatMap(\.violations)) { Issue.record("a client was told: \(violation)") }
         // The last answer of a client may have been lost; nothing else is uncertain.
         let generations = try await generations(system)

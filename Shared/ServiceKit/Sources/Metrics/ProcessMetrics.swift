@@ -1,3 +1,5 @@
+// `timeval`'s fields may be taken for Dispatch's.
+import Dispatch
 import Foundation
 
 #if canImport(Glibc)
