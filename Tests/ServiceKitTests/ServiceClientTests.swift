@@ -153,7 +153,7 @@ import Testing
                 var failures = 0
                 for _ in 0..<6 {
                     try await withClient([silent, service.url]) { client in
-                        try await client.send(.get, "/livez", deadline: deadline, timeout: .seconds(3))
+                        try await client.send(.get, "/livez", deadline: deadline, timeout: .seconds(8))
                     }
                     try await withClient([silent, service.url]) { client in
                         let trouble = await error { () throws(ServiceClientError) in

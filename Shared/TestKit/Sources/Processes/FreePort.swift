@@ -1,4 +1,8 @@
 import Foundation
+import Synchronization
+
+/// The ports that tests of this process were given: none is given twice.
+private let given = Mutex<Set<Int>>([])
 
 /// A TCP port of the loopback address that nobody used a moment ago, outside the range from which systems take the
 /// ports of outgoing connections: a server that is stopped finds it free again.
@@ -8,7 +12,7 @@ public func freePort() throws -> Int {
         let result = try withLoopbackSocket(port: port) { descriptor, address in
             bind(descriptor, address, addressLength)
         }
-        if result == 0 { return port }
+        if result == 0, given.withLock({ $0.insert(port).inserted }) { return port }
     }
     throw TestKitError("No port is free.")
 }
