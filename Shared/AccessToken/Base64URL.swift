@@ -46,25 +46,31 @@ public enum Base64URL {
         decode(Array(text.utf8)[...])
     }
 
-    static func encode(_ bytes: some Sequence<UInt8>) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.underestimatedCount * 4 + 2) / 3)
-        var accumulator: UInt32 = 0
-        var pending = 0
-        for byte in bytes {
-            accumulator = accumulator << 8 | UInt32(byte)
-            pending += 8
-            while pending >= 6 {
-                pending -= 6
-                text.append(alphabet[Int(accumulator >> UInt32(pending) & 63)])
+    static func encode(_ bytes: [UInt8]) -> [UInt8] {
+        let length = (bytes.count * 4 + 2) / 3
+        return [UInt8](unsafeUninitializedCapacity: length) { text, count in
+            alphabet.withUnsafeBufferPointer { alphabet in
+                var accumulator: UInt32 = 0
+                var pending: UInt32 = 0
+                for byte in bytes {
+                    accumulator = accumulator &<< 8 | UInt32(byte)
+                    pending &+= 8
+                    while pending >= 6 {
+                        pending &-= 6
+                        text[count] = alphabet[Int(accumulator &>> pending & 63)]
+                        count &+= 1
+                    }
+                }
+                if pending > 0 {
+                    text[count] = alphabet[Int(accumulator &<< (6 &- pending) & 63)]
+                    count &+= 1
+                }
             }
         }
-        if pending > 0 { text.append(alphabet[Int(accumulator << UInt32(6 - pending) & 63)]) }
-        return text
     }
 
     /// `bytes` as text.
     public static func string(_ bytes: some Sequence<UInt8>) -> String {
-        String(decoding: encode(bytes), as: UTF8.self)
+        String(decoding: encode(Array(bytes)), as: UTF8.self)
     }
 }

@@ -21,8 +21,8 @@ struct TokenIssuer: Sendable {
         let lifetime = accessLifetime - Int64.random(in: 0...accessLifetime / 20)
         let expiresAt = min(issuedAt + lifetime, refreshExpiresAt)
         let claims = AccessTokenClaims(
-            issuer: issuer, audience: audience, subject: grant.user.id, sessionID: grant.sessionID, tokenID: UUID(),
-            issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: grant.user.role,
+            issuer: issuer, audience: audience, subject: grant.user.id, sessionID: grant.sessionID,
+            tokenID: .random(), issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: grant.user.role,
             storeIDs: grant.user.storeIDs, email: grant.user.email)
         return IssuedTokens(
             sessionID: grant.sessionID, accessToken: try sign(claims), refreshToken: refreshToken.text,

@@ -7,6 +7,11 @@ struct MediaType {
 
     init?(_ field: String?) {
         guard let field else { return nil }
+        // What nearly all send.
+        if field == "application/json" {
+            (essence, isUTF8) = (field, true)
+            return
+        }
         let parts = field.split(separator: ";", omittingEmptySubsequences: false).map {
             $0.trimmingCharacters(in: .whitespaces)
         }
