@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults simulate coverage lint bench
+.PHONY: help run up down walkthrough test test-faults simulate coverage lint bench bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -40,3 +40,10 @@ lint: ## format, and imports against Package.swift
 
 bench: ## operations per second and CPU time per operation
 	@deploy/local/bench.sh
+
+bench-scale: ## what a refresh costs among 100 thousand and 10 million sessions, and how large a million rotations leave them
+	@deploy/local/bench.sh --only scale --sessions $${GATEHOUSE_SCALE_SESSIONS:-10000000} \
+		--rotations $${GATEHOUSE_SCALE_ROTATIONS:-1000000}
+
+profile: ## where the CPU time of tokens goes in a refresh, with perf; GATEHOUSE_PROFILE=gateway for another service
+	@deploy/local/profile.sh $${GATEHOUSE_PROFILE:-tokens}

@@ -21,7 +21,7 @@ struct AccessTokenBenchmark {
             storeIDs: ["store-1", "store-2"], email: "ada@example.com")
         let token = Array(try signer.sign(claims).utf8)
 
-        let openssl = try await opensslSpeed()
+        let openssl = try await OpenSSLSpeed.rsa2048(seconds: schedule.wholeSeconds)
         Table.line(openssl.sign)
         Table.line(try repeating("sign an access token") { _ = try signer.sign(claims) })
         Table.line(openssl.verify)
@@ -39,24 +39,6 @@ struct AccessTokenBenchmark {
         }
         return Measurement(
             name: name, operations: operations, elapsed: .now - started, cpu: [("bench", ThreadTime.now - before)])
-    }
-
-    /// `openssl speed` counts its own CPU time; its machine-readable line is
-    /// `+F2:index:bits:signatures per second:verifications per second`.
-    private func opensslSpeed() async throws -> (sign: Measurement, verify: Measurement) {
-        let seconds = max(1, Int(schedule.measured.seconds))
-        let text = try await Tool.run("openssl", "speed", "-mr", "-seconds", String(seconds), "rsa2048").output
-        let fields = text.split(separator: "\n").last { $0.hasPrefix("+F2:") }?.split(separator: ":")
-        guard let fields, fields.count == 5, let sign = Double(fields[3]), let verify = Double(fields[4]) else {
-            throw BenchmarkError("openssl speed printed no figures")
-        }
-        func measurement(_ name: String, perSecond: Double) -> Measurement {
-            Measurement(name: name, operations: Int(perSecond), elapsed: .seconds(1), cpu: [("openssl", .seconds(1))])
-        }
-        return (
-            measurement("openssl speed: RSA-2048 sign", perSecond: sign),
-            measurement("openssl speed: RSA-2048 verify", perSecond: verify)
-        )
     }
 }
 

@@ -13,6 +13,14 @@ struct GatewayClient: Sendable {
         try await expectSuccess(send(.GET, path, bearer: bearer))
     }
 
+    /// A user of its own for each.
+    func newSession() async throws -> AuthResponse {
+        try await register(identifier: Self.newIdentifier(), password: Self.password)
+    }
+
+    static let password = "correct horse battery staple"
+    static func newIdentifier() -> String { "bench-\(UUID().uuidString.lowercased())@example.com" }
+
     func register(identifier: String, password: String) async throws -> AuthResponse {
         try await answer(
             to: send(
@@ -26,6 +34,10 @@ struct GatewayClient: Sendable {
 
     func refresh(_ refreshToken: String) async throws -> AuthResponse {
         try await answer(to: send(.POST, "/v1/auth/refresh", body: RefreshRequest(refreshToken: refreshToken)))
+    }
+
+    func logOut(refreshToken: String) async throws {
+        try await expectSuccess(send(.POST, "/v1/auth/logout", body: LogoutRequest(refreshToken: refreshToken)))
     }
 
     func registerDevice(token: String, bearer: String) async throws {

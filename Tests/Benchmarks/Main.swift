@@ -19,13 +19,23 @@ struct Bench: AsyncParsableCommand {
     var seconds = 5
 
     @Option(help: "What to measure.")
-    var only: [Part] = Part.allCases
+    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .system]
+
+    @Option(help: "How many sessions the part `scale` goes up to.")
+    var sessions = 10_000_000
+
+    @Option(help: "How many rotations the part `scale` makes before it looks at the table's size.")
+    var rotations = 1_000_000
 
     enum Part: String, CaseIterable, ExpressibleByArgument {
         case postgres
         case redis
         case accessToken = "access-token"
+        case refresh
         case system
+        /// Refreshes alone, for a profiler to look at.
+        case load
+        case scale
     }
 
     func run() async throws {
@@ -42,18 +52,39 @@ struct Bench: AsyncParsableCommand {
             ).run()
         }
         if only.contains(.accessToken) { try await AccessTokenBenchmark(schedule: schedule).run() }
-        if only.contains(.system) { try await runSystem(system, schedule: schedule) }
+        let needClient: Set<Part> = [.refresh, .system, .load, .scale]
+        if !needClient.isDisjoint(with: only) {
+            try await withClient(of: system) { client in
+                try await runThroughGateway(system, client, schedule: schedule)
+            }
+        }
     }
 
-    private func runSystem(_ system: RunningSystem, schedule: Schedule) async throws {
+    private func runThroughGateway(_ system: RunningSystem, _ client: GatewayClient, schedule: Schedule) async throws {
+        let refresh = RefreshBenchmark(system: system, client: client, schedule: schedule)
+        if only.contains(.load) {
+            Table.header("Refreshes")
+            Table.line(try await refresh.refresh(schedule))
+        }
+        if only.contains(.refresh) { try await refresh.run() }
+        if only.contains(.system) {
+            try await SystemBenchmarks(
+                system: system, client: client, schedule: schedule, upstreamPort: upstreamPort
+            ).run()
+        }
+        if only.contains(.scale) {
+            try await ScaleBenchmark(
+                system: system, client: client, schedule: schedule, sessions: sessions, rotations: rotations
+            ).run()
+        }
+    }
+
+    private func withClient(of system: RunningSystem, _ body: (GatewayClient) async throws -> Void) async throws {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         let http = HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration)
         do {
-            try await SystemBenchmarks(
-                system: system, client: GatewayClient(origin: system.value("GATEWAY_URL"), http: http),
-                schedule: schedule, upstreamPort: upstreamPort
-            ).run()
+            try await body(GatewayClient(origin: system.value("GATEWAY_URL"), http: http))
         } catch {
             try await http.shutdown()
             throw error

@@ -14,6 +14,13 @@ struct Measurement: Sendable {
     func microseconds(_ time: Duration) -> Double { time.seconds * 1_000_000 / Double(max(operations, 1)) }
 
     var microsecondsInAll: Double { cpu.reduce(0) { $0 + microseconds($1.time) } }
+
+    /// The same work measured again.
+    static func += (sum: inout Measurement, again: Measurement) {
+        sum.operations += again.operations
+        sum.elapsed += again.elapsed
+        sum.cpu = zip(sum.cpu, again.cpu).map { ($0.process, $0.time + $1.time) }
+    }
 }
 
 extension Duration {
@@ -27,6 +34,9 @@ extension Duration {
 struct Schedule: Sendable {
     var warmUp: Duration = .seconds(1)
     var measured: Duration = .seconds(5)
+
+    /// For programs that take nothing shorter.
+    var wholeSeconds: Int { max(1, Int(measured.seconds)) }
 }
 
 /// Repeats an operation in as many tasks as there are workers, each with a state of its own, and reads the clocks over

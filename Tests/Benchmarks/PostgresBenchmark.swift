@@ -14,11 +14,11 @@ struct PostgresBenchmark {
 
     func run() async throws {
         Table.header("PostgreSQL: one row by its key, \(workers) at a time")
-        _ = try await pgbench("-i", "-q", "-s", "1")
+        try await pgbench.initialize(rows: rows)
         Table.line(try await throughPool())
         Table.line(try await throughConnections())
         Table.line(try await byPgbench())
-        _ = try await pgbench("-i", "-I", "d")
+        try await pgbench.drop()
     }
 
     private func throughPool() async throws -> Measurement {
@@ -51,19 +51,8 @@ struct PostgresBenchmark {
     }
 
     private func byPgbench() async throws -> Measurement {
-        let seconds = max(1, Int(schedule.measured.seconds))
-        let before = try server.cpuTime()
-        let report = try await pgbench("-M", "prepared", "-S", "-c", "\(workers)", "-j", "2", "-T", "\(seconds)")
-        let after = try server.cpuTime()
-        guard let number = report.output.firstMatch(of: /actually processed: ([0-9]+)/)?.1,
-            let operations = Int(number)
-        else { throw BenchmarkError("pgbench told no number of transactions: \(report.output)") }
-        return Measurement(
-            name: "pgbench -M prepared -S", operations: operations, elapsed: .seconds(seconds),
-            cpu: [("pgbench", report.cpu), (server.name, after - before)])
+        try await pgbench.measure("pgbench -M prepared -S", ["-S"], workers: workers, schedule: schedule)
     }
 
-    private func pgbench(_ arguments: String...) async throws -> Tool {
-        try await Tool.run(["pgbench"] + arguments + [url])
-    }
+    private var pgbench: PGBench { PGBench(url: url, server: server) }
 }

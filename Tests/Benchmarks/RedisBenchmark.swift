@@ -44,13 +44,7 @@ struct RedisBenchmark {
     }
 
     private func redisBenchmark(_ name: String, operations: Int, options: [String]) async throws -> Measurement {
-        let configuration = try RedisConfiguration(url: url)
-        let before = try server.cpuTime()
-        let report = try await Tool.run(
-            ["redis-benchmark", "-h", configuration.host, "-p", "\(configuration.port)", "-n", "\(operations)", "-q"]
-                + (configuration.password.map { ["-a", $0] } ?? []) + options + ["GET", key])
-        return Measurement(
-            name: name, operations: operations, elapsed: report.elapsed,
-            cpu: [("redis-benchmark", report.cpu), (server.name, try server.cpuTime() - before)])
+        try await RedisTool(url: url, server: server).measure(
+            name, ["GET", key], operations: operations, options: options)
     }
 }

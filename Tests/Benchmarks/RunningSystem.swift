@@ -29,6 +29,19 @@ struct RunningSystem: Sendable {
 
     func processes(_ names: String...) throws -> [WatchedProcess] { try names.map(process) }
 
+    /// tokens' database as the cluster's superuser, whose password stands beside the data.
+    func superuserURL() throws -> String {
+        guard var url = URLComponents(string: try value("TOKENS_DATABASE_URL")) else {
+            throw BenchmarkError("TOKENS_DATABASE_URL is no URL")
+        }
+        let password = try String(
+            contentsOf: folder.appendingPathComponent("postgres.password"), encoding: .utf8)
+        url.user = "postgres"
+        url.password = password.trimmingCharacters(in: .newlines)
+        guard let text = url.string else { throw BenchmarkError("TOKENS_DATABASE_URL is no URL") }
+        return text
+    }
+
     /// The key that tokens signs with, so that a benchmark can make as many access tokens as it likes.
     func signer() throws -> AccessTokenSigner {
         let file = folder.appendingPathComponent("keys/access-token-private.pem")

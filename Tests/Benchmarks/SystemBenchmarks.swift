@@ -10,15 +10,12 @@ struct SystemBenchmarks {
     /// Where the route `/bench` of the gateway under measurement leads.
     let upstreamPort: Int
 
-    private let password = "correct horse battery staple"
-
     func run() async throws {
         Table.header("Through the gateway")
         let upstream = try await StaticUpstream.start(port: upstreamPort)
         Table.line(try await proxiedGetWithOneToken())
         Table.line(try await proxiedGetWithNewTokens())
         try await upstream.stop()
-        Table.line(try await refresh())
         Table.line(try argon2Alone())
         Table.line(try await logIn())
         Table.line(try await register())
@@ -57,38 +54,31 @@ struct SystemBenchmarks {
         }
     }
 
-    private func refresh() async throws -> Measurement {
-        var sessions: [String] = []
-        for _ in 0..<16 { sessions.append(try await newSession().refreshToken) }
-        return try await measure(
-            "refresh", workers: sessions, watching: system.processes("gateway", "tokens", "postgres", "redis"),
-            schedule: schedule
-        ) { refreshToken in refreshToken = try await client.refresh(refreshToken).refreshToken }
-    }
-
     private func logIn() async throws -> Measurement {
         var identifiers: [String] = []
         for _ in 0..<2 {
-            let identifier = newIdentifier()
-            _ = try await client.register(identifier: identifier, password: password)
+            let identifier = GatewayClient.newIdentifier()
+            _ = try await client.register(identifier: identifier, password: GatewayClient.password)
             identifiers.append(identifier)
         }
         return try await measure(
             "password login", workers: identifiers,
             watching: system.processes("gateway", "identity", "tokens", "postgres", "redis"), schedule: schedule
-        ) { identifier in try await client.logIn(identifier: identifier, password: password) }
+        ) { identifier in try await client.logIn(identifier: identifier, password: GatewayClient.password) }
     }
 
     private func register() async throws -> Measurement {
         try await measure(
             "registration with a password", workers: [0, 1],
             watching: system.processes("gateway", "identity", "tokens", "postgres", "redis"), schedule: schedule
-        ) { _ in _ = try await client.register(identifier: newIdentifier(), password: password) }
+        ) { _ in
+            _ = try await client.register(identifier: GatewayClient.newIdentifier(), password: GatewayClient.password)
+        }
     }
 
     private func registerDevice() async throws -> Measurement {
         var bearers: [String] = []
-        for _ in 0..<8 { bearers.append(try await newSession().accessToken) }
+        for _ in 0..<8 { bearers.append(try await client.newSession().accessToken) }
         return try await measure(
             "device registration", workers: bearers,
             watching: system.processes("gateway", "devices", "postgres"), schedule: schedule
@@ -97,10 +87,4 @@ struct SystemBenchmarks {
             try await client.registerDevice(token: token, bearer: bearer)
         }
     }
-
-    private func newSession() async throws -> AuthResponse {
-        try await client.register(identifier: newIdentifier(), password: password)
-    }
-
-    private func newIdentifier() -> String { "bench-\(UUID().uuidString.lowercased())@example.com" }
 }

@@ -2,8 +2,10 @@ import Foundation
 
 /// Prints measurements below one another: rate, CPU time of one operation in all, and what each process took of it.
 enum Table {
+    static func title(_ title: String) { write("\n\(title)") }
+
     static func header(_ title: String) {
-        write("\n\(title)")
+        self.title(title)
         write(row("", "per second", "CPU µs/op", "of which"))
     }
 
@@ -14,6 +16,9 @@ enum Table {
                 measurement.name, number(measurement.perSecond), number(measurement.microsecondsInAll),
                 parts.count > 1 ? parts.joined(separator: ", ") : ""))
     }
+
+    /// A sentence below the lines.
+    static func note(_ sentence: String) { write(sentence) }
 
     /// Unlike `print`, at once also into a file or a pipe.
     private static func write(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
@@ -27,7 +32,9 @@ enum Table {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }
 
-    private static func number(_ value: Double) -> String {
+    static func number(_ value: Double) -> String {
         String(format: value < 100 ? "%.1f" : "%.0f", value)
     }
+
+    static func ratio(_ value: Double) -> String { String(format: "%.2f", value) }
 }

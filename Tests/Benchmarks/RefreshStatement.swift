@@ -1,0 +1,43 @@
+import Foundation
+
+/// The UPDATE of a refresh as pgbench runs it, on sessions of `SessionTable`.
+///
+/// It is that of `SessionStore.rotate` but for one thing: pgbench remembers no tokens, so generation and hash are
+/// compared with `<>`, which costs the same and is always true.
+struct RefreshStatement {
+    /// How many sessions it picks from.
+    let sessions: Int
+
+    var script: String {
+        """
+        \\set number random(1, \(sessions))
+        UPDATE sessions AS session SET
+            generation = session.generation + 1,
+            current_hash = :successor,
+            previous_hash = session.current_hash,
+            sealed_current = :sealed,
+            rotated_at = statement_timestamp(),
+            expires_at = LEAST(statement_timestamp() + :idle * interval '1 second', session.absolute_expires_at),
+            access_expires_at = GREATEST(
+                session.access_expires_at, statement_timestamp() + :access * interval '1 second'),
+            late_replays = CASE WHEN session.late_replayed THEN session.late_replays ELSE 0 END,
+            late_replayed = false,
+            ip_address = COALESCE(:address, session.ip_address)
+        FROM users
+        WHERE session.id = \(SessionTable.id(of: ":number")) AND session.generation <> :generation
+            AND session.current_hash <> :hash AND session.expires_at > statement_timestamp()
+            AND users.id = session.user_id
+        RETURNING session.rotated_at, session.expires_at, users.id, users.role, users.store_ids, users.email,
+            users.profile;
+        """
+    }
+
+    let variables = [
+        "successor": bytea(1, count: 32), "sealed": bytea(2, count: 98), "hash": bytea(3, count: 32),
+        "generation": "-1", "idle": "2592000", "access": "3600", "address": "192.0.2.1",
+    ]
+
+    private static func bytea(_ byte: UInt8, count: Int) -> String {
+        "\\x" + String(repeating: String(format: "%02x", byte), count: count)
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Postgres
+
+/// Sessions that a benchmark puts into tokens' own tables, numbered from 1, four of each user.
+struct SessionTable {
+    let connection: PostgresConnection
+
+    /// - Parameter url: of tokens' database.
+    static func open(_ url: String) async throws -> SessionTable {
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.statementTimeout = .seconds(3600)
+        return SessionTable(connection: try await PostgresConnection.connect(configuration))
+    }
+
+    /// A session's id in SQL. Digests, so that neighbours in number are none in the index.
+    static func id(of number: String) -> String { "md5('session ' || \(number))::uuid" }
+
+    /// The token that a session of generation 0 was made with, in SQL: tokens judges one under a key id that it does
+    /// not know by its hash alone.
+    private static let token = """
+        '\\xff'::bytea || uuid_send(id) || int4send(0) || sha256(uuid_send(id)) || uuid_send(id)
+        """
+
+    /// Adds sessions until there are `count`; `present` are there already. Without indexes meanwhile, which are faster
+    /// made at the end than kept.
+    func fill(to count: Int, present: Int = 0) async throws {
+        try await connection.execute(
+            script: """
+                BEGIN;
+                SET LOCAL synchronous_commit = off;
+                SET LOCAL maintenance_work_mem = '1GB';
+                ALTER TABLE sessions DROP CONSTRAINT sessions_user_id_fkey, DROP CONSTRAINT sessions_pkey;
+                DROP INDEX sessions_user_id;
+                INSERT INTO users (id, version, role, store_ids, email, profile)
+                SELECT md5('user ' || number)::uuid, 1, 'customer', '{}', number || '@example.com',
+                    '{"authProviders":["password"],"createdAt":"2026-01-01T00:00:00Z","email":"' || number
+                    || '@example.com","emailVerified":false,"id":"' || md5('user ' || number)::uuid
+                    || '","role":"customer","storeIds":[]}'
+                FROM generate_series(\(present / 4 + 1), \(count / 4)) AS number;
+                INSERT INTO sessions (
+                    id, user_id, credentials_version, current_hash, previous_hash, sealed_current, created_at,
+                    rotated_at, expires_at, absolute_expires_at, access_expires_at, device, ip_address)
+                SELECT id, md5('user ' || (number - 1) / 4 + 1)::uuid, 1, sha256(\(Self.token)),
+                    sha256(uuid_send(id)), decode(repeat('00', 98), 'hex'), now(), now(), now() + interval '30 days',
+                    now() + interval '1 year', now() + interval '1 hour',
+                    '{"name":"iPhone","model":"iPhone17,1","osVersion":"26.1","appVersion":"1.0"}', '192.0.2.1'
+                FROM generate_series(\(present + 1), \(count)) AS number,
+                    LATERAL (SELECT \(Self.id(of: "number")) AS id) AS named;
+                ALTER TABLE sessions ADD CONSTRAINT sessions_pkey PRIMARY KEY (id);
+                CREATE INDEX sessions_user_id ON sessions (user_id);
+                ALTER TABLE sessions ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users (id);
+                COMMIT;
+                """, deadline: .now + .seconds(3600))
+        for table in ["users", "sessions"] {
+            try await connection.execute(script: "VACUUM (ANALYZE) \(table)", deadline: .now + .seconds(3600))
+        }
+    }
+
+    /// The current refresh tokens of sessions all over the table that have never been refreshed.
+    func tokens(of sessions: Int, count: Int) async throws -> [String] {
+        let numbers = (0..<count).map { _ in Int64.random(in: 1...Int64(sessions)) }
+        let query: PostgresQuery = """
+            SELECT \(unescaped: Self.token) FROM sessions
+            JOIN (SELECT DISTINCT \(unescaped: Self.id(of: "number")) AS id FROM unnest(\(numbers)) AS number)
+                AS wanted USING (id)
+            WHERE generation = 0
+            """
+        return try await connection.query(query, deadline: .now + .seconds(600)).map { row in
+            let bytes = Data(try row.decode([UInt8].self))
+            let text = bytes.base64EncodedString()
+            return "ghrt_" + text.replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
+        }
+    }
+
+    struct Size: Sendable {
+        var table: Int64
+        var indexes: Int64
+        var updates: Int64
+        var heapOnlyUpdates: Int64
+    }
+
+    func size() async throws -> Size {
+        let row = try await connection.query(
+            """
+            SELECT pg_table_size('sessions'), pg_indexes_size('sessions'), n_tup_upd, n_tup_hot_upd
+            FROM pg_stat_user_tables WHERE relname = 'sessions'
+            """)[0]
+        let (table, indexes, updates, heapOnlyUpdates) = try row.decode((Int64, Int64, Int64, Int64).self)
+        return Size(table: table, indexes: indexes, updates: updates, heapOnlyUpdates: heapOnlyUpdates)
+    }
+}

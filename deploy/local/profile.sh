@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh. Needs perf.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+export GATEHOUSE_LOCAL=$root/.local/profile
+export GATEHOUSE_RATE_LIMITS=off
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# shellcheck source=system.sh
+. "$(dirname "$0")/system.sh"
+
+command -v perf >/dev/null || fail "perf is not installed (Debian: linux-perf)"
+service=${1:-tokens}
+
+cleanup() {
+    system_down
+    rm -rf "$state"
+}
+
+if [ -d "$state" ]; then cleanup; fi
+mkdir -p "$state"
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+base=$(free_port_base)
+system_up
+"$binaries/bench" --environment-file "$state/env" --upstream-port $((base + 17)) --only load --seconds 15 &
+bench=$!
+# Its clients have signed up by then.
+sleep 6
+note "Sampling $service"
+# Stacks come from the debug information: OpenSSL keeps no frame pointers.
+perf record -q -e cpu-clock -F 499 --call-graph dwarf,16384 -p "$(pid_of "$service")" -o "$state/perf.data" -- sleep 8
+wait "$bench"
+# Inlined calls are left out: looking them up takes minutes.
+perf script -i "$state/perf.data" --no-inline -F comm,tid,ip,sym,dso 2>/dev/null |
+    awk -v service="$service" -f "$local_scripts/profile.awk"
