@@ -3,7 +3,8 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export GATEHOUSE_LOCAL=$root/.local/bench
 export GATEHOUSE_RATE_LIMITS=off
-unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# What make was told in these has come as arguments; services refuse a setting that they do not know.
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT GATEHOUSE_SCALE_SESSIONS GATEHOUSE_SCALE_ROTATIONS
 # shellcheck source=system.sh
 . "$(dirname "$0")/system.sh"
 

@@ -3,7 +3,8 @@
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export GATEHOUSE_LOCAL=$root/.local/profile
 export GATEHOUSE_RATE_LIMITS=off
-unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# A service refuses a setting that it does not know.
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT GATEHOUSE_PROFILE
 # shellcheck source=system.sh
 . "$(dirname "$0")/system.sh"
 
