@@ -1,0 +1,80 @@
+import Contracts
+import Foundation
+import ServiceKit
+import NIOHTTP1
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// Authorization codes become Apple's refresh tokens.
+    @Suite struct AppleCodeTests {
+        @Test func codesBecomeSealedRefreshTokens() async throws {
+            try await withIdentity { identity in
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").decode()
+                try await eventually("the code is exchanged") {
+                    try await identity.database.query(
+                        "SELECT user_id FROM apple_identities WHERE refresh_token IS NOT NULL"
+                    ).count == 1
+                }
+                let form = try #require(identity.apple.state.withLock { $0.exchanged.first })
+                #expect(form["code"] == "c0de")
+                #expect(form["client_id"] == "com.example.app")
+                #expect(form["grant_type"] == "authorization_code")
+                #expect(form["client_secret"]?.split(separator: ".").count == 3)
+                let sealed = try await identity.database.query("SELECT refresh_token FROM apple_identities")[0].decode(
+                    Data.self)
+                #expect(sealed.range(of: Data("r-c0de".utf8)) == nil)
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+                #expect(identity.tokens.live(auth.user.id) == 1)
+            }
+        }
+
+        @Test func aCodeThatCannotBeExchangedFailsNothing() async throws {
+            try await withIdentity { identity in
+                identity.apple.state.withLock { $0.knowsCodes = false }
+                #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").status == 200)
+                try await eventually("Apple is asked") { identity.apple.state.withLock { $0.exchanged.count } == 1 }
+                try await eventually("the code is forgotten") { try await identity.outboxCount == 0 }
+            }
+        }
+
+        /// While the code is exchanged the user puts another Apple account in the place of the one that it came with.
+        @Test func aTokenOfAnAppleAccountThatWasReplacedIsGivenBack() async throws {
+            try await withIdentity { identity in
+                let ada = try await identity.register("ada@example.com").user.id
+                @Sendable func link(_ subject: String) async throws {
+                    let token = try identity.apple.token(sub: subject)
+                    let linked = try await identity.send(
+                        .POST, "/v1/auth/identities/apple", as: ada, json: #"{"identityToken":"\#(token)"}"#)
+                    #expect(linked.status == 200)
+                }
+                try await link("001")
+                let once = Once()
+                identity.apple.state.withLock { state in
+                    state.whileExchanging = {
+                        guard once.take() else { return }
+                        do {
+                            let unlinked = try await identity.send(.DELETE, "/v1/auth/identities/apple", as: ada)
+                            #expect(unlinked.status == 200)
+                            try await link("002")
+                        } catch {
+                            Issue.record(error)
+                        }
+                    }
+                }
+                #expect(try await identity.apple(identity.apple.token(sub: "001"), code: "c0de").status == 200)
+                try await eventually("Apple is told") { identity.apple.state.withLock { !$0.revoked.isEmpty } }
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+                #expect(identity.apple.state.withLock { $0.revoked.allSatisfy { $0["token"] == "r-c0de" } })
+                let kept = try await identity.database.query(
+                    "SELECT subject, refresh_token IS NOT NULL FROM apple_identities"
+                ).decode((String, Bool).self)
+                #expect(kept.count == 1 && kept[0] == ("002", false))
+            }
+        }
+    }
+}
