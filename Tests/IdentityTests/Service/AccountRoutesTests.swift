@@ -176,39 +176,5 @@ extension ServiceTests {
                 #expect(try await identity.login("ada@example.com").status == 200)
             }
         }
-
-        @Test func aForgottenPasswordIsReset() async throws {
-            let mail = FakeMail()
-            try await withServer(mail.router()) { mailURL in
-                try await withIdentity([
-                    "IDENTITY_RESET_HOOK_URL": mailURL + "/reset", "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
-                ]) { identity in
-                    let id = try await identity.register("ada@example.com").user.id
-                    func forgot(_ identifier: String) async throws -> Harness.Answer {
-                        try await identity.post(
-                            "/v1/auth/password/forgot", ForgotPasswordRequest(identifier: identifier))
-                    }
-                    func reset(_ token: String, _ password: String) async throws -> Harness.Answer {
-                        try await identity.post(
-                            "/v1/auth/password/reset", ResetPasswordRequest(token: token, newPassword: password))
-                    }
-                    #expect(try await forgot("eve@example.com").status == 202)
-                    #expect(try await forgot("ada@example.com").status == 202)
-                    try await eventually("mail is sent") { mail.messages.withLock { $0.count } == 1 }
-                    try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
-                    let message = try #require(mail.messages.withLock { $0.first })
-                    #expect(message.to == "ada@example.com" && message.channel == "email")
-                    #expect(try await reset("ghpr_wrong", "kaffeekuchen").code == "INVALID_REQUEST")
-                    #expect(try await reset(message.token, "short").code == "WEAK_PASSWORD")
-                    #expect(try await reset(message.token, "kaffeekuchen").status == 204)
-                    #expect(try await reset(message.token, "kaffeekuchen").code == "INVALID_REQUEST")
-                    #expect(identity.tokens.live(id) == 0)
-                    #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
-                    let auth: AuthResponse = try await identity.login("ada@example.com", "kaffeekuchen").decode()
-                    // Who reads the mail has proved the address.
-                    #expect(auth.user.emailVerified)
-                }
-            }
-        }
     }
 }

@@ -4,7 +4,8 @@ import Postgres
 
 extension AccountStore {
     /// Notes that something about the user changed, and that tokens has to hear of it.
-    /// - Parameter credentials: whether sign-ins that are under way have to be proved again.
+    /// - Parameter credentials: whether sign-ins that are under way have to be proved again, and what was sent out to set
+    ///   a new password serves no longer.
     /// - Returns: the version of the user's credentials now; `nil` when there is no such user.
     @discardableResult
     static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Int64? {
@@ -17,6 +18,9 @@ extension AccountStore {
             """
         ).first?.decode(Int64.self)
         guard let version else { return nil }
+        if credentials {
+            try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
+        }
         try await OutboxStore.enqueueSnapshot(of: userID, on: transaction)
         return version
     }

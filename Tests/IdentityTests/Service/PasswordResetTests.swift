@@ -1,0 +1,176 @@
+import Contracts
+import Foundation
+import NIOHTTP1
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// A forgotten password, from the question to the sign-in.
+    @Suite struct PasswordResetRoutesTests {
+        /// Runs `body` against a service whose mail can be read.
+        private func withMail(_ body: @escaping @Sendable (Harness, FakeMail) async throws -> Void) async throws {
+            let mail = FakeMail()
+            try await withServer(mail.router()) { mailURL in
+                try await withIdentity([
+                    "IDENTITY_RESET_HOOK_URL": mailURL + "/reset", "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
+                ]) { identity in try await body(identity, mail) }
+            }
+        }
+
+        private func forget(_ identifier: String, at identity: Harness) async throws {
+            let answer = try await identity.post(
+                "/v1/auth/password/forgot", ForgotPasswordRequest(identifier: identifier))
+            #expect(answer.status == 202)
+        }
+
+        private func reset(_ token: String, _ password: String, at identity: Harness) async throws -> Harness.Answer {
+            try await identity.post(
+                "/v1/auth/password/reset", ResetPasswordRequest(token: token, newPassword: password))
+        }
+
+        @Test func aForgottenPasswordIsReset() async throws {
+            try await withMail { identity, mail in
+                let id = try await identity.register("ada@example.com").user.id
+                try await forget("eve@example.com", at: identity)
+                try await forget("ada@example.com", at: identity)
+                try await eventually("mail is sent") { mail.messages.withLock { $0.count } == 1 }
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+                let message = try #require(mail.messages.withLock { $0.first })
+                #expect(message.to == "ada@example.com" && message.channel == "email")
+                #expect(try await reset("ghpr_wrong", "kaffeekuchen", at: identity).code == "INVALID_REQUEST")
+                #expect(try await reset(message.token, "short", at: identity).code == "WEAK_PASSWORD")
+                #expect(try await reset(message.token, "kaffeekuchen", at: identity).status == 204)
+                #expect(try await reset(message.token, "kaffeekuchen", at: identity).code == "INVALID_REQUEST")
+                #expect(identity.tokens.live(id) == 0)
+                #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
+                let auth: AuthResponse = try await identity.login("ada@example.com", "kaffeekuchen").decode()
+                // Who reads the mail has proved the address.
+                #expect(auth.user.emailVerified)
+            }
+        }
+
+        /// Somebody registers another's address, has mail sent there, and links an Apple account before it is read.
+        @Test func nobodyLiesInWaitBehindAnAppleAccount() async throws {
+            try await withMail { identity, mail in
+                let eve = try await identity.register("ada@example.com").user.id
+                try await forget("ada@example.com", at: identity)
+                try await eventually("mail is sent") { mail.messages.withLock { $0.count } == 1 }
+                let token = try identity.apple.token(sub: "eve")
+                let linked = try await identity.send(
+                    .POST, "/v1/auth/identities/apple", as: eve, json: #"{"identityToken":"\#(token)"}"#)
+                #expect(linked.status == 200)
+                let message = try #require(mail.messages.withLock { $0.first })
+                #expect(try await reset(message.token, "kaffeekuchen", at: identity).code == "INVALID_REQUEST")
+                #expect(try await identity.login("ada@example.com", "kaffeekuchen").code == "INVALID_CREDENTIALS")
+                let me: User = try await identity.send(.GET, "/v1/auth/me", as: eve).decode()
+                #expect(!me.emailVerified)
+            }
+        }
+    }
+}
+
+/// Which accounts what is sent to an identifier opens.
+@Suite struct PasswordResetTests {
+    private let address: Identifier
+
+    init() throws {
+        address = .email(try EmailAddress("ada@example.com"))
+    }
+
+    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
+
+    private func proof(_ subject: String = "001", _ email: String? = nil) -> AppleProof {
+        AppleProof(
+            AppleIdentityClaims(
+                issuer: "https://appleid.apple.com", subject: subject, audience: "com.example.app", issuedAt: 0,
+                expiresAt: 0, email: email, emailVerified: email != nil))
+    }
+
+    /// A user with an address that nobody has proved.
+    private func register(on accounts: AccountStore) async throws -> Account {
+        let new = NewAccount(identifier: address, passwordHash: "old")
+        return try #require(try await accounts.register(new, deadline: deadline))
+    }
+
+    private func password(of account: Account, on accounts: AccountStore) async throws -> String? {
+        try await accounts.accountWithPassword(account.id, deadline: deadline)?.passwordHash
+    }
+
+    enum Change: CaseIterable {
+        /// The owner signs in with Apple, too.
+        case linking
+        /// Somebody else proves the address.
+        case takingOver
+        case disabling
+        case settingAPassword
+
+        func happen(to account: Account, on accounts: AccountStore, apple: (String?) -> AppleProof) async throws {
+            let deadline = ContinuousClock.now + .seconds(60)
+            switch self {
+            case .linking:
+                _ = try await accounts.link(apple(nil), to: account.id, deadline: deadline)
+            case .takingOver:
+                _ = try await accounts.signIn(apple: apple("ada@example.com"), name: nil, deadline: deadline)
+            case .disabling:
+                _ = try await accounts.setState(.disabled, of: account.id, actor: .operator)
+            case .settingAPassword:
+                _ = try await accounts.setPassword(of: account, to: "old", sparing: nil)
+            }
+        }
+    }
+
+    @Test(arguments: Change.allCases)
+    func whatMovesTheCredentialsEndsWhatWasSent(change: Change) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let accounts = AccountStore(database: database.pool)
+            let account = try await register(on: accounts)
+            let token = ResetToken()
+            #expect(try await accounts.startReset(of: address, token: token, expiresAt: .now + 600) != nil)
+            #expect(try await accounts.knows(resetToken: token.digest, deadline: deadline))
+            try await change.happen(to: account, on: accounts) { proof("001", $0) }
+            #expect(try await !accounts.knows(resetToken: token.digest, deadline: deadline))
+            #expect(try await accounts.reset(token.digest, passwordHash: "new", deadline: deadline) == nil)
+            #expect(try await password(of: account, on: accounts) == "old")
+        }
+    }
+
+    /// A token that was kept in the same moment and so has outlived the change.
+    @Test(arguments: [Change.linking, .takingOver, .disabling])
+    func theConditionHoldsWhenTheTokenIsUsedToo(change: Change) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let accounts = AccountStore(database: database.pool)
+            let account = try await register(on: accounts)
+            try await change.happen(to: account, on: accounts) { proof("001", $0) }
+            let token = ResetToken()
+            try await database.pool.query(
+                """
+                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
+                VALUES (\(token.digest), \(account.id), 'email', \(address.value), now() + interval '10 minutes')
+                """)
+            #expect(try await accounts.reset(token.digest, passwordHash: "new", deadline: deadline) == nil)
+            #expect(try await password(of: account, on: accounts) == "old")
+            let after = try #require(try await accounts.account(account.id))
+            #expect(!after.emailVerified)
+        }
+    }
+
+    /// The address that Apple's word has left behind opens the account, so nobody else may come to rely on it.
+    @Test func nobodyLiesInWaitBehindAnotherIdentifier() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let accounts = AccountStore(database: database.pool)
+            let phone = Identifier.phone(try PhoneNumber("+491711234567"))
+            let new = NewAccount(identifier: phone, passwordHash: "old")
+            let eve = try #require(try await accounts.register(new, deadline: deadline))
+            let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
+            _ = try await accounts.link(proof("eve", "eve@example.com"), to: eve.id, deadline: deadline)
+            _ = try await accounts.unlink(.apple, from: eve.id, sealer: sealer)
+            #expect(try await accounts.startReset(of: phone, token: ResetToken(), expiresAt: .now + 600) == nil)
+            let own = Identifier.email(try EmailAddress("eve@example.com"))
+            #expect(try await accounts.startReset(of: own, token: ResetToken(), expiresAt: .now + 600)?.id == eve.id)
+        }
+    }
+}
