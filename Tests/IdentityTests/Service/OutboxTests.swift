@@ -32,15 +32,15 @@ import Testing
             let strange = UUID()
             try await pool.query(
                 """
-                INSERT INTO outbox (id, kind, task, next_attempt_at)
-                VALUES (\(strange), \(kind), '\(unescaped: task)'::jsonb, '-infinity')
+                INSERT INTO outbox (id, kind, destination, task, next_attempt_at)
+                VALUES (\(strange), \(kind), 'tokens', '\(unescaped: task)'::jsonb, '-infinity')
                 """)
             let known = try await OutboxStore.enqueue(
                 .takeBack(session: UUID()), user: nil, dueAtOnce: true, on: pool)
             let log = CapturedLog()
             let delivered = Mutex<[UUID]>([])
             let worker = worker(on: pool, log: log) { entry in delivered.withLock { $0.append(entry.id) } }
-            #expect(await worker.workOff() == 2)
+            #expect(await worker.workOff(.tokens) == 2)
             #expect(delivered.withLock { $0 } == [known.id])
             // It stays, is due again before its claim would have run out, and somebody is told.
             let rows = try await pool.query(
@@ -56,10 +56,45 @@ import Testing
         }
     }
 
+    /// One for each of those who are told something.
+    private static let tasks: [OutboxTask] = [
+        .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"), .passwordReset,
+    ]
+
+    /// Whoever is told something never answers, and there is more for them than is told at once.
+    @Test(arguments: tasks)
+    func whoIsSlowHoldsUpNobodyElse(slow: OutboxTask) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let store = OutboxStore(database: pool)
+            let log = CapturedLog()
+            let told = Mutex<[OutboxTask]>([])
+            let worker = OutboxWorker(
+                store: store, housekeeping: Housekeeping(database: pool, logger: log.logger), logger: log.logger
+            ) { entry in
+                told.withLock { $0.append(entry.task) }
+                if entry.task == slow { try await Task.sleep(for: .seconds(3600)) }
+                try await store.complete(entry)
+            }
+            for _ in 0..<20 { try await OutboxStore.enqueue(slow, user: nil, dueAtOnce: true, on: pool) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await worker.run() }
+                try await eventually("somebody is slow") { told.withLock { $0.contains(slow) } }
+                let others = Self.tasks.filter { $0 != slow }
+                for task in others { try await OutboxStore.enqueue(task, user: nil, dueAtOnce: true, on: pool) }
+                worker.ring()
+                try await eventually("the others are told") {
+                    told.withLock { told in others.allSatisfy(told.contains) }
+                }
+                group.cancelAll()
+            }
+        }
+    }
+
     @Test func aClaimThatFailsIsLogged() async throws {
         try await withDatabase { database in
             let log = CapturedLog()
-            #expect(await worker(on: database.pool, log: log).workOff() == 0)
+            #expect(await worker(on: database.pool, log: log).workOff(.tokens) == 0)
             #expect(log.lines.count == 1)
             #expect(log.lines.first?.hasPrefix("warning The outbox could not be read") == true)
         }

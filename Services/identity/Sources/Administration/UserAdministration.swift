@@ -118,7 +118,7 @@ public struct UserAdministration: Sendable {
 
     /// Tells tokens at once. Should that fail, the running service does it.
     private func deliver(about userID: UUID) async {
-        for entry in (try? await outbox.claim(limit: 100, about: userID))?.entries ?? [] {
+        for entry in (try? await outbox.claim(for: .tokens, limit: 100, about: userID))?.entries ?? [] {
             do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
         }
     }

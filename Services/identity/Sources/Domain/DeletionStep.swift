@@ -15,6 +15,14 @@ enum DeletionStep: String, Codable, Sendable, CaseIterable {
         return index < all.count ? all[index] : nil
     }
 
+    var destination: OutboxDestination {
+        switch self {
+        case .revokeSessions, .sweepSessions: .tokens
+        case .eraseDevices: .devices
+        case .revokeAtApple: .apple
+        }
+    }
+
     /// From here on the job needs to know the user no longer, and forgets.
     var needsUser: Bool {
         self != .revokeAtApple

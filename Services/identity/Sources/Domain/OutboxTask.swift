@@ -29,6 +29,26 @@ enum OutboxTask: Codable, Sendable, Equatable {
     }
 }
 
+/// Whom a task of the outbox is for. Tasks wait in line for those alone who are told the same way, so that whoever is
+/// slow or away holds up nobody else.
+enum OutboxDestination: String, Sendable, CaseIterable {
+    case tokens
+    case devices
+    case apple
+    case mail
+}
+
+extension OutboxTask {
+    var destination: OutboxDestination {
+        switch self {
+        case .snapshot, .revokeSessions, .takeBack: .tokens
+        case .exchangeCode: .apple
+        case .passwordReset: .mail
+        case .deletion(let step): step.destination
+        }
+    }
+}
+
 /// When a task that failed is tried again.
 enum OutboxSchedule {
     /// Seconds until the next attempt: doubling from half a second to five minutes, and spread, so that what failed

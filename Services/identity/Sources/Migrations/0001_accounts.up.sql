@@ -71,6 +71,7 @@ CREATE INDEX password_resets_by_expiry ON password_resets (expires_at);
 CREATE TABLE outbox (
     id              uuid PRIMARY KEY,
     kind            text NOT NULL,
+    destination     text NOT NULL CHECK (destination IN ('tokens', 'devices', 'apple', 'mail')),
     user_id         uuid,
     task            jsonb NOT NULL,
     sealed          bytea,
@@ -79,7 +80,7 @@ CREATE TABLE outbox (
     next_attempt_at timestamptz NOT NULL DEFAULT now(),
     created_at      timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX outbox_due ON outbox (next_attempt_at);
+CREATE INDEX outbox_due ON outbox (destination, next_attempt_at);
 CREATE INDEX outbox_by_user ON outbox (user_id);
 CREATE UNIQUE INDEX outbox_one_snapshot ON outbox (user_id) WHERE kind = 'snapshot';
 CREATE UNIQUE INDEX outbox_one_deletion ON outbox (user_id) WHERE kind = 'deletion';

@@ -44,24 +44,20 @@ struct OutboxDelivery: Sendable {
         }
     }
 
-    /// Carries the deletion out to its end, or as far as it goes.
+    /// Does one step of a deletion; the next is for somebody else.
     private func carryOut(_ step: DeletionStep, of entry: OutboxEntry) async throws {
-        var (step, entry) = (step, entry)
-        while true {
-            try await perform(step, of: entry)
-            guard let next = step.next else { return try await outbox.complete(entry) }
-            guard let advanced = try await outbox.advance(entry, to: next) else { return }
-            (step, entry) = (next, advanced)
+        try await perform(step, of: entry)
+        if let next = step.next {
+            try await outbox.advance(entry, to: next)
+        } else {
+            try await outbox.complete(entry)
         }
     }
 
     /// Does the first step of a deletion, which the user waits for, and leaves the others to the outbox.
     func begin(deletion entry: OutboxEntry) async throws {
         guard case .deletion(.revokeSessions) = entry.task else { return }
-        try await perform(.revokeSessions, of: entry)
-        if let advanced = try await outbox.advance(entry, to: .eraseDevices) {
-            try await outbox.postpone(advanced, seconds: 0)
-        }
+        try await deliver(entry)
     }
 
     private func perform(_ step: DeletionStep, of entry: OutboxEntry) async throws {

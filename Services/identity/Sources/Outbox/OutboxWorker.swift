@@ -11,11 +11,23 @@ final class OutboxWorker: Service, Sendable {
     private let housekeeping: Housekeeping
     private let deliver: @Sendable (OutboxEntry) async throws -> Void
     private let logger: Logger
-    private let wakeUps: AsyncStream<Void>
-    private let wakeUp: AsyncStream<Void>.Continuation
+    private let lines = OutboxDestination.allCases.map(Line.init)
     private let failures = Counter(label: "identity_outbox_failed_total")
     private let claimFailures = Counter(label: "identity_outbox_claim_failed_total")
 
+    /// The tasks for one destination, worked off apart from all others.
+    private struct Line: Sendable {
+        let destination: OutboxDestination
+        let wakeUps: AsyncStream<Void>
+        let wakeUp: AsyncStream<Void>.Continuation
+
+        init(_ destination: OutboxDestination) {
+            self.destination = destination
+            (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        }
+    }
+
+    /// How many tasks are told at once, to each destination.
     private static let batch = 16
     /// How often the outbox is looked at when nobody rings: for what was postponed, and for what a process that died
     /// had claimed.
@@ -29,17 +41,16 @@ final class OutboxWorker: Service, Sendable {
         self.housekeeping = housekeeping
         self.deliver = deliver
         self.logger = logger
-        (wakeUps, wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// There is something in the outbox.
     func ring() {
-        wakeUp.yield()
+        for line in lines { line.wakeUp.yield() }
     }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            await withTaskGroup { group in
+            await withDiscardingTaskGroup { group in
                 group.addTask {
                     while !Task.isCancelled {
                         self.ring()
@@ -52,27 +63,31 @@ final class OutboxWorker: Service, Sendable {
                         try? await Task.sleep(for: .seconds(600))
                     }
                 }
-                for await _ in self.wakeUps {
-                    if Task.isCancelled { break }
-                    while await self.workOff() == Self.batch {}
+                for line in self.lines {
+                    group.addTask {
+                        for await _ in line.wakeUps {
+                            if Task.isCancelled { break }
+                            while await self.workOff(line.destination) == Self.batch {}
+                        }
+                    }
                 }
-                group.cancelAll()
             }
         }
     }
 
-    /// Tries what is due, once.
+    /// Tries what is due for one destination, once.
     /// - Returns: how many tasks that were.
-    @discardableResult
-    func workOff() async -> Int {
+    func workOff(_ destination: OutboxDestination) async -> Int {
         let claim: OutboxClaim
         do {
-            claim = try await store.claim(limit: Self.batch)
+            claim = try await store.claim(for: destination, limit: Self.batch)
         } catch {
             // Whoever stops the service ends a claim that is under way, too.
             if !Task.isCancelled {
                 claimFailures.increment()
-                logger.warning("The outbox could not be read", metadata: ["error": "\(error)"])
+                logger.warning(
+                    "The outbox could not be read",
+                    metadata: ["destination": "\(destination.rawValue)", "error": "\(error)"])
             }
             return 0
         }
@@ -90,6 +105,8 @@ final class OutboxWorker: Service, Sendable {
     private func attempt(_ entry: OutboxEntry) async {
         do {
             try await deliver(entry)
+            // Its next step waits in another line.
+            if case .deletion = entry.task { ring() }
         } catch {
             failures.increment()
             logger.warning(

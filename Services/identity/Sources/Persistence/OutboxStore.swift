@@ -46,8 +46,8 @@ struct OutboxStore: Sendable {
     static func enqueueSnapshot(of userID: UUID, on database: some PostgresQuerying) async throws {
         try await database.query(
             """
-            INSERT INTO outbox (id, kind, user_id, task)
-            VALUES (\(UUID()), 'snapshot', \(userID), \(PostgresJSON(OutboxTask.snapshot)))
+            INSERT INTO outbox (id, kind, destination, user_id, task)
+            VALUES (\(UUID()), 'snapshot', 'tokens', \(userID), \(PostgresJSON(OutboxTask.snapshot)))
             ON CONFLICT (user_id) WHERE kind = 'snapshot'
             DO UPDATE SET revision = outbox.revision + 1, attempts = 0, next_attempt_at = now()
             """)
@@ -65,9 +65,9 @@ struct OutboxStore: Sendable {
         let wait = dueAtOnce ? 0 : claimLifetime
         let row = try await database.query(
             """
-            INSERT INTO outbox (id, kind, user_id, task, sealed, next_attempt_at)
-            VALUES (\(id), \(task.kind), \(userID), \(PostgresJSON(task)), \(try sealing(id)),
-                now() + make_interval(secs => \(wait)))
+            INSERT INTO outbox (id, kind, destination, user_id, task, sealed, next_attempt_at)
+            VALUES (\(id), \(task.kind), \(task.destination.rawValue), \(userID), \(PostgresJSON(task)),
+                \(try sealing(id)), now() + make_interval(secs => \(wait)))
             RETURNING \(unescaped: columns)
             """)
         return try OutboxEntry(row: row[0])
@@ -89,15 +89,19 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init(row:))
     }
 
-    /// Takes tasks that are due, each for one of however many processes ask. One that cannot be read spoils no other.
+    /// Takes tasks for one destination that are due, each for one of however many processes ask. One that cannot be read
+    /// spoils no other.
     /// - Parameter userID: takes those about one user alone.
-    func claim(limit: Int, about userID: UUID? = nil) async throws -> OutboxClaim {
+    func claim(
+        for destination: OutboxDestination, limit: Int, about userID: UUID? = nil
+    ) async throws -> OutboxClaim {
         let rows = try await database.query(
             """
             UPDATE outbox SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
             WHERE id IN (
                 SELECT id FROM outbox
-                WHERE next_attempt_at <= now() AND (\(userID) IS NULL OR user_id = \(userID))
+                WHERE destination = \(destination.rawValue) AND next_attempt_at <= now()
+                    AND (\(userID) IS NULL OR user_id = \(userID))
                 ORDER BY next_attempt_at LIMIT \(limit) FOR UPDATE SKIP LOCKED)
             RETURNING \(unescaped: Self.columns), kind
             """)
@@ -133,18 +137,15 @@ struct OutboxStore: Sendable {
             """)
     }
 
-    /// A deletion goes on to its next step, which is due at once.
-    /// - Returns: the entry as it is now; `nil` when somebody else has taken it further.
-    func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws -> OutboxEntry? {
+    /// A deletion goes on to its next step, which is due at once, unless somebody else has taken it further.
+    func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws {
         try await database.query(
             """
-            UPDATE outbox SET task = \(PostgresJSON(OutboxTask.deletion(step))), revision = revision + 1, attempts = 1,
-                user_id = \((step.needsUser ? entry.userID : nil)),
-                next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
+            UPDATE outbox SET task = \(PostgresJSON(OutboxTask.deletion(step))), destination = \(step.destination.rawValue),
+                revision = revision + 1, attempts = 0, next_attempt_at = now(),
+                user_id = \((step.needsUser ? entry.userID : nil))
             WHERE id = \(entry.id) AND revision = \(entry.revision)
-            RETURNING \(unescaped: Self.columns)
-            """
-        ).first.map(OutboxEntry.init(row:))
+            """)
     }
 }
 
