@@ -8,9 +8,6 @@ import ServiceKit
 struct TokensClient: Sendable {
     let client: ServiceClient
 
-    /// How long a call may take that no user waits for.
-    private static let patience = Duration.seconds(3)
-
     /// Why there is no session to give out.
     enum SessionFailure: Error {
         /// tokens knows that the user was erased.
@@ -55,15 +52,12 @@ struct TokensClient: Sendable {
         }
     }
 
-    /// Each of these may be done twice, and is done where there is nothing to do it to.
+    /// Each of these may be done twice, and succeeds where there is nothing to do it to.
     private func change(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil
     ) async throws {
-        do {
-            try await client.send(method, path, body: body, deadline: .after(Self.patience), idempotent: true)
-        } catch  where error.problem.code == .notFound {
-            return
-        }
+        try await client.send(
+            method, path, body: body, deadline: .after(ServiceClient.defaultTimeout), idempotent: true)
     }
 }
 
@@ -73,7 +67,8 @@ struct DevicesClient: Sendable {
 
     func erase(_ userID: UUID) async throws {
         try await client.send(
-            .delete, "/internal/users/\(userID.path)", deadline: Deadline.after(.seconds(3)), idempotent: true)
+            .delete, "/internal/users/\(userID.path)", deadline: .after(ServiceClient.defaultTimeout),
+            idempotent: true)
     }
 
     func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceExport {

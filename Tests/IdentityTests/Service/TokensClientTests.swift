@@ -1,0 +1,42 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct TokensClientTests {
+    /// Behind a wrong address, or a tokens service that is older than the route: nothing has been done.
+    @Test func aRouteThatIsNotThereHasDoneNothing() async throws {
+        let problem = try JSON.encode(ProblemDocument(Problem(.notFound), requestID: "r"))
+        let notFound: @Sendable (Request, BasicRequestContext) -> Response = { _, _ in
+            Response(
+                status: .notFound, headers: [.contentType: "application/problem+json"],
+                body: .init(byteBuffer: ByteBuffer(bytes: problem)))
+        }
+        let router = Router()
+        router.delete("internal/sessions/{id}", use: notFound)
+        router.post("internal/users/{id}/revoke", use: notFound)
+        router.put("internal/users/{id}/snapshot", use: notFound)
+        try await withServer(router) { url in
+            let address = try #require(URL(string: url))
+            let tokens = TokensClient(
+                client: ServiceClient(
+                    callee: "tokens", urls: [address], credential: "dev-identity-tokens", httpClient: .shared))
+            let user = User(
+                id: UUID(), emailVerified: false, role: "user", storeIds: [], authProviders: [.password],
+                createdAt: .now)
+            await #expect(throws: ServiceClientError.self) { try await tokens.takeBack(session: UUID()) }
+            await #expect(throws: ServiceClientError.self) {
+                try await tokens.revokeSessions(of: user.id, RevokeSessionsRequest(reason: .logout))
+            }
+            await #expect(throws: ServiceClientError.self) {
+                try await tokens.put(UserSnapshot(user: user, version: 1))
+            }
+        }
+    }
+}
