@@ -149,5 +149,23 @@ extension ServiceTests {
                 #expect(refused.user.email == "ada@example.org")
             }
         }
+
+        /// Others are faster each time, as far as the service can see.
+        @Test func whoComesSecondEachTimeMayTryAgain() async throws {
+            try await withIdentity { identity in
+                try await identity.database.query(
+                    """
+                    CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$
+                    """)
+                try await identity.database.query(
+                    """
+                    CREATE TRIGGER losing BEFORE INSERT ON apple_identities FOR EACH ROW EXECUTE FUNCTION lose()
+                    """)
+                let answer = try await identity.apple(identity.apple.token(sub: "001"))
+                #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
+                #expect(answer.headers.contains(name: "Retry-After"))
+                #expect(try await identity.database.query("SELECT id FROM users").isEmpty)
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
+import Contracts
 import Foundation
 import Postgres
+import ServiceKit
 
 /// What Apple's token says of the user, found good.
 struct AppleProof: Sendable {
@@ -129,4 +131,6 @@ extension AccountStore {
 }
 
 /// Others changed the same rows each time we tried: the caller may try again.
-struct StoreConflict: Error {}
+struct StoreConflict: ProblemConvertible {
+    var problem: Problem { Problem(.unavailable) }
+}
