@@ -186,8 +186,17 @@ import Testing
                 let settings = settings(development.merging(["TOKENS_KEY_FILE": path]) { $1 })
                 #expect(settings.secretFile("keyFile") == "s3cret")
                 #expect(problems(settings).contains { $0.contains("open to everybody") } == isOpen)
+                let again = self.settings(development.merging(["TOKENS_KEY_FILE": path]) { $1 })
+                #expect(again.optionalSecretFile("keyFile") == "s3cret")
+                #expect(problems(again).contains { $0.contains("open to everybody") } == isOpen)
             }
         }
+    }
+
+    @Test func aSecretsFileMayBeMissingWhereItIsOptional() {
+        let settings = settings(development)
+        #expect(settings.optionalSecretFile("keyFile") == nil)
+        #expect(problems(settings).isEmpty)
     }
 
     @Test func refusesAFileThatIsMissing() {

@@ -19,3 +19,5 @@ elif [ ! -f $keys/apple-client-secret.p8 ]; then
 fi
 
 chown -R 10001:10001 /keys
+# A key that was copied here may be open to everybody, which the services refuse.
+chmod -R o= /keys

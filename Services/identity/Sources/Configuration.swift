@@ -102,7 +102,7 @@ extension IdentityConfiguration.Apple {
     private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {
         let teamID = settings.optionalString("appleTeamID")
         let keyID = settings.optionalString("appleKeyID")
-        let pem = settings.optionalFile("applePrivateKeyFile")
+        let pem = settings.optionalSecretFile("applePrivateKeyFile")
         guard let teamID, let keyID, let pem else {
             let parts = [("appleTeamID", teamID), ("appleKeyID", keyID), ("applePrivateKeyFile", pem)]
             if parts.contains(where: { $0.1 != nil }) {

@@ -125,12 +125,19 @@ extension Settings {
     /// As ``file(_:)``, for a file that holds a secret: one that everybody may read or write is refused.
     public func secretFile(_ key: String) -> String {
         let contents = file(key)
-        if let path = optionalString(key) { refuseOpenFile(path, key) }
+        refuseOpenFile(key)
         return contents
     }
 
-    private func refuseOpenFile(_ path: String, _ key: String) {
-        guard let mode = SecretFile.openMode(path) else { return }
+    /// As ``secretFile(_:)``, for a setting that may be missing.
+    public func optionalSecretFile(_ key: String) -> String? {
+        let contents = optionalFile(key)
+        refuseOpenFile(key)
+        return contents
+    }
+
+    private func refuseOpenFile(_ key: String) {
+        guard let path = optionalString(key), let mode = SecretFile.openMode(path) else { return }
         problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
     }
 
