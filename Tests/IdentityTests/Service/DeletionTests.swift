@@ -56,7 +56,8 @@ extension ServiceTests {
                 let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")
                     .decode()
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: auth.user.id).status == 202)
-                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
+                // Twice, if an exchange was under way and the deletion has made another: this Apple takes a code again.
+                try await eventually("Apple is told") { identity.apple.state.withLock { !$0.revoked.isEmpty } }
                 try await eventually("no row remains") { try await identity.outboxCount == 0 }
             }
         }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import IdentityService
 
-/// Transactions that change the same users do not end each other.
+/// Transactions that change the same users do not end each other, and miss nothing that the other does.
 @Suite struct LockOrderTests {
     /// Runs `body` on a database whose locks are waited for as long as it takes.
     private func withPatientDatabase(_ body: (PostgresPool) async throws -> Void) async throws {
@@ -73,6 +73,38 @@ import Testing
                 return waiting
             }
             try await waiting.value
+        }
+    }
+
+    /// The code becomes a token while the account is being deleted: whichever of the two the deletion sees, it takes.
+    @Test func aDeletionMissesNoTokenThatArrivesMeanwhile() async throws {
+        try await withPatientDatabase { pool in
+            let accounts = AccountStore(database: pool)
+            let deadline = ContinuousClock.now + .seconds(60)
+            let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
+            let account = try await accounts.signIn(apple: Self.proof(nil), name: nil, deadline: deadline)
+            let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
+            try await OutboxStore.enqueue(
+                .exchangeCode(subject: "001"), user: account.id, on: pool,
+                sealing: { try code.sealed(by: sealer, for: $0) })
+            let token = try sealer.seal(Data("r-c0de".utf8), context: AppleGrant.context(ofUser: account.id))
+
+            let deleting = try await pool.withTransaction(deadline: deadline) { transaction in
+                try await transaction.query("LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE")
+                let deleting = Task {
+                    try await accounts.delete(account.id, actor: .user, sealer: sealer, deadline: deadline)
+                }
+                try await eventually("the deletion waits for the outbox", within: .seconds(50)) {
+                    try await !Self.locksOfWaiters(on: pool).isEmpty
+                }
+                try await transaction.query(
+                    "UPDATE apple_identities SET refresh_token = \(token) WHERE user_id = \(account.id)")
+                try await transaction.query("DELETE FROM outbox WHERE user_id = \(account.id)")
+                return deleting
+            }
+            let job = try #require(try await deleting.value)
+            let grant = AppleGrant.open(job.sealed, for: job.id, by: sealer)
+            #expect(grant?.kind == .refreshToken && grant?.secret == "r-c0de")
         }
     }
 

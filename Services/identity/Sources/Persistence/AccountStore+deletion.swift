@@ -28,6 +28,8 @@ extension AccountStore {
     static func appleGrant(
         of userID: UUID, sealer: Sealer, on transaction: PostgresTransaction
     ) async throws -> AppleGrant? {
+        // Looked for first: an exchange that ends meanwhile keeps the token before its task goes.
+        let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
         let identity = try await transaction.query(
             "SELECT client_id, refresh_token FROM apple_identities WHERE user_id = \(userID)"
         ).first?.decode((String, Data?).self)
@@ -37,7 +39,6 @@ extension AccountStore {
         {
             return AppleGrant(clientID: clientID, kind: .refreshToken, secret: text)
         }
-        let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
         return pending.flatMap { AppleGrant.open($0.sealed, for: $0.id, by: sealer) }
     }
 
