@@ -36,7 +36,12 @@ public enum TokensApplication: MigratingApplication {
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
             logger: boot.logger)
-        let revoker = TokenRevoker(keys: keys, store: store)
+        let accessTokens = AccessTokenReader(
+            keys: signingKeyStore, issuer: configuration.issuer, audience: configuration.audience)
+        let revoker = TokenRevoker(keys: keys, accessTokens: accessTokens, store: store)
+        let introspector = Introspector(
+            rules: configuration.rules, keys: keys, accessTokens: accessTokens, store: store,
+            issuer: configuration.issuer, clientID: configuration.clientID)
 
         let router = ServiceRouter()
         SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
@@ -46,6 +51,8 @@ public enum TokensApplication: MigratingApplication {
             store: store, feed: RevocationFeed(pool: pool), keys: keys, issuer: issuer,
             sessionLimit: configuration.sessionLimit
         ).add(to: router)
+
+        IntrospectionRoutes(introspector: introspector, credentials: configuration.credentials).add(to: router)
 
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
         // Redis saves work and is not needed to serve.

@@ -21,7 +21,8 @@ public struct TokensConfiguration: Sendable {
     var sessionLimit: Int
 
     init(settings: Settings) {
-        credentials = settings.credentials(ofCallers: "gateway", "identity", "devices")
+        credentials = settings.credentials(
+            ofCallers: "gateway", "identity", "devices", optional: [IntrospectionRoutes.caller])
         let isDevelopment = settings.environment == .development
         issuer = settings.string("issuer", default: isDevelopment ? "http://gatehouse.localhost" : nil)
         audience = settings.string("audience", default: "gatehouse")

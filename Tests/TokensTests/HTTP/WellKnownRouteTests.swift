@@ -38,6 +38,16 @@ extension ServiceTests {
                 #expect(metadata["token_endpoint"] as? String == "http://gatehouse.localhost/oauth/token")
                 #expect(metadata["jwks_uri"] as? String == "http://gatehouse.localhost/.well-known/jwks.json")
                 #expect(metadata["grant_types_supported"] as? [String] == ["refresh_token"])
+                #expect(metadata["revocation_endpoint"] as? String == "http://gatehouse.localhost/oauth/revoke")
+                #expect(metadata["response_types_supported"] as? [String] == ["none"])
+                #expect(metadata["token_endpoint_auth_methods_supported"] as? [String] == ["none"])
+                // Clients do not reach it, and this document is theirs.
+                #expect(metadata["introspection_endpoint"] == nil)
+                #expect(response.header("Cache-Control") == "public, max-age=300")
+                let tag = try #require(response.header("ETag"))
+                let again = try await tokens.client.get(
+                    "/.well-known/oauth-authorization-server", headers: ["If-None-Match": tag])
+                #expect(again.status == 304)
             }
         }
     }

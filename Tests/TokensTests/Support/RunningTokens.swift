@@ -28,7 +28,7 @@ struct RunningTokens: Sendable {
 
     /// On an empty database of another server than the tests'.
     static func with(
-        databaseURL: String, _ body: @Sendable (RunningTokens) async throws -> Void
+        databaseURL: String, settings: [String: String] = [:], _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
         let configuration = try PostgresConfiguration(url: databaseURL)
         let connection = try await PostgresConnection.connect(configuration)
@@ -36,7 +36,7 @@ struct RunningTokens: Sendable {
         await connection.close()
         let pool = PostgresPool(configuration: configuration)
         defer { pool.close() }
-        try await start(1, on: databaseURL, pool, settings: [:], body)
+        try await start(1, on: databaseURL, pool, settings: settings, body)
     }
 
     private static func start(

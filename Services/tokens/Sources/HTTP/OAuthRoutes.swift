@@ -10,10 +10,10 @@ struct OAuthRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.post("/oauth/token") { request, context in
-            try await answer { try await token(request, context) }
+            try await OAuthError.answering(context) { try await token(request, context) }
         }
         router.post("/oauth/revoke") { request, context in
-            try await answer { try await revoke(request, context) }
+            try await OAuthError.answering(context) { try await revoke(request, context) }
         }
     }
 
@@ -41,15 +41,5 @@ struct OAuthRoutes: Sendable {
         let form = try await request.decodeForm().filter { !$0.value.isEmpty }
         guard form["client_id"].map({ $0 == clientID }) ?? true else { throw OAuthError.invalidClient }
         return form
-    }
-
-    private func answer(_ work: () async throws -> Response) async throws -> Response {
-        do {
-            return try await work()
-        } catch let error as OAuthError {
-            return try error.response()
-        } catch let error as any ProblemConvertible {
-            return try OAuthError(error.problem).response()
-        }
     }
 }

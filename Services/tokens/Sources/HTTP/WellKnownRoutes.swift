@@ -63,8 +63,8 @@ private struct AuthorizationServerMetadata: Encodable {
     let tokenEndpoint: String
     let revocationEndpoint: String
     let keySetAddress: String
-    /// No endpoint here hands out authorization responses.
-    let responseTypes: [String] = []
+    /// Nothing here hands out authorization responses; but the member has to be there, and not empty (§2, §3.2).
+    let responseTypes = ["none"]
     let grantTypes = ["refresh_token"]
     let tokenEndpointAuthenticationMethods = ["none"]
     let revocationEndpointAuthenticationMethods = ["none"]

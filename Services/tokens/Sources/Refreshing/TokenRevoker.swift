@@ -1,20 +1,33 @@
+import AccessToken
 import Contracts
 import Foundation
-import Postgres
 
-/// Ends a session by any genuine refresh token of it, old ones too (logout, RFC 7009).
+/// Ends a session by any genuine refresh token of it, old ones too, or by an access token that is still good (logout,
+/// RFC 7009).
 struct TokenRevoker: Sendable {
     let keys: RefreshKeyRing
+    let accessTokens: AccessTokenReader
     let store: SessionStore
 
     /// A token that is unknown, forged or of a session that has ended changes nothing.
-    func revoke(_ text: String, deadline: ContinuousClock.Instant) async throws(PostgresError) {
-        guard let token = RefreshToken(text: text) else { return }
+    func revoke(_ text: String, deadline: ContinuousClock.Instant) async throws {
+        guard let token = RefreshToken(text: text) else {
+            return try await revoke(accessToken: text, deadline: deadline)
+        }
         switch token.authenticity(under: keys) {
         case .genuine: try await store.revoke(token.sessionID, reason: .logout, deadline: deadline)
         case .unknownKey:
             try await store.revoke(token.sessionID, holding: token.hash, reason: .logout, deadline: deadline)
         case .forged: return
         }
+    }
+
+    /// An access token lives as long as its session does: to end it is to end that.
+    private func revoke(accessToken text: String, deadline: ContinuousClock.Instant) async throws {
+        guard let claims = try accessTokens.genuineClaims(of: text),
+            let reading = try await store.read(claims.sessionID, deadline: deadline),
+            claims.isLive(in: reading)
+        else { return }
+        try await store.revoke(claims.sessionID, of: claims.subject, reason: .logout, deadline: deadline)
     }
 }

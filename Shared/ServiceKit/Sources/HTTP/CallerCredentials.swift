@@ -10,7 +10,7 @@ public struct CallerCredentials: Sendable {
     }
 
     /// The caller whose credential this is. Every accepted one is compared in full, in constant time.
-    func caller(showing credential: String) -> String? {
+    public func caller(showing credential: String) -> String? {
         var credential = credential
         return credential.withUTF8 { shown in
             var found: String?
@@ -32,14 +32,23 @@ public struct CallerCredentials: Sendable {
     }
 }
 
+extension CallerCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the credentials: they would end up in a log.
+    public var description: String { "CallerCredentials(callers: \(Set(accepted.map(\.caller)).sorted()))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["callers": Set(accepted.map(\.caller)).sorted()]) }
+}
+
 extension Settings {
     /// The credentials that this service accepts from each of `callers`:
     /// `TOKENS_GATEWAY_CREDENTIALS` for tokens' caller `gateway`, one or two, separated by commas.
-    public func credentials(ofCallers callers: String...) -> CallerCredentials {
+    ///
+    /// - Parameter optional: callers that an installation may do without. One that has no credential is never known.
+    public func credentials(ofCallers callers: String..., optional: [String] = []) -> CallerCredentials {
         var credentials: [String: [String]] = [:]
-        for caller in callers {
+        for caller in callers + optional {
             let key = "\(caller)Credentials"
-            let values = secrets(key)
+            let values = optional.contains(caller) ? optionalSecrets(key) : secrets(key)
             if values.count > 2 { problem(key, "must hold one credential, or two while one is being replaced") }
             if values.contains(where: { $0.utf8.count < 8 }) { problem(key, "must be at least 8 characters long") }
             credentials[caller] = values

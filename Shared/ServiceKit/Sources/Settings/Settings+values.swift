@@ -28,6 +28,11 @@ extension Settings {
         split(string(key, secret: true))
     }
 
+    /// As ``secrets(_:)``, for a setting that may be missing.
+    public func optionalSecrets(_ key: String) -> [String] {
+        split(optionalString(key, secret: true) ?? "")
+    }
+
     /// Several values, separated by commas.
     public func strings(_ key: String, default defaultValue: [String]? = nil) -> [String] {
         guard let value = optionalString(key) else {

@@ -1,0 +1,36 @@
+import Contracts
+import Hummingbird
+import ServiceKit
+
+/// Introspection (RFC 7662), for a team's own services and for tools: whoever cannot verify an access token, or has to
+/// know at this moment whether its session lives.
+///
+/// It stands under `/internal`, which no gateway passes on, and takes a credential of its own, as OAuth libraries show
+/// one: by Basic.
+struct IntrospectionRoutes: Sendable {
+    /// The name to show together with one of `TOKENS_INTROSPECTION_CREDENTIALS`.
+    static let caller = "introspection"
+
+    let introspector: Introspector
+    let credentials: CallerCredentials
+
+    func add(to router: ServiceRouter) {
+        router.post("/internal/oauth/introspect") { request, context in
+            try await OAuthError.answering(context) { try await introspect(request, context) }
+        }
+    }
+
+    private func introspect(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        guard let shown = BasicCredential(request.headers[.authorization]), shown.name == Self.caller,
+            credentials.caller(showing: shown.secret) == Self.caller
+        else { throw OAuthError.unknownCaller }
+        let deadline = try context.workDeadline()
+        guard let token = try await request.decodeForm()["token"], !token.isEmpty else {
+            throw OAuthError.invalidRequest("token is missing.")
+        }
+        guard let introspection = try await introspector.introspect(token, deadline: deadline) else {
+            return try .json(["active": false], holdsToken: true)
+        }
+        return try .json(introspection, holdsToken: true)
+    }
+}
