@@ -27,6 +27,30 @@ extension ServiceTests {
             }
         }
 
+        /// A refresh tells from where; what the device is, a sign-in tells alone.
+        @Test func theListTellsWhenAndFromWhereASessionWasUsedLast() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let session = try await tokens.signIn(user, device: SessionDevice(name: "Phone"))
+                try await tokens.age(by: 100)
+                let refreshed = try await tokens.client.post(
+                    "/v1/auth/refresh", json: RefreshRequest(refreshToken: session.auth.refreshToken),
+                    headers: [
+                        HeaderName.credential: "gateway-secret", HeaderName.clientAddress: "198.51.100.4",
+                    ])
+                #expect(refreshed.status == 200)
+                let headers = RunningTokens.gateway(user.id, session: session.sessionID)
+                let listed = try await tokens.client.get("/v1/auth/sessions", headers: headers)
+                    .decode(SessionList.self).sessions
+                let seen = try #require(listed.first)
+                #expect(seen.ipAddress == "198.51.100.4")
+                #expect(seen.device?.name == "Phone")
+                #expect(seen.lastUsedAt >= seen.createdAt, "no longer the time that was moved back")
+                let auth = try refreshed.decode(AuthResponse.self)
+                #expect(seen.expiresAt == auth.refreshExpiresAt)
+            }
+        }
+
         @Test func nobodyElseIsServed() async throws {
             try await RunningTokens.with { tokens in
                 let user = User.sample()

@@ -35,9 +35,12 @@ struct TokensFixture: Sendable {
     }
 
     /// One replica's refresher. Two of them share nothing but PostgreSQL and Redis.
-    func refresher(keys: RefreshKeyRing? = nil) throws -> Refresher {
-        Refresher(
-            rules: rules, keys: keys ?? self.keys, store: store, lock: RaceLock(redis: redis),
+    func refresher(
+        keys: RefreshKeyRing? = nil, store: SessionStore? = nil, lock: RaceLock? = nil
+    ) throws -> Refresher {
+        let store = store ?? self.store
+        return Refresher(
+            rules: rules, keys: keys ?? self.keys, store: store, lock: lock ?? RaceLock(redis: redis),
             issuer: TokenIssuer(
                 keys: try SigningKeyStore(
                     SigningKeys(first: Self.signingKey, isForDevelopment: true), file: nil, logger: .quiet),

@@ -8,9 +8,6 @@ import Redis
 /// It saves work and is not what makes rotation correct: PostgreSQL's conditional UPDATE is. Without Redis, or when
 /// the lock is lost or granted twice, every replica simply goes ahead.
 struct RaceLock: Sendable {
-    /// Longer than the work takes, shorter than anybody waits.
-    static let lifetime: Duration = .seconds(2)
-
     enum Turn: Sendable {
         case first(RedisLock.Lease)
         /// Somebody else is at it.
@@ -20,17 +17,25 @@ struct RaceLock: Sendable {
 
     private let redis: RedisClient
     private let timeout: Duration
-    private let metrics = RaceLockMetrics()
+    private let lifetime: Duration
+    private let metrics: RaceLockMetrics
 
-    /// - Parameter timeout: what an uncontended refresh waits for Redis at most.
-    init(redis: RedisClient, timeout: Duration = .milliseconds(50)) {
+    /// - Parameters:
+    ///   - timeout: what an uncontended refresh waits for Redis at most.
+    ///   - lifetime: longer than the work takes, shorter than anybody waits.
+    init(
+        redis: RedisClient, timeout: Duration = .milliseconds(50), lifetime: Duration = .seconds(2),
+        metrics: any MetricsFactory = MetricsSystem.factory
+    ) {
         self.redis = redis
         self.timeout = timeout
+        self.lifetime = lifetime
+        self.metrics = RaceLockMetrics(factory: metrics)
     }
 
     func take(_ sessionID: UUID) async -> Turn {
         let lock = RedisLock(
-            client: redis, name: "gatehouse:tokens:race:\(sessionID.uuidString)", lifetime: Self.lifetime)
+            client: redis, name: "gatehouse:tokens:race:\(sessionID.uuidString)", lifetime: lifetime)
         do {
             guard let lease = try await lock.acquire(timeout: timeout) else { return .second }
             metrics.taken.increment()
@@ -42,9 +47,10 @@ struct RaceLock: Sendable {
     }
 
     /// Opens the lock without making anybody wait for it; if that fails, its lifetime ends it.
-    func release(_ turn: Turn) {
-        guard case .first(let lease) = turn else { return }
-        Task { try? await lease.release() }
+    @discardableResult
+    func release(_ turn: Turn) -> Task<Void, Never>? {
+        guard case .first(let lease) = turn else { return nil }
+        return Task { _ = try? await lease.release() }
     }
 
     /// - Parameter found: whether the other's result was there after the wait.
@@ -55,12 +61,18 @@ struct RaceLock: Sendable {
 
 /// `tokens_race_lock_total` by result.
 private struct RaceLockMetrics: Sendable {
-    let taken = Self.counter("taken")
-    let waited = Self.counter("waited")
-    let timedOut = Self.counter("timed_out")
-    let bypassed = Self.counter("bypassed")
+    let taken: Counter
+    let waited: Counter
+    let timedOut: Counter
+    let bypassed: Counter
 
-    private static func counter(_ result: String) -> Counter {
-        Counter(label: "tokens_race_lock_total", dimensions: [("result", result)])
+    init(factory: any MetricsFactory) {
+        func counter(_ result: String) -> Counter {
+            Counter(label: "tokens_race_lock_total", dimensions: [("result", result)], factory: factory)
+        }
+        taken = counter("taken")
+        waited = counter("waited")
+        timedOut = counter("timed_out")
+        bypassed = counter("bypassed")
     }
 }

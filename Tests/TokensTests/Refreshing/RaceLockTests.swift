@@ -1,0 +1,145 @@
+import Contracts
+import Foundation
+import Logging
+import MetricsTestKit
+import NIOCore
+import Postgres
+import Redis
+import TestKit
+import Testing
+
+@testable import TokensService
+
+@Suite struct RaceLockTests {
+    /// Released when a refresh has succeeded, was refused, or failed; long before its lifetime would end it.
+    @Test func isHeldNoLongerThanTheWork() async throws {
+        try await TokensFixture.with { tokens in
+            let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
+            let refresher = try tokens.refresher(lock: lock)
+            let token = try await tokens.signIn()
+            _ = try await refresher.refresh(token)
+            try await expectFree(token.sessionID, lock)
+            let unknown = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
+            #expect(try await refresher.refusal(of: unknown) == .invalidRefreshToken)
+            try await expectFree(unknown.sessionID, lock)
+            let late = Refresher.Origin(deadline: .now - .seconds(1))
+            await #expect(throws: PostgresError.self) { try await refresher.refresh(token.text, from: late) }
+            try await expectFree(token.sessionID, lock)
+        }
+    }
+
+    /// Whoever was so slow that the lock went to somebody else does not open that one's lock.
+    @Test func isReleasedByItsOwnerAlone() async throws {
+        try await TokensFixture.with { tokens in
+            let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
+            let id = UUID()
+            let slow = await lock.take(id)
+            try await tokens.redis.send("DEL", "gatehouse:tokens:race:\(id.uuidString)")
+            let owner = await lock.take(id)
+            guard case .first = owner else {
+                Issue.record("a lock that was lost could not be taken")
+                return
+            }
+            await lock.release(slow)?.value
+            guard case .second = await lock.take(id) else {
+                Issue.record("somebody opened another one's lock")
+                return
+            }
+            await lock.release(owner)?.value
+            try await expectFree(id, lock)
+        }
+    }
+
+    /// One answer of Redis is waited for, that of `SET`; none for the release, which here is never answered.
+    @Test func anUncontendedRefreshWaitsForOneRoundTrip() async throws {
+        try await withSilentRedis(answering: ["SET"]) { server in
+            try await TokensFixture.with(redis: server.configuration) { tokens in
+                try await eventually("connected") { tokens.redis.isConnected }
+                let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20))
+                let first = try await tokens.signIn()
+                let (issued, time) = try await SchedulingLag.time {
+                    try await tokens.refresher(lock: lock).refresh(first)
+                }
+                #expect(issued.refresh.generation == 1)
+                #expect(time < .seconds(10))
+                try await eventually("the lock is released afterwards") { server.commands == ["SET", "EVALSHA"] }
+            }
+        }
+    }
+
+    /// Who waits looks twice, and then goes ahead: it asks neither PostgreSQL nor Redis in a loop.
+    @Test func whoWaitsDoesNotPoll() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn()
+            // One connection, so that the statistics are those of the refresh.
+            var single = PostgresPoolConfiguration()
+            single.maximumConnections = 1
+            var configuration = try PostgresConfiguration(url: tokens.database.url)
+            configuration.statementTimeout = .seconds(60)
+            let pool = PostgresPool(configuration: configuration, pool: single)
+            defer { pool.close() }
+            let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
+            let held = await lock.take(first.sessionID)
+            let before = try await looks(pool)
+            let refresher = try tokens.refresher(store: SessionStore(pool: pool, lifetimes: .init()), lock: lock)
+            #expect(try await refresher.refresh(first).refresh.generation == 1)
+            // Two while it waits, one to decide, one to rotate.
+            #expect(try await looks(pool) - before == 4)
+            await lock.release(held)?.value
+        }
+    }
+
+    @Test func itsMetricsTellWhatBecameOfARefresh() async throws {
+        try await TokensFixture.with { tokens in
+            let metrics = TestMetrics()
+            let lock = RaceLock(
+                redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600), metrics: metrics)
+            let refresher = try tokens.refresher(lock: lock)
+            func expect(_ counts: [String: Int64], _ comment: Comment) {
+                for result in ["taken", "waited", "timed_out", "bypassed"] {
+                    let counters = metrics.counters(
+                        label: "tokens_race_lock_total", dimensions: [("result", result)])
+                    #expect(counters.map(\.totalValue) == [counts[result] ?? 0], "\(comment): \(result)")
+                }
+            }
+            let first = try await tokens.signIn()
+            let second = try await refresher.refresh(first).refresh
+            expect(["taken": 1], "nobody else was at it")
+            try await expectFree(first.sessionID, lock)
+            let held = await lock.take(first.sessionID)
+            #expect(try await refresher.refresh(first).refreshToken == second.text)
+            expect(["taken": 3, "waited": 1], "another's result was there")
+            let third = try await refresher.refresh(second).refresh
+            #expect(third.generation == 2)
+            expect(["taken": 3, "waited": 1, "timed_out": 1], "the holder brought no result")
+            await lock.release(held)?.value
+
+            var nowhere = RedisConfiguration(host: "127.0.0.1", port: 1)
+            nowhere.connectTimeout = .milliseconds(50)
+            try await withRedisClient(nowhere) { redis in
+                let without = try tokens.refresher(lock: RaceLock(redis: redis, metrics: metrics))
+                _ = try await without.refresh(third)
+            }
+            let bypassed = metrics.counterTotal(
+                label: "tokens_race_lock_total", dimensions: [("result", "bypassed")])
+            #expect(bypassed == 1)
+        }
+    }
+
+    private func expectFree(_ sessionID: UUID, _ lock: RaceLock) async throws {
+        try await eventually("the lock is free") {
+            let turn = await lock.take(sessionID)
+            guard case .first = turn else { return false }
+            await lock.release(turn)?.value
+            return true
+        }
+    }
+
+    /// How often the sessions were looked at, by index or without.
+    private func looks(_ pool: PostgresPool) async throws -> Int {
+        try await pool.query("SELECT pg_stat_force_next_flush()")
+        return try await pool.query(
+            "SELECT (seq_scan + COALESCE(idx_scan, 0))::bigint FROM pg_stat_user_tables WHERE relname = 'sessions'"
+        )[0].decode(Int.self)
+    }
+}

@@ -1,0 +1,84 @@
+import NIOCore
+import NIOPosix
+import Redis
+import Synchronization
+
+/// A Redis that answers `PING` and what it is told to answer, by `+OK`, and is silent on all else.
+final class SilentRedis: Sendable {
+    let configuration: RedisConfiguration
+    private let received: Received
+
+    fileprivate init(port: Int, received: Received) {
+        var configuration = RedisConfiguration(host: "127.0.0.1", port: port)
+        configuration.commandTimeout = .seconds(60)
+        configuration.connectTimeout = .seconds(20)
+        self.configuration = configuration
+        self.received = received
+    }
+
+    /// The names of the commands it was sent, but for `PING`.
+    var commands: [String] { received.names.withLock { $0 } }
+
+    fileprivate final class Received: Sendable {
+        let names = Mutex<[String]>([])
+    }
+}
+
+func withSilentRedis(
+    answering answered: Set<String>, _ body: (SilentRedis) async throws -> Void
+) async throws {
+    let received = SilentRedis.Received()
+    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        .childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(CommandHandler(answered: answered, received: received))
+            }
+        }
+        .bind(host: "127.0.0.1", port: 0).get()
+    let result: Result<Void, any Error>
+    do {
+        result = .success(try await body(SilentRedis(port: channel.localAddress?.port ?? 0, received: received)))
+    } catch {
+        result = .failure(error)
+    }
+    try await channel.close()
+    try result.get()
+}
+
+/// Reads commands as arrays of strings that hold no line break of RESP's own.
+private final class CommandHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let answered: Set<String>
+    private let received: SilentRedis.Received
+    private var unread = ""
+
+    init(answered: Set<String>, received: SilentRedis.Received) {
+        self.answered = answered
+        self.received = received
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        unread += String(buffer: unwrapInboundIn(data))
+        while let name = nextCommand() {
+            if name == "PING" {
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "+PONG\r\n")), promise: nil)
+                continue
+            }
+            received.names.withLock { $0.append(name) }
+            guard answered.contains(name) else { continue }
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "+OK\r\n")), promise: nil)
+        }
+    }
+
+    /// `*2`, `$3`, `GET`, `$1`, `a`: two lines for each word.
+    private func nextCommand() -> String? {
+        var lines = unread.split(separator: "\r\n", omittingEmptySubsequences: false)
+        guard let head = lines.first, let words = Int(head.dropFirst()), lines.count > 1 + 2 * words else { return nil }
+        let name = String(lines[2])
+        lines.removeFirst(1 + 2 * words)
+        unread = lines.joined(separator: "\r\n")
+        return name
+    }
+}
