@@ -55,7 +55,7 @@ import Testing
 
     /// Moves the session's last rotation into the past, as if the time had gone by.
     private func age(sessionOf answer: AuthResponse, by seconds: Int) async throws {
-        try await onTokensDatabase { connection in
+        try await system.withDatabase(of: "tokens") { connection in
             try await connection.query(
                 """
                 UPDATE sessions SET rotated_at = rotated_at - make_interval(secs => \(Double(seconds)))
@@ -65,20 +65,9 @@ import Testing
     }
 
     private func generation(of answer: AuthResponse) async throws -> Int? {
-        try await onTokensDatabase { connection in
+        try await system.withDatabase(of: "tokens") { connection in
             try await connection.query("SELECT generation FROM sessions WHERE user_id = \(answer.user.id)")
                 .decode(Int32.self).first.map(Int.init)
         }
-    }
-
-    @discardableResult
-    private func onTokensDatabase<Value: Sendable>(
-        _ body: (PostgresConnection) async throws -> Value
-    ) async throws -> Value {
-        let url = try #require(system.databases["tokens"])
-        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: url))
-        let value = try await body(connection)
-        await connection.close()
-        return value
     }
 }

@@ -1,3 +1,4 @@
+import AsyncHTTPClient
 import Contracts
 import Foundation
 import Logging
@@ -54,6 +55,23 @@ import Testing
         let line = try lines.members()[0]
         #expect(line["request_id"] as? String == "abc")
         #expect(line["trace_id"] as? String == trace.traceID)
+    }
+
+    /// Libraries write values into their logs that hold these somewhere within.
+    @Test func aDescriptionHoldsNoCredential() {
+        struct Holder {
+            let credentials = CallerCredentials(["gateway": ["hush-hush", "hush-too"]])
+            let client = ServiceClient(callee: "tokens", urls: [], credential: "hush-hush", httpClient: .shared)
+        }
+        let holder = Holder()
+        var dumped = ""
+        dump(holder, to: &dumped)
+        let texts = [String(describing: holder), String(reflecting: holder), "\(holder.client)", dumped]
+        for text in texts {
+            #expect(!text.contains("hush"))
+            #expect(!text.contains("104, 117, 115, 104"), "the same as numbers")
+        }
+        #expect(texts[0].contains("gateway") && texts[0].contains("tokens"))
     }
 
     @Test func neverWritesASecret() throws {

@@ -12,6 +12,10 @@ missing_packages() {
     command -v redis-server >/dev/null || say redis-server
     postgres_bin >/dev/null || say postgresql
     command -v psql >/dev/null || say postgresql-client
+    # A test refreshes with a stock OAuth library, by the system's own Python.
+    for package in python3 python3-authlib python3-requests; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed' || say "$package"
+    done
     for package in libpq-dev libhiredis-dev libssl-dev libargon2-dev; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed' || say "$package"
     done
@@ -38,7 +42,7 @@ ensure_packages() {
         return
     fi
     command -v dpkg-query >/dev/null ||
-        fail "this is not Debian: install PostgreSQL, Redis, curl, jq, openssl, pkg-config and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
+        fail "this is not Debian: install PostgreSQL, Redis, curl, jq, openssl, pkg-config, Python with Authlib and Requests, and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
     missing=$(missing_packages | xargs)
     [ -n "$missing" ] || return 0
     note "Installing $missing"

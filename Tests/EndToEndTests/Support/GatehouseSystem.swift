@@ -14,21 +14,35 @@ final class GatehouseSystem: Sendable {
     var tokensReplicas: [TestHTTPClient] {
         processes.values.filter { $0.program == "tokens" }.map { TestHTTPClient($0.url) }
     }
-    /// Where the keys that sign access tokens stand.
-    let signingKeyFile: String
+    /// The environment that every process was started with.
+    let settings: [String: String]
     private let processes: [String: ServiceProcess]
     private let folder: URL
+
+    /// Where the keys that sign access tokens stand.
+    var signingKeyFile: String { settings["TOKENS_SIGNING_KEY_FILE"] ?? "" }
 
     var gateway: TestHTTPClient { TestHTTPClient(process("gateway").url) }
     var apple: TestHTTPClient { TestHTTPClient(process("apple-simulator").url) }
     var journey: Journey { Journey(api: gateway, apple: apple) }
 
-    /// Where every process writes its log.
-    var logs: [String] { processes.values.map(\.logText) }
+    /// Gatehouse's own processes, without what stands in for others.
+    var services: [ServiceProcess] { processes.values.filter { $0.program != "apple-simulator" } }
 
     func process(_ name: String) -> ServiceProcess {
         guard let process = processes[name] else { preconditionFailure("there is no process \(name)") }
         return process
+    }
+
+    /// Runs `body` on a connection to a service's database, as the service's role.
+    @discardableResult
+    func withDatabase<Value: Sendable>(
+        of service: String, _ body: (PostgresConnection) async throws -> Value
+    ) async throws -> Value {
+        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: databases[service] ?? ""))
+        let value = try await body(connection)
+        await connection.close()
+        return value
     }
 
     static let databaseServices = ["identity", "tokens", "devices"]
@@ -68,7 +82,7 @@ final class GatehouseSystem: Sendable {
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment.merge(settings) { _, given in given }
-        signingKeyFile = environment["TOKENS_SIGNING_KEY_FILE"] ?? ""
+        self.settings = environment
         var processes: [String: ServiceProcess] = [:]
         for place in ports.places {
             processes[place.name] = ServiceProcess(

@@ -48,7 +48,7 @@ enum SystemSettings {
         environment["LLVM_PROFILE_FILE"] = ProcessInfo.processInfo.environment["LLVM_PROFILE_FILE"]
         for (caller, callee) in [
             ("GATEWAY", "TOKENS"), ("GATEWAY", "IDENTITY"), ("GATEWAY", "DEVICES"), ("IDENTITY", "TOKENS"),
-            ("IDENTITY", "DEVICES"), ("DEVICES", "TOKENS"),
+            ("IDENTITY", "DEVICES"), ("DEVICES", "TOKENS"), ("INTROSPECTION", "TOKENS"),
         ] {
             let credential = "dev-\(UUID().uuidString)"
             environment["\(caller)_\(callee)_CREDENTIAL"] = credential

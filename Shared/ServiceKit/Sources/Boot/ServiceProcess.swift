@@ -66,11 +66,18 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         var group = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) }
                 + [.init(service: gate, successTerminationBehavior: .gracefullyShutdownGroup)],
-            gracefulShutdownSignals: signals, logger: logger)
+            gracefulShutdownSignals: signals, logger: lifecycleLogger)
         group.maximumGracefulShutdownDuration = configuration.shutdownGrace + drainDelay
         logger.info("starting")
         try await ServiceGroup(configuration: group).run()
         logger.info("stopped")
+    }
+
+    /// Below `info`, the life cycle writes out its services with all that is within them, secrets too.
+    private var lifecycleLogger: Logger {
+        var logger = logger
+        logger.logLevel = max(logger.logLevel, .info)
+        return logger
     }
 
     /// Load balancers need a moment to see that the service is not ready before its port closes.

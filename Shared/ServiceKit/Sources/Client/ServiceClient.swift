@@ -198,3 +198,10 @@ public struct ServiceClient: Sendable {
     private static let unreserved = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }
+
+extension ServiceClient: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the credential: it would end up in a log.
+    public var description: String { "ServiceClient(callee: \(callee))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["callee": callee]) }
+}

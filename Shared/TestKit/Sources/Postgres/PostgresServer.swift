@@ -13,6 +13,11 @@ public actor PostgresServer {
     private nonisolated let folder: URL
     private var process: TestProcess
 
+    /// What the server has logged since it was started last.
+    public nonisolated var logText: String {
+        (try? String(decoding: Data(contentsOf: folder.appending(path: "postgres.log")), as: UTF8.self)) ?? ""
+    }
+
     /// Its address with `options`, such as `sslmode=verify-full`.
     public nonisolated func url(_ options: String = "", password: String = password) -> String {
         var url = URLComponents()
