@@ -52,7 +52,7 @@ extension SystemTests {
 
         /// Rows of any table that hold one of the texts in any column; audit and revocation entries may stay.
         private func rows(mentioning texts: [String], in databaseURL: String) async throws -> Int {
-            let connection = try await PostgresConnection.connect(PostgresConfiguration(url: databaseURL))
+            let connection = try await PostgresConnection.patient(databaseURL)
             defer { Task { await connection.close() } }
             let tables = try await connection.query(
                 """

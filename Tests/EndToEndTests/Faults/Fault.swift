@@ -67,7 +67,7 @@ enum Fault: Hashable, CaseIterable {
             await system.postgres.kill()
             try await system.postgres.restart()
         case .postgresConnectionsCut:
-            let connection = try await PostgresConnection.connect(PostgresConfiguration(url: system.postgres.url()))
+            let connection = try await PostgresConnection.patient(system.postgres.url())
             try await connection.query(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'tokens'")
             await connection.close()

@@ -101,7 +101,7 @@ import Testing
     /// By user, each of whom has one session.
     private func generations(_ system: GatehouseSystem) async throws -> [UUID: Int] {
         let url = try #require(system.databases["tokens"])
-        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: url))
+        let connection = try await PostgresConnection.patient(url)
         let rows = try await connection.query("SELECT user_id, generation FROM sessions")
             .map { row throws(PostgresError) in try row.decode((UUID, Int32).self) }
         await connection.close()

@@ -14,7 +14,7 @@ enum KeptData {
     /// Has PostgreSQL and Redis write down whatever they are told from now on, so that it can be found when it has long
     /// been deleted.
     static func beginRecording(_ system: GatehouseSystem) async throws {
-        let postgres = try await PostgresConnection.connect(PostgresConfiguration(url: system.postgres.url()))
+        let postgres = try await PostgresConnection.patient(system.postgres.url())
         try await postgres.query("ALTER SYSTEM SET log_statement = 'all'")
         try await postgres.query("SELECT pg_reload_conf()")
         await postgres.close()

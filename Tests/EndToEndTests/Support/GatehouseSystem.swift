@@ -39,7 +39,7 @@ final class GatehouseSystem: Sendable {
     func withDatabase<Value: Sendable>(
         of service: String, _ body: (PostgresConnection) async throws -> Value
     ) async throws -> Value {
-        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: databases[service] ?? ""))
+        let connection = try await PostgresConnection.patient(databases[service] ?? "")
         let value = try await body(connection)
         await connection.close()
         return value
@@ -109,7 +109,7 @@ final class GatehouseSystem: Sendable {
 
     /// A role and a database for each service; no role may enter another's.
     private static func makeDatabases(on server: PostgresServer) async throws -> [String: String] {
-        let connection = try await PostgresConnection.connect(PostgresConfiguration(url: server.url()))
+        let connection = try await PostgresConnection.patient(server.url())
         var databases: [String: String] = [:]
         for service in databaseServices {
             try await connection.query("CREATE ROLE \(unescaped: service) LOGIN PASSWORD 'dev-\(unescaped: service)'")
