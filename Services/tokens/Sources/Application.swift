@@ -33,9 +33,10 @@ public enum TokensApplication: MigratingApplication {
             keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
+        let stalls = StallWatch(raceWindow: configuration.rules.raceWindow)
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
-            logger: boot.logger)
+            stalls: stalls, logger: boot.logger)
         let accessTokens = AccessTokenReader(
             keys: signingKeyStore, issuer: configuration.issuer, audience: configuration.audience)
         let revoker = TokenRevoker(keys: keys, accessTokens: accessTokens, store: store)
@@ -57,7 +58,7 @@ public enum TokensApplication: MigratingApplication {
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
         // Redis saves work and is not needed to serve.
         return ServiceAssembly(
-            services: [pool, redis, purger, signingKeyStore],
+            services: [pool, redis, purger, signingKeyStore, stalls],
             readiness: [ReadinessCheck("postgres") { await pool.probe() }],
             router: router, credentials: configuration.credentials, boot: boot)
     }

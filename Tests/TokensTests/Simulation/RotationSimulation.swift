@@ -15,16 +15,18 @@ struct RotationSimulation {
         var rotationsUntilFound: [DevicePlan.Thief: [Int]] = [.takingTurns: [], .hourly: []]
     }
 
-    func run() -> [Result] {
+    func run() async -> [Result] {
         [
-            run("Gatehouse", GatehouseChain.self), run("Auth0, overlap of 60 s", Auth0Chain.self),
-            run("Supabase", SupabaseChain.self), run("strict, no grace", StrictChain.self),
+            await run("Gatehouse", GatehouseChain.self), await run("Auth0, overlap of 60 s", Auth0Chain.self),
+            await run("Supabase", SupabaseChain.self), await run("strict, no grace", StrictChain.self),
         ]
     }
 
-    private func run<Chain: SessionChain>(_ name: String, _: Chain.Type) -> Result {
+    private func run<Chain: SessionChain>(_ name: String, _: Chain.Type) async -> Result {
         var result = Result(name: name)
         for device in 0..<devices {
+            // Other tests need the thread as well.
+            await Task.yield()
             var random = SeededGenerator(seed: seed &+ UInt64(device) &* 0x1_0000_0001)
             let thief: DevicePlan.Thief? =
                 device >= thieves ? nil : device.isMultiple(of: 2) ? .takingTurns : .hourly

@@ -6,10 +6,10 @@ import Testing
 /// Devices that lose responses, are killed and have wrong clocks, and thieves. `make simulate` runs it with 10,000
 /// devices and is where the table in the service's README comes from.
 @Suite struct RotationSimulationTests {
-    @Test func nobodyIsSignedOutAndEveryThiefIsFound() {
+    @Test func nobodyIsSignedOutAndEveryThiefIsFound() async {
         let devices = ProcessInfo.processInfo.environment["GATEHOUSE_SIMULATED_DEVICES"].flatMap { Int($0) } ?? 200
         let simulation = RotationSimulation(devices: devices, thieves: max(40, devices / 100), seed: 1)
-        let results = simulation.run()
+        let results = await simulation.run()
         print(simulation.table(of: results))
 
         let (gatehouse, auth0, supabase, strict) = (results[0], results[1], results[2], results[3])

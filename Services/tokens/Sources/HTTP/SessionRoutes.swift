@@ -65,6 +65,6 @@ struct SessionRoutes: Sendable {
 extension Refresher.Origin {
     /// - Throws: `UNAVAILABLE` when nobody waits for the answer any more.
     init(_ context: GatehouseRequestContext) throws(Problem) {
-        self.init(ipAddress: context.ipAddress, arrivedAt: .now, deadline: try context.workDeadline())
+        self.init(ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, deadline: try context.workDeadline())
     }
 }
