@@ -75,11 +75,7 @@ enum Fault: Hashable, CaseIterable {
     }
 
     private func onRedis(_ system: GatehouseSystem, _ command: RedisArgument...) async throws {
-        var configuration = try RedisConfiguration(url: system.redis.url)
-        // The machine is busy with the clients.
-        configuration.commandTimeout = .seconds(10)
-        configuration.connectTimeout = .seconds(10)
-        try await withRedisClient(configuration) { client in
+        try await withRedisClient(.patient(system.redis.url)) { client in
             _ = try await client.send(command)
         }
     }

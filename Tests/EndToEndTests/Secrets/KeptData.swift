@@ -18,7 +18,7 @@ enum KeptData {
         try await postgres.query("ALTER SYSTEM SET log_statement = 'all'")
         try await postgres.query("SELECT pg_reload_conf()")
         await postgres.close()
-        try await withRedisClient(RedisConfiguration(url: system.redis.url)) { redis in
+        try await withRedisClient(RedisConfiguration.patient(system.redis.url)) { redis in
             try await redis.send("CONFIG", "SET", "appendonly", "yes")
             try await eventually("Redis writes down its commands") {
                 let state = try await redis.send("INFO", "persistence").string ?? ""
@@ -66,7 +66,7 @@ enum KeptData {
 
     /// Every key and value that Redis was ever told to keep.
     private static func redisCommands(_ system: GatehouseSystem) async throws -> [Piece] {
-        let folder = try await withRedisClient(RedisConfiguration(url: system.redis.url)) { redis in
+        let folder = try await withRedisClient(RedisConfiguration.patient(system.redis.url)) { redis in
             try await redis.send("CONFIG", "GET", "dir").array?.last?.string ?? ""
         }
         let files = URL(filePath: folder).appending(path: "appendonlydir")

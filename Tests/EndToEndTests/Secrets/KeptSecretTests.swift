@@ -63,7 +63,7 @@ struct KeptSecretTests {
         for text in [base64, base64URL, hex, hex.uppercased(), within, json, "\(secret)"] {
             #expect(!search.findings(in: Array("x\(text)y".utf8)).isEmpty, "\(text)")
         }
-        try await withRedisClient(RedisConfiguration(url: system.redis.url)) { redis in
+        try await withRedisClient(RedisConfiguration.patient(system.redis.url)) { redis in
             try await redis.send("SET", "planted", RedisArgument(base64URL), "PX", 1)
         }
         try await system.withDatabase(of: "tokens") { database in

@@ -35,7 +35,7 @@ struct RotationExploration {
             while let (world, spent) = open[cost].popLast() {
                 guard visit(world, spent), world.row != nil else { continue }
                 // Other tests need the thread as well.
-                if worlds.count.isMultiple(of: 256) { await Task.yield() }
+                if worlds.count.isMultiple(of: 16) { await Task.yield() }
                 try world.settle()
                 try follow(world, spent)
             }

@@ -32,6 +32,7 @@ public func withDatabase<Value: Sendable>(
         // Patient, since other tests take their share of the machine.
         var configuration = try PostgresConfiguration(url: url)
         configuration.statementTimeout = .seconds(60)
+        configuration.lockTimeout = .seconds(60)
         var limits = PostgresPoolConfiguration()
         limits.acquireTimeout = .seconds(60)
         let pool = PostgresPool(configuration: configuration, pool: limits)

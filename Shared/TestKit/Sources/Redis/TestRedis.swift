@@ -16,6 +16,16 @@ public enum TestRedis {
     }
 }
 
+extension RedisConfiguration {
+    /// For what a test looks at or prepares: nothing is cut short on a busy machine.
+    public static func patient(_ url: String) throws -> RedisConfiguration {
+        var configuration = try RedisConfiguration(url: url)
+        configuration.commandTimeout = .seconds(60)
+        configuration.connectTimeout = .seconds(60)
+        return configuration
+    }
+}
+
 /// Runs a client for as long as `body` takes.
 @discardableResult
 public func withRedisClient<Value: Sendable>(
