@@ -13,7 +13,7 @@ import Testing
 @Suite struct RaceLockTests {
     /// Released when a refresh has succeeded, was refused, or failed; long before its lifetime would end it.
     @Test func isHeldNoLongerThanTheWork() async throws {
-        try await TokensFixture.with { tokens in
+        try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
             let refresher = try tokens.refresher(lock: lock)
             let token = try await tokens.signIn()
@@ -30,7 +30,7 @@ import Testing
 
     /// Whoever was so slow that the lock went to somebody else does not open that one's lock.
     @Test func isReleasedByItsOwnerAlone() async throws {
-        try await TokensFixture.with { tokens in
+        try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
             let id = UUID()
             let slow = await lock.take(id)
@@ -69,11 +69,12 @@ import Testing
 
     /// Who waits looks twice, and then goes ahead: it asks neither PostgreSQL nor Redis in a loop.
     @Test func whoWaitsDoesNotPoll() async throws {
-        try await TokensFixture.with { tokens in
+        try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let first = try await tokens.signIn()
             // One connection, so that the statistics are those of the refresh.
             var single = PostgresPoolConfiguration()
             single.maximumConnections = 1
+            single.acquireTimeout = .seconds(60)
             var configuration = try PostgresConfiguration(url: tokens.database.url)
             configuration.statementTimeout = .seconds(60)
             let pool = PostgresPool(configuration: configuration, pool: single)
@@ -90,7 +91,7 @@ import Testing
     }
 
     @Test func itsMetricsTellWhatBecameOfARefresh() async throws {
-        try await TokensFixture.with { tokens in
+        try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let metrics = TestMetrics()
             let lock = RaceLock(
                 redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600), metrics: metrics)
