@@ -5,7 +5,7 @@
 ///   - what: named in the error.
 /// - Throws: ``TestKitError`` when the time is up, or what the condition throws.
 public func eventually(
-    _ what: String, within limit: Duration = .seconds(20), isolation: isolated (any Actor)? = #isolation,
+    _ what: String, within limit: Duration = .seconds(60), isolation: isolated (any Actor)? = #isolation,
     _ condition: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit
