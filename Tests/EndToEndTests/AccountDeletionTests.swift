@@ -29,11 +29,11 @@ extension SystemTests {
             #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
 
             for (name, database) in system.databases {
-                try await eventually("no row in \(name)", within: .seconds(15)) {
+                try await eventually("no row in \(name)") {
                     try await rows(mentioning: [user, email, apple.sub, "Hopper"], in: database) == 0
                 }
             }
-            try await eventually("Apple's token is revoked", within: .seconds(15)) {
+            try await eventually("Apple's token is revoked") {
                 try await system.apple.call("GET", "/simulator/log", body: nil).text.contains("/auth/revoke")
             }
         }

@@ -143,7 +143,7 @@ private struct FailingApplication: ServiceApplication {
             await #expect(throws: UnforeseenError.self) {
                 try await withService(FailingApplication.self, settings: ["FAILING_AT_BUILD": atBuild]) { service in
                     // A part that fails ends the service.
-                    try await eventually("the service has ended", within: .seconds(5)) {
+                    try await eventually("the service has ended") {
                         do {
                             _ = try await TestHTTPClient(service.url, timeout: 1).get("/livez")
                             return false
