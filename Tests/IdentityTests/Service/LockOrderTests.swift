@@ -9,18 +9,6 @@ import Testing
 
 /// Transactions that change the same users do not end each other, and miss nothing that the other does.
 @Suite struct LockOrderTests {
-    /// Runs `body` on a database whose locks are waited for as long as it takes.
-    private func withPatientDatabase(_ body: (PostgresPool) async throws -> Void) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            var configuration = try PostgresConfiguration(url: database.url)
-            configuration.statementTimeout = .seconds(60)
-            configuration.lockTimeout = .seconds(60)
-            let pool = PostgresPool(configuration: configuration)
-            defer { pool.close() }
-            try await body(pool)
-        }
-    }
-
     enum Change: CaseIterable {
         case taking, following, consentEnding, resetting, linking, unlinking, deleting
     }
@@ -29,7 +17,8 @@ import Testing
     /// hold nothing that the other is going to need.
     @Test(arguments: Change.allCases)
     func usersAreLockedBeforeWhatBelongsToThem(change: Change) async throws {
-        try await withPatientDatabase { pool in
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
             let accounts = AccountStore(database: pool)
             let deadline = ContinuousClock.now + .seconds(60)
             let address = Identifier.email(try EmailAddress("ada@example.com"))
@@ -78,7 +67,8 @@ import Testing
 
     /// The code becomes a token while the account is being deleted: whichever of the two the deletion sees, it takes.
     @Test func aDeletionMissesNoTokenThatArrivesMeanwhile() async throws {
-        try await withPatientDatabase { pool in
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
             let accounts = AccountStore(database: pool)
             let deadline = ContinuousClock.now + .seconds(60)
             let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
@@ -129,7 +119,8 @@ import Testing
 
     /// Two that meet head on: PostgreSQL ends one of them, which then waits its turn.
     @Test func aDeadlockEndsNobody() async throws {
-        try await withPatientDatabase { pool in
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
             let accounts = AccountStore(database: pool)
             let users = [UUID(), UUID()]
             for user in users { try await pool.query("INSERT INTO users (id) VALUES (\(user))") }
