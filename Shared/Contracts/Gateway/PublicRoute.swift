@@ -26,12 +26,14 @@ public struct PublicRoute: Sendable, Equatable {
     public var path: String
     public var owner: Owner
     public var bearer: Bearer
+    public var errorForm: ErrorForm
 
-    init(_ method: String, _ path: String, _ owner: Owner, _ bearer: Bearer) {
+    init(_ method: String, _ path: String, _ owner: Owner, _ bearer: Bearer, errors errorForm: ErrorForm = .problem) {
         self.method = method
         self.path = path
         self.owner = owner
         self.bearer = bearer
+        self.errorForm = errorForm
     }
 
     /// Base path of the public contract.
@@ -60,8 +62,8 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("POST", "/v1/auth/logout-all", .tokens, .required),
         PublicRoute("GET", "/v1/auth/sessions", .tokens, .required),
         PublicRoute("DELETE", "/v1/auth/sessions/{id}", .tokens, .required),
-        PublicRoute("POST", "/oauth/token", .tokens, .none),
-        PublicRoute("POST", "/oauth/revoke", .tokens, .none),
+        PublicRoute("POST", "/oauth/token", .tokens, .none, errors: .oauth),
+        PublicRoute("POST", "/oauth/revoke", .tokens, .none, errors: .oauth),
         PublicRoute("GET", "/.well-known/jwks.json", .tokens, .none),
         PublicRoute("GET", "/.well-known/oauth-authorization-server", .tokens, .none),
         PublicRoute("POST", "/v1/devices/register", .devices, .required),

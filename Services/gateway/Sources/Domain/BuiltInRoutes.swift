@@ -24,7 +24,7 @@ enum BuiltInRoutes {
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
                     target: .upstream(upstreams[route.owner]!), bodyLimit: bodyLimit, timeout: timeout,
-                    isSignIn: signIn.contains(route.path))
+                    isSignIn: signIn.contains(route.path), errorForm: route.errorForm)
             }
         }
             + health.map { path, target in

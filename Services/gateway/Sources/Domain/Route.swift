@@ -1,3 +1,5 @@
+import Contracts
+
 /// What happens to the requests of one path and some methods.
 final class Route: Sendable {
     /// What a route asks of `Authorization`.
@@ -36,11 +38,13 @@ final class Route: Sendable {
     let forwardsAuthorization: Bool
     /// Whether guessing here could find a way in: a stricter limit per address holds.
     let isSignIn: Bool
+    /// How the gateway's own refusals look.
+    let errorForm: ErrorForm
 
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
-        forwardsAuthorization: Bool = false, isSignIn: Bool = false
+        forwardsAuthorization: Bool = false, isSignIn: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -53,6 +57,7 @@ final class Route: Sendable {
         self.stripsPrefix = stripsPrefix
         self.forwardsAuthorization = forwardsAuthorization
         self.isSignIn = isSignIn
+        self.errorForm = errorForm
     }
 }
 

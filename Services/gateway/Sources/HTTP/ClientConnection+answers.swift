@@ -94,7 +94,7 @@ extension ClientConnection {
             worker.gateway.metrics.refused(problem.code.rawValue)
         }
         var buffer = ByteBuffer()
-        LocalAnswer.problem(problem, requestID: requestID).write(
+        LocalAnswer.refusal(problem, as: .problem, requestID: requestID).write(
             to: &buffer, requestID: requestID, isHead: false, closes: true, date: worker.dateLine)
         write(buffer)
         linger()

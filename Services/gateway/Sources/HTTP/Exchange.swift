@@ -221,10 +221,10 @@ final class Exchange {
             drop()
             return client.abort()
         }
-        drop(status: problem.code.status)
+        let answer = LocalAnswer.refusal(problem, as: plan.route.errorForm, requestID: requestID)
+        drop(status: answer.status)
         worker.gateway.metrics.refused(reason ?? problem.code.rawValue)
-        client.answerInstead(
-            .problem(problem, requestID: requestID), requestID: requestID, isHead: method == .head)
+        client.answerInstead(answer, requestID: requestID, isHead: method == .head)
     }
 
     func clientIsGone() {

@@ -19,16 +19,18 @@ extension Worker {
     ) -> Admission {
         let fields = requestHead.fields
         let requestID = identifier(fields, bytes)
-        func refuse(_ problem: Problem, fields: String = "") -> Admission {
-            gateway.metrics.refused(problem.code.rawValue)
-            return .answer(.problem(problem, requestID: requestID, fields: fields), requestID: requestID)
-        }
-
         let path = UnsafeRawBufferPointer(rebasing: bytes[requestHead.path])
         let match = gateway.table.match(path: path, method: requestHead.method)
-        // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
-        if case .route(let route, _) = match, let answer = health(route) {
-            return .answer(answer, requestID: requestID)
+        var errorForm = ErrorForm.problem
+        if case .route(let route, _) = match {
+            // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
+            if let answer = health(route) { return .answer(answer, requestID: requestID) }
+            errorForm = route.errorForm
+        }
+        func refuse(_ problem: Problem, fields: String = "") -> Admission {
+            gateway.metrics.refused(problem.code.rawValue)
+            return .answer(
+                .refusal(problem, as: errorForm, requestID: requestID, fields: fields), requestID: requestID)
         }
         let now = now
         if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }

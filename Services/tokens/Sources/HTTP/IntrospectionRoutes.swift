@@ -1,4 +1,5 @@
 import Contracts
+import HTTPTypes
 import Hummingbird
 import ServiceKit
 
@@ -10,20 +11,26 @@ import ServiceKit
 struct IntrospectionRoutes: Sendable {
     /// The name to show together with one of `TOKENS_INTROSPECTION_CREDENTIALS`.
     static let caller = "introspection"
+    private static let challenge = #"Basic realm="introspection", charset="UTF-8""#
+    /// RFC 7662 §2.3.
+    private static let unknownCaller = OAuthError(
+        code: "invalid_client", description: "The caller is not known here.", status: 401)
 
     let introspector: Introspector
     let credentials: CallerCredentials
 
     func add(to router: ServiceRouter) {
         router.post("/internal/oauth/introspect") { request, context in
-            try await OAuthError.answering(context) { try await introspect(request, context) }
+            var response = try await OAuthError.answering(context) { try await introspect(request, context) }
+            if response.status == .unauthorized { response.headers[.wwwAuthenticate] = Self.challenge }
+            return response
         }
     }
 
     private func introspect(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         guard let shown = BasicCredential(request.headers[.authorization]), shown.name == Self.caller,
             credentials.caller(showing: shown.secret) == Self.caller
-        else { throw OAuthError.unknownCaller }
+        else { throw Self.unknownCaller }
         let deadline = try context.workDeadline()
         guard let token = try await request.decodeForm()["token"], !token.isEmpty else {
             throw OAuthError.invalidRequest("token is missing.")

@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -14,7 +14,7 @@ enum ProblemResponse {
             response.headers[.allow] = methodNotAllowed.allow
             return (response, false)
         }
-        let problem = problem(for: error) ?? Problem(.internal)
+        let problem = Problem(toldOf: error)
         return (make(problem, requestID: requestID), problem.code == .internal)
     }
 
@@ -39,13 +39,26 @@ enum ProblemResponse {
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
     }
 
-    private static func problem(for error: any Error) -> Problem? {
-        switch error {
-        case let error as any ProblemConvertible: error.problem
-        case let error as HTTPError: Problem(code(for: error.status))
-        case is CancellationError: Problem(.unavailable)
+    /// RFC 6750 §3.
+    private static func challenge(for code: ErrorCode) -> String? {
+        switch code {
+        case .invalidToken: #"Bearer error="invalid_token""#
+        case .tokenExpired: #"Bearer error="invalid_token", error_description="The access token expired""#
         default: nil
         }
+    }
+}
+
+extension Problem {
+    /// What a client is told of an error: `INTERNAL` of one that nobody foresaw.
+    public init(toldOf error: any Error) {
+        self =
+            switch error {
+            case let error as any ProblemConvertible: error.problem
+            case let error as HTTPError: Problem(Self.code(for: error.status))
+            case is CancellationError: Problem(.unavailable)
+            default: Problem(.internal)
+            }
     }
 
     /// What Hummingbird itself refuses.
@@ -58,15 +71,6 @@ enum ProblemResponse {
         case 431: .headersTooLarge
         case 400..<500: .invalidRequest
         default: .unavailable
-        }
-    }
-
-    /// RFC 6750 §3.
-    private static func challenge(for code: ErrorCode) -> String? {
-        switch code {
-        case .invalidToken: #"Bearer error="invalid_token""#
-        case .tokenExpired: #"Bearer error="invalid_token", error_description="The access token expired""#
-        default: nil
         }
     }
 }

@@ -9,20 +9,34 @@ struct LocalAnswer {
     var contentType = "application/json"
     var body: String
 
-    /// A refusal in the form of RFC 9457.
+    /// A refusal in the form that a route's clients expect.
     ///
     /// - Parameter requestID: of letters, digits, `-` and `_`.
-    static func problem(_ problem: Problem, requestID: [UInt8], fields: String = "") -> LocalAnswer {
-        let code = problem.code
+    static func refusal(
+        _ problem: Problem, as form: ErrorForm, requestID: [UInt8], fields: String = ""
+    ) -> LocalAnswer {
+        var answer: LocalAnswer
+        let retryAfter: Int?
         // Nothing here needs escaping: the sentences are Gatehouse's own.
-        var answer = LocalAnswer(
-            status: code.status, fields: fields, contentType: "application/problem+json",
-            body: """
-                {"code":"\(code.rawValue)","detail":"\(problem.detail)",\
-                "requestId":"\(String(decoding: requestID, as: UTF8.self))","status":\(code.status),\
-                "title":"\(code.title)","type":"about:blank"}
-                """)
-        if let retryAfter = problem.retryAfter { answer.fields += "Retry-After: \(retryAfter)\r\n" }
+        switch form {
+        case .problem:
+            let code = problem.code
+            retryAfter = problem.retryAfter
+            answer = LocalAnswer(
+                status: code.status, fields: fields, contentType: "application/problem+json",
+                body: """
+                    {"code":"\(code.rawValue)","detail":"\(problem.detail)",\
+                    "requestId":"\(String(decoding: requestID, as: UTF8.self))","status":\(code.status),\
+                    "title":"\(code.title)","type":"about:blank"}
+                    """)
+        case .oauth:
+            let error = OAuthError(problem)
+            retryAfter = error.retryAfter
+            answer = LocalAnswer(
+                status: error.status, fields: fields,
+                body: #"{"error":"\#(error.code)","error_description":"\#(error.description)"}"#)
+        }
+        if let retryAfter { answer.fields += "Retry-After: \(retryAfter)\r\n" }
         answer.fields += "Cache-Control: no-store\r\n"
         return answer
     }
