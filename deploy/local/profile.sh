@@ -1,29 +1,13 @@
 #!/usr/bin/env bash
 # profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh. Needs perf.
-root=$(cd "$(dirname "$0")/../.." && pwd)
-export GATEHOUSE_LOCAL=$root/.local/profile
-export GATEHOUSE_RATE_LIMITS=off
-# A service refuses a setting that it does not know.
-unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT GATEHOUSE_PROFILE
-# shellcheck source=system.sh
-. "$(dirname "$0")/system.sh"
+# shellcheck source=measured-system.sh
+. "$(dirname "$0")/measured-system.sh"
 
 command -v perf >/dev/null || fail "perf is not installed (Debian: linux-perf)"
 service=${1:-tokens}
 
-cleanup() {
-    system_down
-    rm -rf "$state"
-}
-
-if [ -d "$state" ]; then cleanup; fi
-mkdir -p "$state"
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
-
-base=$(free_port_base)
 system_up
-"$binaries/bench" --environment-file "$state/env" --upstream-port $((base + 17)) --only load --seconds 15 &
+"$binaries/bench" --environment-file "$state/env" --upstream-port "$upstream_port" --only load --seconds 15 &
 bench=$!
 # Its clients have signed up by then.
 sleep 6
