@@ -7,8 +7,8 @@ struct GenerateKeysCommand: AsyncParsableCommand {
         commandName: "generate",
         abstract: "Make a key that signs access tokens, and one for refresh tokens.",
         discussion: """
-            Files are made with mode 0600. A signing keys file that is there already is given a next key; a refresh \
-            keys file that is there already is left alone and is an error.
+            Files of secret keys are made with mode 0600, that of public keys with 0644. A signing keys file that is \
+            there already is given a next key; a refresh keys file that is there already is left alone and is an error.
             """)
 
     @Option(help: ArgumentHelp("Where to write the private RSA key (PEM).", valueName: "path"))

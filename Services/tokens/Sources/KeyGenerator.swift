@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import ServiceKit
 
-/// Makes key files, for their owner's eyes only.
+/// Makes key files: those of secret keys for their owner's eyes only, that of public keys for everybody's.
 public struct KeyGenerator: Sendable {
     let isForDevelopment: Bool
     private var mark: String { isForDevelopment ? DevelopmentSecret.fileMark + "\n" : "" }

@@ -32,8 +32,7 @@ extension SigningKeys {
     public var text: String {
         let mark = isForDevelopment ? DevelopmentSecret.fileMark + "\n" : ""
         return entries.reduce(into: mark) { text, entry in
-            let since = entry.since.map { " since " + $0.formatted(.iso8601) } ?? ""
-            text += "# \(entry.state.rawValue)\(since)\n" + entry.key.pem
+            text += "# \(entry.label)\n" + entry.key.pem
         }
     }
 
@@ -66,5 +65,12 @@ extension SigningKeys {
             throw SigningKeysError("'\(words[3])' is no time as in 2026-11-20T12:00:00Z")
         }
         return (state, since)
+    }
+}
+
+extension SigningKeys.Entry {
+    /// The state and since when: `active since 2026-11-20T12:00:00Z`.
+    public var label: String {
+        state.rawValue + (since.map { " since " + $0.formatted(.iso8601) } ?? "")
     }
 }
