@@ -28,7 +28,8 @@ public enum TokensApplication: MigratingApplication {
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
         let signingKeyStore = try SigningKeyStore(
-            signingKeys, file: configuration.signingKeyFile, logger: boot.logger)
+            signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
+            audience: configuration.audience, logger: boot.logger)
         let issuer = TokenIssuer(
             keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
@@ -37,8 +38,7 @@ public enum TokensApplication: MigratingApplication {
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
             stalls: stalls, logger: boot.logger)
-        let accessTokens = AccessTokenReader(
-            keys: signingKeyStore, issuer: configuration.issuer, audience: configuration.audience)
+        let accessTokens = AccessTokenReader(keys: signingKeyStore)
         let revoker = TokenRevoker(keys: keys, accessTokens: accessTokens, store: store)
         let introspector = Introspector(
             rules: configuration.rules, keys: keys, accessTokens: accessTokens, store: store,

@@ -99,7 +99,8 @@ import Testing
             let first = try generate(file)
             let log = CapturedLog()
             let store = try SigningKeyStore(
-                file.read(), file: file, logger: log.logger, pause: .milliseconds(5))
+                file.read(), file: file, issuer: "http://gatehouse.localhost", audience: "gatehouse",
+                logger: log.logger, pause: .milliseconds(5))
             let following = Task { try await store.run() }
             defer { following.cancel() }
             let other = try RSAPrivateKey.generate().pem

@@ -43,7 +43,8 @@ struct TokensFixture: Sendable {
             rules: rules, keys: keys ?? self.keys, store: store, lock: lock ?? RaceLock(redis: redis),
             issuer: TokenIssuer(
                 keys: try SigningKeyStore(
-                    SigningKeys(first: Self.signingKey, isForDevelopment: true), file: nil, logger: .quiet),
+                    SigningKeys(first: Self.signingKey, isForDevelopment: true), file: nil,
+                    issuer: "http://gatehouse.localhost", audience: "gatehouse", logger: .quiet),
                 issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),

@@ -12,7 +12,15 @@ final class SigningKeyStore: Service {
     private struct Present {
         var signer: AccessTokenSigner
         var published: VerificationKeySet
+        var verifier: AccessTokenVerifier
         var version: FileVersion?
+
+        init(_ keys: SigningKeys, issuer: String, audience: String, version: FileVersion?) throws {
+            signer = try AccessTokenSigner(key: keys.active)
+            published = try VerificationKeySet(keys: keys.published)
+            verifier = try AccessTokenVerifier(issuer: issuer, audience: audience, keys: published)
+            self.version = version
+        }
     }
 
     /// What tells that a file was replaced or rewritten.
@@ -24,6 +32,8 @@ final class SigningKeyStore: Service {
     }
 
     private let file: SigningKeyFile?
+    private let issuer: String
+    private let audience: String
     /// Whether keys with the mark of development may take the place of the first.
     private let allowsDevelopment: Bool
     private let logger: Logger
@@ -33,18 +43,27 @@ final class SigningKeyStore: Service {
     /// - Parameters:
     ///   - keys: as read at the start.
     ///   - file: where they were read from; without one they never change.
+    ///   - issuer: of the tokens that are verified, as is `audience`.
     ///   - pause: between two looks at the file.
-    init(_ keys: SigningKeys, file: SigningKeyFile?, logger: Logger, pause: Duration = .seconds(1)) throws {
+    init(
+        _ keys: SigningKeys, file: SigningKeyFile?, issuer: String, audience: String, logger: Logger,
+        pause: Duration = .seconds(1)
+    ) throws {
         self.file = file
+        self.issuer = issuer
+        self.audience = audience
         allowsDevelopment = keys.isForDevelopment
         self.logger = logger
         self.pause = pause
-        present = Mutex(try Self.make(keys, version: nil))
+        present = Mutex(try Present(keys, issuer: issuer, audience: audience, version: nil))
     }
 
     var signer: AccessTokenSigner { present.withLock { $0.signer } }
 
     var published: VerificationKeySet { present.withLock { $0.published } }
+
+    /// Verifies what was signed with any of the published keys.
+    var verifier: AccessTokenVerifier { present.withLock { $0.verifier } }
 
     func run() async throws {
         guard let file else { return try await gracefulShutdown() }
@@ -63,7 +82,7 @@ final class SigningKeyStore: Service {
             guard allowsDevelopment || !keys.isForDevelopment else {
                 throw SigningKeysError("\(file.path) was made for development")
             }
-            let new = try Self.make(keys, version: version)
+            let new = try Present(keys, issuer: issuer, audience: audience, version: version)
             let isNew = present.withLock { present in
                 defer { present = new }
                 return present.published != new.published
@@ -79,12 +98,6 @@ final class SigningKeyStore: Service {
             Counter(label: "tokens_signing_key_errors_total").increment()
             logger.error("The signing keys could not be read anew.", metadata: ["error": "\(error)"])
         }
-    }
-
-    private static func make(_ keys: SigningKeys, version: FileVersion?) throws -> Present {
-        Present(
-            signer: try AccessTokenSigner(key: keys.active), published: try VerificationKeySet(keys: keys.published),
-            version: version)
     }
 
     private static func version(of file: SigningKeyFile) -> FileVersion? {
