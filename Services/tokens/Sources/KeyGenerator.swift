@@ -6,7 +6,6 @@ import ServiceKit
 /// Makes key files: those of secret keys for their owner's eyes only, that of public keys for everybody's.
 public struct KeyGenerator: Sendable {
     let isForDevelopment: Bool
-    private var mark: String { isForDevelopment ? DevelopmentSecret.fileMark + "\n" : "" }
 
     /// - Parameter isForDevelopment: marks the files so that production refuses them.
     public init(isForDevelopment: Bool) {
@@ -49,6 +48,7 @@ public struct KeyGenerator: Sendable {
     /// - Throws: `CocoaError` when the file is there already or cannot be written.
     public func writeRefreshKey(id: UInt8, to path: String) throws {
         let secret = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0).base64EncodedString() }
-        try KeyFile.create(path, with: "\(mark)\(id):\(secret)\n")
+        let head = DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)
+        try KeyFile.create(path, with: "\(head)\(id):\(secret)\n")
     }
 }

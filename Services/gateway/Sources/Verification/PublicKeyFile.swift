@@ -11,7 +11,7 @@ struct PublicKeyFile: Sendable {
     /// - Throws: `AccessTokenError`, also for keys that were made for development where they will not do; `CocoaError`.
     func read() throws -> VerificationKeySet {
         let text = try String(contentsOfFile: path, encoding: .utf8)
-        guard allowsDevelopment || !text.hasPrefix(DevelopmentSecret.fileMark) else {
+        guard allowsDevelopment || !DevelopmentSecret.isMarked(file: text) else {
             throw AccessTokenError(.unreadableKey, "The keys were made for development.")
         }
         return try VerificationKeySet(pem: text)

@@ -25,13 +25,12 @@ extension SigningKeys {
             }
         }
         guard block.isEmpty else { throw SigningKeysError("a key ends in the middle") }
-        try self.init(entries: entries, isForDevelopment: text.hasPrefix(DevelopmentSecret.fileMark))
+        try self.init(entries: entries, isForDevelopment: DevelopmentSecret.isMarked(file: text))
     }
 
     /// Holds the private keys.
     public var text: String {
-        let mark = isForDevelopment ? DevelopmentSecret.fileMark + "\n" : ""
-        return entries.reduce(into: mark) { text, entry in
+        entries.reduce(into: DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)) { text, entry in
             text += "# \(entry.label)\n" + entry.key.pem
         }
     }
@@ -40,7 +39,7 @@ extension SigningKeys {
     ///
     /// - Throws: `AccessTokenError`
     func publicText() throws(AccessTokenError) -> String {
-        var text = isForDevelopment ? DevelopmentSecret.fileMark + "\n" : ""
+        var text = DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)
         for key in published { text += try key.pem }
         return text
     }

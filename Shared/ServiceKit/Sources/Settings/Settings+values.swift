@@ -121,7 +121,7 @@ extension Settings {
             problem(key, "names a file that cannot be read: \(path)")
             return nil
         }
-        if environment == .production, contents.hasPrefix(DevelopmentSecret.fileMark) {
+        if environment == .production, DevelopmentSecret.isMarked(file: contents) {
             problem(key, "names a file made for development: \(path)")
         }
         return contents
@@ -184,7 +184,7 @@ extension Settings {
     }
 
     private func refuseDevelopmentSecret(_ value: String, _ key: String) {
-        if environment == .production, split(value).contains(where: DevelopmentSecret.isMarked) {
+        if environment == .production, split(value).contains(where: DevelopmentSecret.isMarked(_:)) {
             problem(key, "holds a secret made for development")
         }
     }
