@@ -64,16 +64,8 @@ extension SessionStore {
     ) async throws {
         try await pool.withTransaction(deadline: deadline) { transaction in
             try await transaction.lockUser(userID)
-            try await transaction.query(
-                """
-                WITH ended AS (
-                    DELETE FROM sessions
-                    WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
-                        AND (\(credentialsVersion) IS NULL OR credentials_version < \(credentialsVersion))
-                    RETURNING id, user_id, access_expires_at
-                )
-                \(revocationsOfEnded: reason, lifetimes)
-                """)
+            try await transaction.endSessions(
+                of: userID, except: spared, below: credentialsVersion, reason: reason, lifetimes)
             guard reason == .accountDeleted else { return }
             try await transaction.query("DELETE FROM users WHERE id = \(userID)")
             try await transaction.query("INSERT INTO audit_events (kind, user_id) VALUES ('userErased', \(userID))")
@@ -87,17 +79,29 @@ extension SessionStore {
     func signOut(_ userID: UUID, except spared: UUID?, deadline: ContinuousClock.Instant?) async throws {
         try await pool.withTransaction(deadline: deadline) { transaction in
             try await transaction.lockUser(userID)
+            try await transaction.endSessions(of: userID, except: spared, reason: .logout, lifetimes)
             try await transaction.query(
-                """
-                WITH ended AS (
-                    DELETE FROM sessions WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
-                    RETURNING id, user_id, access_expires_at
-                ), remembered AS (
-                    UPDATE users SET signed_out_at = statement_timestamp() WHERE id = \(userID)
-                )
-                \(revocationsOfEnded: .logout, lifetimes)
-                """)
+                "UPDATE users SET signed_out_at = statement_timestamp() WHERE id = \(userID)")
         }
+    }
+}
+
+extension PostgresTransaction {
+    /// Ends the sessions of a user who is locked.
+    fileprivate func endSessions(
+        of userID: UUID, except spared: UUID?, below credentialsVersion: Int64? = nil, reason: RevocationReason,
+        _ lifetimes: SessionStore.Lifetimes
+    ) async throws(PostgresError) {
+        try await query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions
+                WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                    AND (\(credentialsVersion) IS NULL OR credentials_version < \(credentialsVersion))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """)
     }
 }
 
