@@ -14,6 +14,12 @@ import Testing
         #expect(try parse("a=b=c&&") == ["a": "b=c"])
     }
 
+    @Test func writesWhatItReads() throws {
+        #expect(FormBody.encode([]) == "")
+        #expect(FormBody.encode([("a", "1"), ("b", "x +é")]) == "a=1&b=x%20%2B%C3%A9")
+        #expect(try parse(FormBody.encode([("a&b", "=c~"), ("d", "%")])) == ["a&b": "=c~", "d": "%"])
+    }
+
     @Test(arguments: ["a=1&a=2", "a=1&%61=2", "a=%", "a=%4", "a=%zz", "a=%00", "a=%ff", "=1", "a=%C3"])
     func refuses(_ text: String) {
         #expect(throws: Problem.self) { try parse(text) }

@@ -1,4 +1,5 @@
 import Foundation
+import ServiceKit
 import Yams
 
 /// The routes to a team's own services, as a YAML file tells them.
@@ -207,9 +208,8 @@ private struct RouteReader {
 extension Upstream.Address {
     /// Reads `http://host:port`, with nothing behind it.
     init?(url text: String) {
-        guard let url = URLComponents(string: text), url.scheme == "http", let host = url.host, !host.isEmpty,
-            url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil, url.fragment == nil,
-            url.rangeOfPort == nil || (1...65_535).contains(url.port ?? 0)
+        guard let url = URLComponents(string: text), url.scheme == "http", url.namesServer, let host = url.host,
+            url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil, url.fragment == nil
         else { return nil }
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         self.init(host: bare, port: url.port ?? 80)

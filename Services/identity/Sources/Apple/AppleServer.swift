@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import ServiceKit
 
 /// The three doors of Apple's that identity knocks at. Their addresses are configuration; nothing is discovered.
 struct AppleServer: Sendable {
@@ -37,8 +38,8 @@ struct AppleServer: Sendable {
         let (status, body) = try await post(
             tokenURL,
             [
-                "client_id": clientID, "client_secret": try await secret.make(clientID: clientID, now: .now),
-                "code": code, "grant_type": "authorization_code",
+                ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+                ("code", code), ("grant_type", "authorization_code"),
             ])
         if status == 400, Self.isInvalidGrant(body) { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
@@ -50,8 +51,8 @@ struct AppleServer: Sendable {
         let (status, body) = try await post(
             revokeURL,
             [
-                "client_id": clientID, "client_secret": try await secret.make(clientID: clientID, now: .now),
-                "token": refreshToken, "token_type_hint": "refresh_token",
+                ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+                ("token", refreshToken), ("token_type_hint", "refresh_token"),
             ])
         guard status == 200 || (status == 400 && Self.isInvalidGrant(body)) else {
             throw UnexpectedAnswer(status: status)
@@ -65,12 +66,12 @@ struct AppleServer: Sendable {
         return (try? JSONDecoder().decode(Answer.self, from: body))?.error == "invalid_grant"
     }
 
-    private func post(_ url: URL, _ form: [String: String]) async throws -> (Int, Data) {
+    private func post(_ url: URL, _ form: [(String, String)]) async throws -> (Int, Data) {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "Accept", value: "application/json")
-        request.body = .bytes(Array(Self.encode(form).utf8))
+        request.body = .bytes(Array(FormBody.encode(form).utf8))
         return try await send(request)
     }
 
@@ -78,14 +79,5 @@ struct AppleServer: Sendable {
         let response = try await httpClient.execute(request, timeout: Self.timeout)
         let body = try await response.body.collect(upTo: Self.maximumAnswer)
         return (Int(response.status.code), Data(body.readableBytesView))
-    }
-
-    /// `application/x-www-form-urlencoded`, in which only unreserved characters stand for themselves.
-    private static func encode(_ form: [String: String]) -> String {
-        let unreserved = CharacterSet(
-            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-        return form.sorted { $0.key < $1.key }.map { name, value in
-            "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "")"
-        }.joined(separator: "&")
     }
 }

@@ -70,7 +70,8 @@ public struct ServiceClient: Sendable {
         _ method: HTTPRequest.Method, _ path: String, _ body: (any Encodable & Sendable)?,
         _ query: [(String, String)], _ deadline: Deadline, _ idempotent: Bool?
     ) async throws(ServiceClientError) -> (status: Int, body: [UInt8]) {
-        var call = Call(method: method.rawValue, target: path + Self.encode(query))
+        let target = query.isEmpty ? path : path + "?" + FormBody.encode(query)
+        var call = Call(method: method.rawValue, target: target)
         do {
             call.body = try body.map { try JSON.encode($0) }
         } catch {
@@ -186,17 +187,6 @@ public struct ServiceClient: Sendable {
         }
         return [.connectTimeout, .getConnectionFromPoolTimeout].contains(error)
     }
-
-    private static func encode(_ query: [(String, String)]) -> String {
-        guard !query.isEmpty else { return "" }
-        let pairs = query.map { name, value in
-            "\(name)=\(value.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "")"
-        }
-        return "?" + pairs.joined(separator: "&")
-    }
-
-    private static let unreserved = CharacterSet(
-        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 }
 
 extension ServiceClient: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

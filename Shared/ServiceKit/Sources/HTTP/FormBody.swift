@@ -1,7 +1,22 @@
 import Contracts
+import Foundation
 
-/// A form as `application/x-www-form-urlencoded` (URL Standard §5.1), read strictly.
-enum FormBody {
+/// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, the query of an address.
+public enum FormBody {
+    /// Writes names and values, in which only unreserved characters (RFC 3986 §2.3) stand for themselves.
+    public static func encode(_ parameters: [(String, String)]) -> String {
+        parameters.map { name, value in "\(percentEncoded(name))=\(percentEncoded(value))" }.joined(separator: "&")
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        // Of a text of Unicode characters there is always one.
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    /// Reads strictly: what is encoded wrongly, or stands there twice, is refused.
     static func parse(_ bytes: [UInt8]) throws(Problem) -> [String: String] {
         var parameters: [String: String] = [:]
         for pair in bytes.split(separator: UInt8(ascii: "&")) {

@@ -174,8 +174,7 @@ extension Settings {
 
     private func address(_ text: String, _ key: String) -> URL {
         guard let url = URL(string: text), let parts = URLComponents(string: text), let scheme = parts.scheme,
-            ["http", "https"].contains(scheme), parts.host?.isEmpty == false,
-            parts.rangeOfPort == nil || (1...65_535).contains(parts.port ?? 0)
+            ["http", "https"].contains(scheme), parts.namesServer
         else {
             problem(key, "must be an http or https address, not '\(text)'")
             return Self.noAddress
