@@ -41,7 +41,7 @@ lint: ## format, and imports against Package.swift
 bench: ## operations per second and CPU time per operation
 	@deploy/local/bench.sh
 
-bench-scale: ## what a refresh costs among 100 thousand and 10 million sessions, and how large a million rotations leave them
+bench-scale: ## a refresh among 100 thousand and 10 million sessions, and how large a million rotations leave them
 	@deploy/local/bench.sh --only scale --sessions $${GATEHOUSE_SCALE_SESSIONS:-10000000} \
 		--rotations $${GATEHOUSE_SCALE_ROTATIONS:-1000000}
 

@@ -67,7 +67,7 @@ public final class RedisClient: Service, Sendable {
         let connection = try await openConnection(deadline: deadline)
         do {
             return try await connection.send(arguments, deadline: deadline).get()
-        } catch  where error.isReadOnly {
+        } catch let error where error.isReadOnly {
             // A replica, where the primary was: the name may lead elsewhere by now.
             connection.close(error)
             throw error

@@ -35,7 +35,7 @@ extension RedisClient {
         words += arguments
         do {
             return try await send(words, timeout: timeout)
-        } catch  where error.serverCode == "NOSCRIPT" {
+        } catch let error where error.serverCode == "NOSCRIPT" {
             words[0] = "EVAL"
             words[1] = RedisArgument(script.source)
             return try await send(words, timeout: timeout)

@@ -82,7 +82,8 @@ foreign_variables() {
     own=$(upper "$1")_
     for name in $(compgen -e); do
         case $name in
-        GATEWAY_URL | IDENTITY_URL | TOKENS_URL | DEVICES_URL | APPLE_SIMULATOR_URL | *_ADMIN_URL | *_PID) say "$name" ;;
+        GATEWAY_URL | IDENTITY_URL | TOKENS_URL | DEVICES_URL | APPLE_SIMULATOR_URL) say "$name" ;;
+        *_ADMIN_URL | *_PID) say "$name" ;;
         GATEHOUSE_PORT_BASE | GATEHOUSE_LOCAL | GATEHOUSE_BINARIES | GATEHOUSE_TEST_*) say "$name" ;;
         "$own"*) ;;
         GATEWAY_* | IDENTITY_* | TOKENS_* | DEVICES_* | APPLE_SIMULATOR_* | POSTGRES_*) say "$name" ;;

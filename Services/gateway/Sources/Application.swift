@@ -86,11 +86,10 @@ public enum GatewayApplication: ServiceApplication {
     }
 
     /// Reads the JWKS from any replica of tokens.
-    private static func jwks(_ urls: [URL], _ client: HTTPClient)
-        -> @Sendable () async throws
-        -> VerificationKeySet
-    {
-        { () async throws -> VerificationKeySet in
+    private static func jwks(
+        _ urls: [URL], _ client: HTTPClient
+    ) -> @Sendable () async throws -> VerificationKeySet {
+        {
             guard let base = urls.randomElement()?.absoluteString else { throw NoAddress() }
             let slash = base.hasSuffix("/") ? "" : "/"
             let response = try await client.execute(

@@ -5,8 +5,8 @@ import Synchronization
 /// A thread that runs one connection's actor, so that waiting for the server never holds up one of the few threads that
 /// all of Swift's tasks share.
 ///
-/// The running thread keeps this object alive; it ends at ``stop()``, which the connection calls when it goes away, that
-/// is when no more jobs can come.
+/// The running thread keeps this object alive; it ends at ``stop()``, which the connection calls when it goes away,
+/// that is when no more jobs can come.
 final class ConnectionThread: SerialExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     private let pending = DispatchSemaphore(value: 0)

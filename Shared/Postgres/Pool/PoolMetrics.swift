@@ -1,8 +1,8 @@
 import Metrics
 
 /// What a pool tells about itself:
-/// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`) and `postgres_pool_waiting`: counts, brought up
-///   to date each second while the pool is run and whenever a connection is opened;
+/// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`) and `postgres_pool_waiting`: counts, brought
+///   up to date each second while the pool is run and whenever a connection is opened;
 /// - `postgres_pool_acquire_seconds`: how long callers waited for a connection;
 /// - `postgres_errors_total` by `code`.
 struct PoolMetrics: Sendable {

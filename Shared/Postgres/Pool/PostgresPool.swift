@@ -9,8 +9,9 @@ import Synchronization
 /// what needs a clock: it keeps the minimum open, replaces old connections, and looks for a server that was away.
 /// A statement that may have been run is never repeated: only its caller can know whether that is safe.
 ///
-/// While the server cannot be reached callers are refused at once with an error that `isUnavailable`; attempts to connect
-/// go on with growing pauses up to `maximumBackoff`, so that the pool can be used again soon after the server's return.
+/// While the server cannot be reached callers are refused at once with an error that `isUnavailable`; attempts to
+/// connect go on with growing pauses up to `maximumBackoff`, so that the pool can be used again soon after the server's
+/// return.
 public final class PostgresPool: PostgresQuerying, Service {
     typealias State = PoolState<PostgresConnection, Waiter>
     typealias Member = PoolMember<PostgresConnection>

@@ -36,7 +36,8 @@ struct OAuthErrorTests {
             let own = try await gateway.send("POST /v1/auth/refresh", body: "{}")
             #expect(own.status == 503 && own["content-type"] == "application/problem+json")
         }
-        try await GatewayHarness.withGateway(.init { $0.ownBehaviour = { _ in [.bytes("garbage\r\n\r\n")] } }) { gateway in
+        let garbage = GatewayHarness.Options { $0.ownBehaviour = { _ in [.bytes("garbage\r\n\r\n")] } }
+        try await GatewayHarness.withGateway(garbage) { gateway in
             try expect(try await gateway.send("POST \(path)", body: "token=a"), 503, "temporarily_unavailable")
         }
     }

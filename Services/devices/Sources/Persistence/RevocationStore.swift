@@ -55,7 +55,8 @@ struct RevocationStore: Sendable {
             """
             INSERT INTO revoked_sessions (session_id, expires_at)
             SELECT DISTINCT session, \(lastExpiry.addingTimeInterval(clockMargin)) FROM unnest(\(sessions)) AS session
-            ON CONFLICT (session_id) DO UPDATE SET expires_at = greatest(revoked_sessions.expires_at, excluded.expires_at)
+            ON CONFLICT (session_id) DO UPDATE SET
+                expires_at = greatest(revoked_sessions.expires_at, excluded.expires_at)
             """)
         return try await transaction.query("DELETE FROM devices WHERE session_id = ANY(\(sessions))").affectedRows
     }

@@ -9,7 +9,8 @@ enum Admission {
     case waitForKeys
 }
 
-/// Who may come in. The order is the contract's: limits, route, bearer, role, size; the gateway's own health before all.
+/// Who may come in. The order is the contract's: limits, route, bearer, role, size; the gateway's own health before
+/// all.
 extension Worker {
     /// - Parameters:
     ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
@@ -102,9 +103,9 @@ extension Worker {
 
     private static func challenge(_ code: ErrorCode) -> String {
         guard code.status == 401 else { return "" }
+        let description = code == .tokenExpired ? "The access token has expired" : "The access token is not valid"
         return """
-            WWW-Authenticate: Bearer realm="gatehouse", error="invalid_token", \
-            error_description="\(code == .tokenExpired ? "The access token has expired" : "The access token is not valid")"\r
+            WWW-Authenticate: Bearer realm="gatehouse", error="invalid_token", error_description="\(description)"\r
 
             """
     }

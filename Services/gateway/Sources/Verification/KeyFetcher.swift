@@ -3,7 +3,8 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-/// Keeps the key store's keys those of their source, a JWKS or a file: at the start, every few minutes, and when a token names an unknown key.
+/// Keeps the key store's keys those of their source, a JWKS or a file: at the start, every few minutes, and when a
+/// token names an unknown key.
 ///
 /// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
 struct KeyFetcher: Service {

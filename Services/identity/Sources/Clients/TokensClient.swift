@@ -19,12 +19,12 @@ struct TokensClient: Sendable {
     }
 
     /// Not repeated when its answer is lost: nobody is told a session's tokens twice.
-    func createSession(_ request: CreateSessionRequest, deadline: Deadline) async throws(SessionFailure)
-        -> AuthResponse
-    {
+    func createSession(
+        _ request: CreateSessionRequest, deadline: Deadline
+    ) async throws(SessionFailure) -> AuthResponse {
         do {
             return try await client.send(.post, "/internal/sessions", body: request, deadline: deadline)
-        } catch  where error.problem.code == .invalidCredentials {
+        } catch let error where error.problem.code == .invalidCredentials {
             throw .userErased
         } catch {
             throw error.isUnavailable && !error.mayHaveActed ? .notMade : .unknown

@@ -39,6 +39,7 @@ enum CommonPasswords {
         starwars starwars1 stephanie strawberry success1 sunflower sunshine sunshine1 superman superman1 superstar
         swordfish telefono test1234 testtest thunder1 tigger12 tinkerbell tottenham trustno1 undertaker valentin
         valentina vanessa1 veronica victoria vkontakte warcraft welcome1 welcome123 westside whatever william1
-        wolverine yamaha12 yankees1 yellow12 zaq12wsx zaq1zaq1 zxcvbnm1 zxcvbnm123 zxcvbnm, zzzzzzzz correcthorsebatterystaple
+        wolverine yamaha12 yankees1 yellow12 zaq12wsx zaq1zaq1 zxcvbnm1 zxcvbnm123 zxcvbnm, zzzzzzzz
+        correcthorsebatterystaple
         """.split(whereSeparator: \.isWhitespace).map(String.init))
 }

@@ -60,8 +60,8 @@ final class PasswordHasher: Service, Sendable {
         return stored.phcString
     }
 
-    /// Whether the password is the one behind the PHC string. Without one, or with one that cannot be read, the same work
-    /// is done for nothing, so that time does not tell who has an account.
+    /// Whether the password is the one behind the PHC string. Without one, or with one that cannot be read, the same
+    /// work is done for nothing, so that time does not tell who has an account.
     func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
         let stored = phcString.flatMap { PasswordHash($0) }.flatMap { isVerifiable($0) ? $0 : nil }
         let against = stored ?? decoy

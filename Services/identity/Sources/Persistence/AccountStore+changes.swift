@@ -4,8 +4,8 @@ import Postgres
 
 extension AccountStore {
     /// Notes that something about the user changed, and that tokens has to hear of it.
-    /// - Parameter credentials: whether sign-ins that are under way have to be proved again, and what was sent out to set
-    ///   a new password serves no longer.
+    /// - Parameter credentials: whether sign-ins that are under way have to be proved again, and what was sent out to
+    ///   set a new password serves no longer.
     /// - Returns: the version of the user's credentials now; `nil` when there is no such user.
     @discardableResult
     static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Int64? {

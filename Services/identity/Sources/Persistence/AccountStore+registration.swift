@@ -40,8 +40,8 @@ extension AccountStore {
         }
     }
 
-    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. Whenever somebody else was faster it looks
-    /// again at who has it.
+    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. Whenever somebody else was faster it
+    /// looks again at who has it.
     /// - Returns: whether the user has it now.
     static func claim(
         _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, on transaction: PostgresTransaction

@@ -5,8 +5,8 @@ import Postgres
 extension AccountStore {
     /// Whether what is sent to the identifier `i` may open the account of the user `u`.
     ///
-    /// An identifier that nobody has proved opens it only if nothing else does but the password: else a stranger who wrote
-    /// down somebody's address could lie in wait behind an Apple account or a second identifier of their own.
+    /// An identifier that nobody has proved opens it only if nothing else does but the password: else a stranger who
+    /// wrote down somebody's address could lie in wait behind an Apple account or a second identifier of their own.
     private static let isOpenedByItsIdentifier = """
         u.state = 'active' AND (
             i.verified OR (

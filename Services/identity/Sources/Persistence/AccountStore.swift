@@ -20,8 +20,8 @@ struct AccountStore: Sendable {
         LEFT JOIN apple_identities a ON a.user_id = u.id
         """
 
-    /// Runs a transaction, and again if PostgreSQL ended it to resolve a deadlock: then it has done nothing. The order of
-    /// locks leaves one: two users who take an address from each other in the same moment.
+    /// Runs a transaction, and again if PostgreSQL ended it to resolve a deadlock: then it has done nothing. The order
+    /// of locks leaves one: two users who take an address from each other in the same moment.
     func withTransaction<Value: Sendable>(
         deadline: ContinuousClock.Instant? = nil, _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {

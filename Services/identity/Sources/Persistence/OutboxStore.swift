@@ -89,15 +89,16 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init(row:))
     }
 
-    /// Takes tasks for one destination that are due, each for one of however many processes ask. One that cannot be read
-    /// spoils no other.
+    /// Takes tasks for one destination that are due, each for one of however many processes ask. One that cannot be
+    /// read spoils no other.
     /// - Parameter userID: takes those about one user alone.
     func claim(
         for destination: OutboxDestination, limit: Int, about userID: UUID? = nil
     ) async throws -> OutboxClaim {
         let rows = try await database.query(
             """
-            UPDATE outbox SET attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
+            UPDATE outbox SET
+                attempts = attempts + 1, next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
             WHERE id IN (
                 SELECT id FROM outbox
                 WHERE destination = \(destination.rawValue) AND next_attempt_at <= now()
@@ -141,7 +142,8 @@ struct OutboxStore: Sendable {
     func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws {
         try await database.query(
             """
-            UPDATE outbox SET task = \(PostgresJSON(OutboxTask.deletion(step))), destination = \(step.destination.rawValue),
+            UPDATE outbox SET
+                task = \(PostgresJSON(OutboxTask.deletion(step))), destination = \(step.destination.rawValue),
                 revision = revision + 1, attempts = 0, next_attempt_at = now(),
                 user_id = \((step.needsUser ? entry.userID : nil))
             WHERE id = \(entry.id) AND revision = \(entry.revision)

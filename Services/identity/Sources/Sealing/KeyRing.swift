@@ -12,7 +12,8 @@ struct KeyRing: Sendable {
     let current: Key
     private let byID: [String: SymmetricKey]
 
-    /// - Parameter text: the contents of a keys file: a line `ID:BASE64` for each key, of 32 bytes; `#` begins a comment.
+    /// - Parameter text: the contents of a keys file: a line `ID:BASE64` for each key, of 32 bytes; `#` begins a
+    ///   comment.
     init(_ text: String) throws(Refusal) {
         var keys: [Key] = []
         var byID: [String: SymmetricKey] = [:]

@@ -3,8 +3,8 @@ import Foundation
 import Redis
 import ServiceKit
 
-/// How often somebody may try: for each identifier, so that no password is guessed by patience, and for each address, so
-/// that no list of passwords is tried out. Successful attempts count too; the limits leave them room.
+/// How often somebody may try: for each identifier, so that no password is guessed by patience, and for each address,
+/// so that no list of passwords is tried out. Successful attempts count too; the limits leave them room.
 struct AttemptLimits: Sendable {
     private let byIdentifier: RedisTokenBucket?
     private let byAddress: RedisTokenBucket?

@@ -31,8 +31,8 @@ struct PasswordSignIn: Sendable {
 
     /// The account that the identifier and the password belong to.
     ///
-    /// One answer and one amount of work, whether there is no such account, no password, or a wrong one. That an account
-    /// is disabled is told to its owner alone.
+    /// One answer and one amount of work, whether there is no such account, no password, or a wrong one. That an
+    /// account is disabled is told to its owner alone.
     func prove(
         _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {

@@ -65,8 +65,8 @@ struct SessionIssuer: Sendable {
         throw Problem(.unavailable)
     }
 
-    /// Ends a session that may not be there yet: what was asked of tokens may still be under way. So it is done at once,
-    /// and by the outbox once more when that must be over. Nobody waits for either.
+    /// Ends a session that may not be there yet: what was asked of tokens may still be under way. So it is done at
+    /// once, and by the outbox once more when that must be over. Nobody waits for either.
     private func takeBack(uncertain session: UUID) async {
         await Task {
             do {

@@ -56,8 +56,8 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends all sessions of a user but `spared` and, with `credentialsVersion`, but those that were proved against these
-    /// credentials or newer ones. A user who was deleted is forgotten, and can have no session again.
+    /// Ends all sessions of a user but `spared` and, with `credentialsVersion`, but those that were proved against
+    /// these credentials or newer ones. A user who was deleted is forgotten, and can have no session again.
     func revokeAll(
         of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
         deadline: ContinuousClock.Instant?

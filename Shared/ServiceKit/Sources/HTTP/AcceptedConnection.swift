@@ -6,7 +6,8 @@ import Synchronization
 /// An accepted connection on its way to whoever serves it.
 ///
 /// A server that stops drops connections that it accepted in its last moment, and NIO ends the process when an
-/// asynchronous channel goes that nobody has opened (apple/swift-nio#2637). Such a connection is opened and closed here.
+/// asynchronous channel goes that nobody has opened (apple/swift-nio#2637). Such a connection is opened and closed
+/// here.
 final class AcceptedConnection: ServerChildChannelValue {
     let connection: HTTP1Channel.Value
     private let isServed = Atomic(false)

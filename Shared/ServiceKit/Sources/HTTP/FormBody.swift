@@ -1,7 +1,8 @@
 import Contracts
 import Foundation
 
-/// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, the query of an address.
+/// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, the query of an
+/// address.
 public enum FormBody {
     /// Writes names and values, in which only unreserved characters (RFC 3986 §2.3) stand for themselves.
     public static func encode(_ parameters: [(String, String)]) -> String {
