@@ -20,16 +20,10 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
 
     /// A unique index refused the row.
     public static let uniqueViolation: SQLState = "23505"
-    /// A foreign key refused the row.
-    public static let foreignKeyViolation: SQLState = "23503"
-    /// A check constraint refused the row.
-    public static let checkViolation: SQLState = "23514"
     /// Two serializable transactions collided; repeat the whole transaction.
     public static let serializationFailure: SQLState = "40001"
     /// Two transactions waited for each other; repeat the whole transaction.
     public static let deadlockDetected: SQLState = "40P01"
-    /// `lock_timeout` passed while waiting for a row or table.
-    public static let lockNotAvailable: SQLState = "55P03"
     /// `statement_timeout` passed, or an administrator cancelled the statement.
     public static let queryCanceled: SQLState = "57014"
     /// The password is wrong.

@@ -27,8 +27,7 @@ import Testing
         let lines = Lines()
         var logger = logger(lines)
         logger[metadataKey: "replica"] = "r\"1\n\u{1}é"
-        let user = UUID()
-        logger.info("hello\nworld", .userID(user), .count(7), .duration(.milliseconds(2)))
+        logger.info("hello\nworld", .reason("r"), .count(7), .duration(.milliseconds(2)))
         logger.debug("not shown", .count(1))
         #expect(lines.all().count == 1)
         #expect(lines.all()[0].hasSuffix("}\n"))
@@ -38,7 +37,7 @@ import Testing
         #expect(line["service"] as? String == "tokens")
         #expect(line["message"] as? String == "hello\nworld")
         #expect(line["replica"] as? String == "r\"1\n\u{1}é")
-        #expect(line["user_id"] as? String == user.uuidString.lowercased())
+        #expect(line["reason"] as? String == "r")
         #expect(line["count"] as? Int == 7)
         #expect(line["duration_us"] as? Int == 2000)
         #expect(line["request_id"] == nil)

@@ -43,9 +43,6 @@ final class LibpqConnection {
         }
     }
 
-    /// Whether a transaction is open in which a statement has failed.
-    var isTransactionAborted: Bool { PQtransactionStatus(raw) == PQTRANS_INERROR }
-
     /// Goes through addresses, TLS and authentication until the connection can be used.
     func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
         var polling = PGRES_POLLING_WRITING
@@ -64,10 +61,6 @@ final class LibpqConnection {
     }
 
     // MARK: Sending (into libpq's buffer, until `flush`)
-
-    func sendStatement(_ sql: String) throws(PostgresError) {
-        try check(PQsendQueryParams(raw, sql, 0, nil, nil, nil, nil, 0))
-    }
 
     func sendPrepare(_ name: String, _ query: PostgresQuery) throws(PostgresError) {
         let types = query.parameters.types.map(\.oid)

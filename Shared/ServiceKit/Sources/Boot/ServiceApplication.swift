@@ -22,11 +22,6 @@ public protocol ServiceApplication: Sendable {
 
 /// What every service is given to be built from.
 public struct ServiceBoot: Sendable {
-    /// The service's name.
-    public let name: String
-    public let environment: Settings.Environment
-    /// Whether rate and attempt limits are in force.
-    public let rateLimitsEnabled: Bool
     public let logger: Logger
     public let eventLoopGroup: any EventLoopGroup
     /// For calls to other services and to Apple. Shut down after the service's parts have ended.

@@ -5,7 +5,6 @@ public import Logging
 public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
     public var application: Application.Configuration
     public var environment: Settings.Environment
-    public var rateLimitsEnabled: Bool
     public var logLevel: Logger.Level
     public var listenAddress: ListenAddress
     public var adminListenAddress: ListenAddress
@@ -23,7 +22,6 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
         let configuration = Self(
             application: Application.configuration(from: settings),
             environment: settings.environment,
-            rateLimitsEnabled: settings.rateLimitsEnabled,
             logLevel: settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: .info),
             listenAddress: settings.listenAddress(
                 "listenAddress", default: ListenAddress(port: Application.defaultPort)),

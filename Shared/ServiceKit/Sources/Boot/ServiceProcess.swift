@@ -52,10 +52,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
 
     private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
         let boot = ServiceBoot(
-            name: Application.name, environment: configuration.environment,
-            rateLimitsEnabled: configuration.rateLimitsEnabled, logger: logger, eventLoopGroup: eventLoopGroup,
-            httpClient: httpClient, listenAddress: configuration.listenAddress, listening: listening,
-            readiness: readiness)
+            logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient,
+            listenAddress: configuration.listenAddress, listening: listening, readiness: readiness)
         let assembly = try await Application.build(configuration.application, boot: boot)
         readiness.require(assembly.readiness)
         var services: [any Service] = assembly.services

@@ -1,8 +1,7 @@
-public import Foundation
 public import Logging
 
-/// A piece of metadata of a log line. The keys that exist are these: none for a token, a password or any other
-/// secret.
+/// A piece of metadata of a log line. The keys that every service has are these: none for a token, a password or any
+/// other secret.
 public struct LogField: Sendable {
     let key: String
     let value: Logger.MetadataValue
@@ -12,15 +11,9 @@ public struct LogField: Sendable {
         self.value = value
     }
 
-    public static func userID(_ id: UUID) -> LogField { LogField("user_id", .string(id.uuidString.lowercased())) }
-    public static func sessionID(_ id: UUID) -> LogField { LogField("session_id", .string(id.uuidString.lowercased())) }
-    public static func deviceID(_ id: UUID) -> LogField { LogField("device_id", .string(id.uuidString.lowercased())) }
-    /// The identifier of a key, never the key.
-    public static func keyID(_ id: String) -> LogField { LogField("key_id", .string(id)) }
     public static func error(_ error: any Error) -> LogField { LogField("error", .string(String(describing: error))) }
     public static func reason(_ reason: String) -> LogField { LogField("reason", .string(reason)) }
     public static func caller(_ name: String) -> LogField { LogField("caller", .string(name)) }
-    public static func callee(_ name: String) -> LogField { LogField("callee", .string(name)) }
     public static func address(_ address: String) -> LogField { LogField("address", .string(address)) }
     public static func count(_ count: Int) -> LogField { LogField("count", .stringConvertible(count)) }
     public static func status(_ status: Int) -> LogField { LogField("status", .stringConvertible(status)) }
