@@ -179,6 +179,26 @@ import Testing
         }
     }
 
+    @Test func refusesAnEmptyFileWhereOneHasToBe() throws {
+        try withFile("", "key.pem") { path in
+            let settings = settings(["TOKENS_KEY_FILE": path].merging(development) { $1 })
+            #expect(settings.optionalFile("keyFile") == "")
+            #expect(settings.read("keyFile", from: settings.file("keyFile")) { $0 } == nil)
+            #expect(problems(settings).count == 1)
+        }
+    }
+
+    /// A value that cannot be made from a setting's text is told as any other mistake; a missing one only once.
+    @Test func tellsWhatCannotBeMade() {
+        struct Wrong: Error, CustomStringConvertible { let description = "is wrong" }
+        let settings = settings(["TOKENS_LIMIT": "3"].merging(development) { $1 })
+        #expect(settings.read("limit", from: settings.string("limit")) { Int($0) ?? 0 } == 3)
+        #expect(settings.read("limit", from: "4") { _ throws -> Int in throw Wrong() } == nil)
+        #expect(settings.read("missing", from: settings.string("missing")) { $0 } == nil)
+        let all = problems(settings)
+        #expect(all.count == 2 && all.contains { $0.hasSuffix("is wrong") })
+    }
+
     @Test func refusesASecretsFileThatIsOpenToEverybody() throws {
         try withFile("s3cret", "key") { path in
             for (mode, isOpen) in [(0o600, false), (0o640, false), (0o604, true), (0o602, true), (0o644, true)] {

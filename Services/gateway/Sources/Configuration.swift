@@ -36,7 +36,9 @@ public struct GatewayConfiguration: Sendable {
         tokensCredential = tokens.credential ?? ""
         table = Self.table(BuiltInRoutes.routes(owners), settings)
         self.settings = GatewaySettings(settings)
-        redis = Self.redis(settings)
+        redis = settings.optionalString("redisURL", secret: true).flatMap { url in
+            settings.read("redisURL", from: url) { try RedisConfiguration(url: $0) }
+        }
     }
 
     /// The routes in force, a line each: methods, paths, what is asked of the bearer, where requests go.
@@ -58,16 +60,6 @@ public struct GatewayConfiguration: Sendable {
             zip(row, widths + [0]).map { $0.padding(toLength: max($1, $0.count), withPad: " ", startingAt: 0) }
                 .joined(separator: "  ")
         }.joined(separator: "\n")
-    }
-
-    private static func redis(_ settings: Settings) -> RedisConfiguration? {
-        guard let url = settings.optionalString("redisURL", secret: true) else { return nil }
-        do {
-            return try RedisConfiguration(url: url)
-        } catch {
-            settings.problem("redisURL", "is not the address of a Redis server: \(error)")
-            return nil
-        }
     }
 
     private static func keysFile(_ settings: Settings) -> PublicKeyFile? {

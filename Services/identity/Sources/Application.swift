@@ -20,7 +20,7 @@ public enum IdentityApplication: MigratingApplication {
     public static func build(
         _ configuration: IdentityConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        let parts = try IdentityParts(
+        let parts = IdentityParts(
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let router = ServiceRouter()
         parts.signInRoutes.add(to: router)
@@ -51,11 +51,12 @@ struct IdentityParts {
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger
-    ) throws {
+    ) {
+        guard let redisConfiguration = configuration.redis else {
+            preconditionFailure("built from settings that were not valid")
+        }
         database = configuration.database.pool(logger: logger)
-        redis = try RedisClient(
-            configuration: RedisConfiguration(url: configuration.redisURL), eventLoopGroup: eventLoopGroup,
-            logger: logger)
+        redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
             pepper: configuration.pepperKeys)

@@ -8,7 +8,8 @@ import ServiceKitPostgres
 /// Everything that identity is told from outside.
 public struct IdentityConfiguration: Sendable {
     var database: DatabaseConfiguration
-    var redisURL: String
+    /// `nil` where the settings are wrong and nothing will run.
+    var redis: RedisConfiguration?
     var isLimited: Bool
     var credentials: CallerCredentials
     var tokens: Peer
@@ -49,7 +50,9 @@ public struct IdentityConfiguration: Sendable {
 
     init(settings: Settings) {
         database = DatabaseConfiguration(settings: settings)
-        redisURL = settings.string("redisURL", secret: true)
+        redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
+            try RedisConfiguration(url: url)
+        }
         isLimited = settings.rateLimitsEnabled
         credentials = settings.credentials(ofCallers: "gateway")
         tokens = Peer(
@@ -64,7 +67,7 @@ public struct IdentityConfiguration: Sendable {
             "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount), in: 1...256)
         hashingQueue = settings.int("hashingQueue", default: 64, in: 1...10_000)
         home = settings.optionalString("phoneCallingCode").flatMap { code in
-            settings.reading("phoneCallingCode") { () throws(Refusal) in try PhoneRegion(callingCode: code) }
+            settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
         }
         let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")
         let hookSecret = settings.optionalString("resetHookSecret", secret: true)
@@ -77,9 +80,7 @@ public struct IdentityConfiguration: Sendable {
     }
 
     private static func keys(_ key: String, _ settings: Settings) -> KeyRing {
-        let text = settings.secretFile(key)
-        let ring = text.isEmpty ? nil : settings.reading(key) { () throws(Refusal) in try KeyRing(text) }
-        return ring ?? .placeholder
+        settings.read(key, from: settings.secretFile(key)) { try KeyRing($0) } ?? .placeholder
     }
 }
 
@@ -116,18 +117,6 @@ extension IdentityConfiguration.Apple {
             return try AppleClientSecret(teamID: teamID, keyID: keyID, pem: pem)
         } catch {
             settings.problem("applePrivateKeyFile", "names a file that holds no P-256 private key in PEM")
-            return nil
-        }
-    }
-}
-
-extension Settings {
-    /// Reads a value by one of identity's own rules; what the rule says goes to the other problems.
-    fileprivate func reading<Value>(_ key: String, _ read: () throws(Refusal) -> Value) -> Value? {
-        do {
-            return try read()
-        } catch {
-            problem(key, error.message)
             return nil
         }
     }

@@ -71,15 +71,4 @@ extension Settings {
         }
         return (keys, nil)
     }
-
-    /// Makes a value from a setting's text, and notes what is wrong with it. A missing one has been noted before.
-    fileprivate func read<Value>(_ key: String, from text: String, _ make: (String) throws -> Value) -> Value? {
-        guard !text.isEmpty else { return nil }
-        do {
-            return try make(text)
-        } catch {
-            problem(key, "\(error)")
-            return nil
-        }
-    }
 }

@@ -5,6 +5,34 @@ import Testing
 @testable import IdentityService
 
 @Suite struct ConfigurationTests {
+    private func problems(_ environment: [String: String]) -> [String] {
+        let settings = Settings(
+            service: "identity", environment: environment.merging(["GATEHOUSE_ENVIRONMENT": "development"]) { $1 })
+        _ = IdentityConfiguration(settings: settings)
+        do { try settings.finish() } catch { return error.problems.map { "\($0.name) \($0.message)" } }
+        return []
+    }
+
+    @Test(arguments: ["IDENTITY_REDIS_URL", "IDENTITY_PHONE_CALLING_CODE"])
+    func whatCannotBeUsedIsFoundBeforeAnythingRuns(name: String) {
+        let found = problems([name: "hush://hush"])
+        #expect(found.contains { $0.hasPrefix(name) }, "\(found)")
+        #expect(!found.contains { $0.contains("hush") })
+    }
+
+    /// Keys that stand nowhere would be made up at each start, and what they sealed would be lost.
+    @Test func aFileOfKeysMayNotBeEmpty() throws {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        for text in ["", "\n", "# development\n"] {
+            let file = try files.write(text)
+            let found = problems(["IDENTITY_SEALING_KEYS_FILE": file, "IDENTITY_PEPPER_KEYS_FILE": file])
+            for name in ["IDENTITY_SEALING_KEYS_FILE", "IDENTITY_PEPPER_KEYS_FILE"] {
+                #expect(found.count { $0.hasPrefix(name) } == 1, "\(text.debugDescription): \(found)")
+            }
+        }
+    }
+
     @Test(arguments: [(0o600, false), (0o640, false), (0o644, true), (0o602, true)])
     func applesKeyMayNotBeOpenToEverybody(mode: Int, isRefused: Bool) throws {
         let files = try TemporaryFiles()

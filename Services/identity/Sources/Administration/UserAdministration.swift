@@ -38,7 +38,7 @@ public struct UserAdministration: Sendable {
     ) async throws {
         let httpClient = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .gatehouse())
         do {
-            let parts = try IdentityParts(
+            let parts = IdentityParts(
                 configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
                 logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
             do {

@@ -111,6 +111,7 @@ extension Settings {
             if raw(SettingName(service: service, key: key)) == nil { problem(key, "is not set") }
             return ""
         }
+        if contents.isEmpty { problem(key, "names a file that is empty") }
         return contents
     }
 
@@ -144,6 +145,21 @@ extension Settings {
     private func refuseOpenFile(_ key: String) {
         guard let path = optionalString(key), let mode = SecretFile.openMode(path) else { return }
         problem(key, "names a file that is open to everybody (mode \(mode)): \(path)")
+    }
+
+    /// Makes a value from a setting's text.
+    ///
+    /// - Parameters:
+    ///   - text: empty where the setting is missing, which was noted as it was read.
+    ///   - make: what it throws is told of the setting, so it must not hold a secret.
+    public func read<Value>(_ key: String, from text: String, _ make: (String) throws -> Value) -> Value? {
+        guard !text.isEmpty else { return nil }
+        do {
+            return try make(text)
+        } catch {
+            problem(key, "\(error)")
+            return nil
+        }
     }
 
     /// A host and port to listen on (`127.0.0.1:8080`, `[::1]:8080`); port 0 takes any free one.
