@@ -55,17 +55,25 @@ extension AccountStore {
     ) async throws -> OutboxEntry? {
         try await withTransaction(deadline: deadline) { transaction in
             guard try await Self.lock(account, on: transaction) else { return nil }
-            try await transaction.query(
-                """
-                INSERT INTO passwords (user_id, hash) VALUES (\(account.id), \(hash))
-                ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
-                """)
-            guard let version = try await Self.touch(account.id, credentials: true, on: transaction) else { return nil }
-            try await Self.audit(.passwordChanged, account.id, by: actor, on: transaction)
-            return try await OutboxStore.enqueue(
-                .revokeSessions(reason: .passwordChanged, except: session, below: version), user: account.id,
-                on: transaction)
+            return try await Self.replacePassword(
+                of: account.id, by: hash, sparing: session, event: .passwordChanged, actor: actor, on: transaction)
         }
+    }
+
+    /// What follows wherever a password takes the place of another, of a user who is locked.
+    static func replacePassword(
+        of userID: UUID, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
+        on transaction: PostgresTransaction
+    ) async throws -> OutboxEntry? {
+        try await transaction.query(
+            """
+            INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(hash))
+            ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
+            """)
+        guard let version = try await touch(userID, credentials: true, on: transaction) else { return nil }
+        try await audit(event, userID, by: actor, on: transaction)
+        return try await OutboxStore.enqueue(
+            .revokeSessions(reason: .passwordChanged, except: session, below: version), user: userID, on: transaction)
     }
 
     /// Opens or closes the account. Closing ends its sessions.
@@ -102,14 +110,5 @@ extension AccountStore {
             }
             return try await Self.account(userID, on: transaction)
         }
-    }
-
-    /// Holds the user's row until the transaction ends.
-    /// - Returns: whether the account still is as it was read.
-    static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> Bool {
-        let version = try await transaction.query(
-            "SELECT credentials_version FROM users WHERE id = \(account.id) FOR UPDATE"
-        ).first?.decode(Int64.self)
-        return version == account.credentialsVersion
     }
 }

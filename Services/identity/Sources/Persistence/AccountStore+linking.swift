@@ -89,23 +89,4 @@ extension AccountStore {
             return try await Self.account(userID, on: transaction).map(UnlinkOutcome.unlinked) ?? .noSuchUser
         }
     }
-
-    /// Holds the user's row until the transaction ends.
-    /// - Returns: whether there is one.
-    static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
-        try await !transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").isEmpty
-    }
-
-    /// The account and its password's hash.
-    func accountWithPassword(
-        _ userID: UUID, deadline: ContinuousClock.Instant
-    ) async throws -> (account: Account, passwordHash: String?)? {
-        let result = try await database.query(
-            """
-            SELECT \(unescaped: Self.columns), w.hash FROM users u \(unescaped: Self.joins) WHERE u.id = \(userID)
-            """, deadline: deadline)
-        return try result.first.map { row in
-            (try Account(row: row), try row.decode(String?.self, column: Account.columnCount))
-        }
-    }
 }

@@ -66,15 +66,8 @@ extension AccountStore {
                     AND \(unescaped: Self.isOpenedByItsIdentifier)
                 """)
             guard proved.affectedRows == 1 else { return nil }
-            try await transaction.query(
-                """
-                INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(passwordHash))
-                ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
-                """)
-            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return nil }
-            try await Self.audit(.passwordReset, userID, by: .user, on: transaction)
-            return try await OutboxStore.enqueue(
-                .revokeSessions(reason: .passwordChanged, except: nil, below: version), user: userID, on: transaction)
+            return try await Self.replacePassword(
+                of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, on: transaction)
         }
     }
 }

@@ -48,6 +48,19 @@ struct AccountStore: Sendable {
         ).first.map(Account.init(row:))
     }
 
+    /// The account and its password's hash.
+    func accountWithPassword(
+        _ userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> (account: Account, passwordHash: String?)? {
+        let result = try await database.query(
+            """
+            SELECT \(unescaped: Self.columns), w.hash FROM users u \(unescaped: Self.joins) WHERE u.id = \(userID)
+            """, deadline: deadline)
+        return try result.first.map { row in
+            (try Account(row: row), try row.decode(String?.self, column: Account.columnCount))
+        }
+    }
+
     /// The account that signs in with the identifier, and its password's hash.
     func account(
         identifiedBy identifier: Identifier, deadline: ContinuousClock.Instant
@@ -98,6 +111,21 @@ struct AccountStore: Sendable {
             ORDER BY u.created_at, u.id LIMIT \(limit)
             """
         ).map(Account.init(row:))
+    }
+
+    /// Holds the user's row until the transaction ends.
+    /// - Returns: whether there is one.
+    static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
+        try await !transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").isEmpty
+    }
+
+    /// Holds the user's row until the transaction ends.
+    /// - Returns: whether the account still is as it was read.
+    static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> Bool {
+        let version = try await transaction.query(
+            "SELECT credentials_version FROM users WHERE id = \(account.id) FOR UPDATE"
+        ).first?.decode(Int64.self)
+        return version == account.credentialsVersion
     }
 }
 
