@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// The address that APNs gave an app on a device. Who knows it can claim the device, so it is never shown.
 struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     static let maximumDigits = 2048
@@ -12,7 +14,7 @@ struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflecta
         bytes.reserveCapacity(digits.count / 2)
         var high: UInt8?
         for digit in digits {
-            guard let value = Self.value(of: digit) else { return nil }
+            guard let value = hexadecimalDigit(digit) else { return nil }
             if let first = high {
                 bytes.append(first << 4 | value)
                 high = nil
@@ -21,15 +23,6 @@ struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflecta
             }
         }
         self.bytes = bytes
-    }
-
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 
     var description: String { "DeviceToken(\(bytes.count) bytes)" }

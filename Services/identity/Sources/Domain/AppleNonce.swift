@@ -1,6 +1,7 @@
 import AccessToken
 import Crypto
 import Foundation
+import ServiceKit
 
 /// Nonces that Gatehouse gives out for Sign in with Apple. They are known again by their HMAC, so giving one out writes
 /// nothing; that each serves once is kept where it is used.

@@ -1,6 +1,7 @@
 import AccessToken
 import Crypto
 import Foundation
+import ServiceKit
 
 /// A refresh token: `ghrt_` + base64url(key id ‖ session id ‖ generation ‖ 32 random bytes ‖ truncated HMAC).
 ///
@@ -70,10 +71,8 @@ struct RefreshToken: Sendable, Equatable {
     /// Whether this service made the token.
     func authenticity(under keys: RefreshKeyRing) -> Authenticity {
         guard let key = keys[keyID] else { return .unknownKey }
-        // Without an early exit, so that the time taken tells nothing of the right code.
-        let difference = zip(key.code(for: bytes[..<Layout.code.lowerBound]), bytes[Layout.code])
-            .reduce(0) { $0 | ($1.0 ^ $1.1) }
-        return difference == 0 ? .genuine : .forged
+        let code = key.code(for: bytes[..<Layout.code.lowerBound])
+        return constantTimeEqual(code, bytes[Layout.code]) ? .genuine : .forged
     }
 
     enum Authenticity: Sendable {

@@ -14,21 +14,11 @@ public struct CallerCredentials: Sendable {
         var credential = credential
         return credential.withUTF8 { shown in
             var found: String?
-            for entry in accepted where isEqual(entry.credential, shown) {
+            for entry in accepted where constantTimeEqual(entry.credential, shown) {
                 found = entry.caller
             }
             return found
         }
-    }
-
-    /// The time depends on the lengths alone.
-    private func isEqual(_ expected: [UInt8], _ shown: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard expected.count == shown.count else { return false }
-        var difference: UInt8 = 0
-        for index in expected.indices {
-            difference |= expected[index] ^ shown[index]
-        }
-        return difference == 0
     }
 }
 
