@@ -1,8 +1,6 @@
 import AccessToken
 import AsyncHTTPClient
-import Contracts
 import Foundation
-import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -29,8 +27,7 @@ public enum GatewayApplication: ServiceApplication {
         }
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot.logger), table: configuration.table, keys: keys,
-            revoked: revoked,
-            logger: boot.logger,
+            revoked: revoked, logger: boot.logger,
             sharing: { limit in
                 redis.map {
                     RedisTokenBucket(
@@ -39,6 +36,9 @@ public enum GatewayApplication: ServiceApplication {
                 }
             })
 
+        let tokens = ServiceClient(
+            callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
+            httpClient: boot.httpClient)
         var services: [any Service] = redis.map { [$0] } ?? []
         services.append(
             KeyFetcher(
@@ -49,10 +49,7 @@ public enum GatewayApplication: ServiceApplication {
         services.append(
             RevocationFeed(
                 sessions: revoked, logger: boot.logger,
-                fetch: revocations(
-                    ServiceClient(
-                        callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
-                        httpClient: boot.httpClient))))
+                fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
         services.append(
             GatewayServer(
                 gateway: gateway, group: boot.eventLoopGroup, host: boot.listenAddress.host,
@@ -103,18 +100,5 @@ public enum GatewayApplication: ServiceApplication {
 
     private struct UnexpectedStatus: Error {
         var status: Int
-    }
-
-    private static func revocations(
-        _ tokens: ServiceClient
-    ) -> @Sendable (String?, Int) async throws -> RevocationPage {
-        { cursor, wait in
-            let patience = Duration.seconds(wait + 2)
-            // One attempt takes the whole time; the feed itself tries again.
-            return try await tokens.send(
-                .get, "/internal/revocations",
-                query: (cursor.map { [("after", $0)] } ?? []) + [("wait", "\(wait)")], deadline: .after(patience),
-                timeout: patience, idempotent: false)
-        }
     }
 }

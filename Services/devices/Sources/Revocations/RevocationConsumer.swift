@@ -1,5 +1,4 @@
 import Contracts
-import HTTPTypes
 import Logging
 import Metrics
 import ServiceKit
@@ -10,8 +9,8 @@ import ServiceLifecycle
 /// How far it has read is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows
 /// the feed; whoever is first does the work.
 struct RevocationConsumer: Service {
-    /// How long tokens holds a request to which there is nothing to say yet.
-    static let wait = Duration.seconds(20)
+    /// Seconds that tokens holds a request to which there is nothing to say yet.
+    static let wait = 20
     private static let purgeBatch = 1000
     private static let backoff: ClosedRange<Double> = 0.1...2
 
@@ -39,13 +38,7 @@ struct RevocationConsumer: Service {
     /// Asks for what follows the cursor, and does it.
     func readPage() async throws {
         let cursor = try await store.cursor()
-        var query = [("wait", String(Self.wait.components.seconds))]
-        if let cursor { query.append(("after", cursor)) }
-        let patience = Self.wait + .seconds(2)
-        // Not repeated by the client, which would halve the time for each attempt: the loop asks again anyway.
-        let page: RevocationPage = try await tokens.send(
-            .get, "/internal/revocations", query: query, deadline: .after(patience), timeout: patience,
-            idempotent: false)
+        let page = try await tokens.revocations(after: cursor, waiting: Self.wait)
         if page.reset, cursor != nil {
             // What was revoked in between and is forgotten there cannot be detached here any more.
             logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
