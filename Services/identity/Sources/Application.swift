@@ -101,7 +101,7 @@ struct IdentityParts {
         signInRoutes = SignInRoutes(
             register: Registration(accounts: accounts, hasher: hasher, policy: policy, signIn: passwordSignIn),
             login: passwordSignIn, apple: appleSignIn,
-            notices: AppleNotices(
+            notifications: AppleNotifications(
                 accounts: accounts, verifier: verifier, policy: configuration.apple.policy, deletion: deletion,
                 worker: worker, sealer: sealer, logger: logger),
             reset: PasswordReset(

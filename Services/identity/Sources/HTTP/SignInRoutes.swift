@@ -9,7 +9,7 @@ struct SignInRoutes: Sendable {
     let register: Registration
     let login: PasswordSignIn
     let apple: AppleSignIn
-    let notices: AppleNotices
+    let notifications: AppleNotifications
     let reset: PasswordReset
 
     func add(to router: ServiceRouter) {
@@ -33,7 +33,7 @@ struct SignInRoutes: Sendable {
                 AppleNonceResponse(nonce: nonce, expiresIn: Int(AppleNonceIssuer.lifetime)), holdsToken: true)
         }
         router.post("/v1/auth/apple/notifications") { request, context in
-            try await notices(request.decode(AppleNotificationRequest.self), context: context)
+            try await notifications(request.decode(AppleNotificationRequest.self), context: context)
             return Response.empty(.ok)
         }
         router.post("/v1/auth/password/forgot") { request, context in

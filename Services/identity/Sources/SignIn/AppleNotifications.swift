@@ -5,7 +5,7 @@ import ServiceKit
 
 /// Apple's notifications (`POST /v1/auth/apple/notifications`). What a notification asks for may be done twice, so its
 /// identifier is noted last.
-struct AppleNotices: Sendable {
+struct AppleNotifications: Sendable {
     let accounts: AccountStore
     let verifier: AppleTokenVerifier
     let policy: AppleTokenPolicy
