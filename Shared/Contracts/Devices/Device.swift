@@ -89,6 +89,7 @@ public enum PushKind: String, Codable, Sendable, CaseIterable {
     case liveactivity
 }
 
+/// Whether a device can be reached.
 public enum DeviceStatus: String, Codable, Sendable, CaseIterable {
     case active
     /// Apple no longer takes the token.

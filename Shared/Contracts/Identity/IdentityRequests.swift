@@ -1,5 +1,6 @@
 /// `POST /v1/auth/apple`
 public struct AppleSignInRequest: Codable, Sendable {
+    /// As Apple's dialog gives it to the app, once.
     public struct FullName: Codable, Sendable {
         public var givenName: String?
         public var familyName: String?

@@ -170,12 +170,11 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private static func answer(_ problem: Problem) -> (HTTPResponse, ByteBuffer) {
         let requestID = RequestID.make()
-        let document = (try? JSON.encode(ProblemDocument(problem, requestID: requestID))) ?? .init()
-        var head = HTTPResponse(status: .init(code: problem.code.status))
-        head.headerFields[.contentType] = "application/problem+json"
-        head.headerFields[.contentLength] = String(document.count)
+        let (fields, body) = ProblemResponse.parts(problem, requestID: requestID)
+        var head = HTTPResponse(status: .init(code: problem.code.status), headerFields: fields)
+        head.headerFields[.contentLength] = String(body.readableBytes)
         head.headerFields[.connection] = "close"
         head.headerFields[.requestID] = requestID
-        return (head, ByteBuffer(bytes: document))
+        return (head, body)
     }
 }

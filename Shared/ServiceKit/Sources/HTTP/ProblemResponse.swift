@@ -19,6 +19,13 @@ enum ProblemResponse {
     }
 
     static func make(_ problem: Problem, requestID: String) -> Response {
+        let (headers, body) = parts(problem, requestID: requestID)
+        return Response(
+            status: .init(code: problem.code.status), headers: headers, body: ResponseBody(byteBuffer: body))
+    }
+
+    /// The fields and the body of the answer.
+    static func parts(_ problem: Problem, requestID: String) -> (headers: HTTPFields, body: ByteBuffer) {
         // A document of strings and numbers alone always encodes.
         let body = (try? JSON.encode(ProblemDocument(problem, requestID: requestID))) ?? .init()
         var headers = HTTPFields()
@@ -34,9 +41,7 @@ enum ProblemResponse {
             // The rest of the body is not read.
             headers[.connection] = "close"
         }
-        return Response(
-            status: .init(code: problem.code.status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+        return (headers, ByteBuffer(bytes: body))
     }
 
     /// RFC 6750 §3.
