@@ -1,3 +1,5 @@
+// `timespec`'s fields are taken for Dispatch's or Glibc's, whichever module the compiler has read first.
+import Dispatch
 import NIOCore
 import ServiceKit
 import Synchronization
@@ -59,8 +61,12 @@ final class Worker {
     /// Nanoseconds of a monotonic clock.
     var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
 
-    /// Seconds since 1970.
-    var wallClock: Int64 { Int64(time(nil)) }
+    /// Seconds since 1970. `time()` would lag behind by up to a tick of the kernel, and a token live on for it.
+    var wallClock: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec)
+    }
 
     /// How often `sweep` is to be called.
     static let sweepInterval = TimeAmount.milliseconds(50)
