@@ -87,8 +87,7 @@ extension SystemTests {
 
         @Test(arguments: bodies)
         func isRefusedInTheContractsForm(_ sent: Sent) async throws {
-            let headers = sent.type.map { ["Content-Type": $0] } ?? [:]
-            let answer = try await journey.api.call(sent.method, sent.path, headers: headers, body: sent.body)
+            let answer = try await answer(to: sent)
             let problem = try #require(answer.problem, "\(answer.status) \(answer.text.prefix(300))")
             #expect(problem.code == sent.code)
             #expect(problem.status == answer.status)
@@ -99,6 +98,18 @@ extension SystemTests {
             if answer.status == 401, problem.code == "INVALID_TOKEN" {
                 #expect(answer.header("www-authenticate")?.hasPrefix("Bearer") == true)
             }
+        }
+
+        /// An answer that comes before the request is through can be lost by AsyncHTTPClient: it closes the connection
+        /// first, and takes the failure of what it was still writing for the exchange's.
+        private func answer(to sent: Sent) async throws -> TestHTTPClient.Response {
+            let headers = sent.type.map { ["Content-Type": $0] } ?? [:]
+            for _ in 0..<4 where (sent.body?.count ?? 0) > 1 << 20 {
+                do {
+                    return try await journey.api.call(sent.method, sent.path, headers: headers, body: sent.body)
+                } catch is TestHTTPClient.AnswerBrokenOff {}
+            }
+            return try await journey.api.call(sent.method, sent.path, headers: headers, body: sent.body)
         }
 
         @Test func everyRouteRefusesANonsenseBody() async throws {

@@ -14,6 +14,9 @@ struct AppleServer: Sendable {
     let clientSecret: AppleClientSecret?
 
     private static let timeout = TimeAmount.seconds(3)
+    /// A code works once: should Apple's answer be missed, its token can never be revoked. Nobody waits for an exchange,
+    /// and with a revocation behind it, it still ends before the task's claim does.
+    private static let exchangeTimeout = TimeAmount.seconds(10)
     private static let maximumAnswer = 64 * 1024
 
     struct UnexpectedAnswer: Error {
@@ -40,7 +43,7 @@ struct AppleServer: Sendable {
             [
                 ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
                 ("code", code), ("grant_type", "authorization_code"),
-            ])
+            ], timeout: Self.exchangeTimeout)
         if status == 400, Self.isInvalidGrant(body) { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
         return try JSONDecoder().decode(Answer.self, from: body).refresh_token
@@ -66,17 +69,21 @@ struct AppleServer: Sendable {
         return (try? JSONDecoder().decode(Answer.self, from: body))?.error == "invalid_grant"
     }
 
-    private func post(_ url: URL, _ form: [(String, String)]) async throws -> (Int, Data) {
+    private func post(
+        _ url: URL, _ form: [(String, String)], timeout: TimeAmount = Self.timeout
+    ) async throws -> (Int, Data) {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "Accept", value: "application/json")
         request.body = .bytes(Array(FormBody.encode(form).utf8))
-        return try await send(request)
+        return try await send(request, timeout: timeout)
     }
 
-    private func send(_ request: HTTPClientRequest) async throws -> (Int, Data) {
-        let response = try await httpClient.execute(request, timeout: Self.timeout)
+    private func send(
+        _ request: HTTPClientRequest, timeout: TimeAmount = Self.timeout
+    ) async throws -> (Int, Data) {
+        let response = try await httpClient.execute(request, timeout: timeout)
         let body = try await response.body.collect(upTo: Self.maximumAnswer)
         return (Int(response.status.code), Data(body.readableBytesView))
     }
