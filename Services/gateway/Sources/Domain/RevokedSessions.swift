@@ -56,12 +56,12 @@ final class RevokedSessions: Sendable {
         }
     }
 
-    /// Takes a page of the feed in.
+    /// Takes a page of the feed in. The feed alone calls this, with one page after another.
     ///
     /// - Parameters:
     ///   - isEnd: whether nothing more waited behind the page.
     func apply(_ entries: [(session: UUID, expiresAt: Int64)], isEnd: Bool, now: Int64) {
-        state.withLock { state in
+        let isPurgeDue = state.withLock { state in
             for entry in entries where entry.expiresAt >= now {
                 state.expiry[entry.session] = max(entry.expiresAt, state.expiry[entry.session] ?? 0)
             }
@@ -69,11 +69,18 @@ final class RevokedSessions: Sendable {
                 state.isWhole = true
                 state.lostAt = nil
             }
-            if now >= state.purgeAt {
-                state.expiry = state.expiry.filter { $0.value >= now }
-                state.purgeAt = now + Self.purgeInterval
-            }
+            guard now >= state.purgeAt else { return false }
+            state.purgeAt = now + Self.purgeInterval
+            return true
         }
+        if isPurgeDue { purge(now: now) }
+    }
+
+    /// Looks for the dead outside the lock, so that no event loop waits while a hundred thousand are gone through.
+    private func purge(now: Int64) {
+        let expiry = state.withLock { $0.expiry }
+        let live = expiry.filter { $0.value >= now }
+        state.withLock { $0.expiry = live }
     }
 
     var count: Int { state.withLock { $0.expiry.count } }
