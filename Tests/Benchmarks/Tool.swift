@@ -1,5 +1,3 @@
-// `timeval`'s fields may be taken for Dispatch's.
-import Dispatch
 import Foundation
 
 /// A program of the machine that does the same work, to compare with: `pgbench`, `redis-benchmark`, `openssl speed`.
@@ -53,9 +51,8 @@ struct Tool {
     }
 
     private static func cpuTimeOfEndedChildren() -> Duration {
-        var usage = rusage()
-        getrusage(RUSAGE_CHILDREN.rawValue, &usage)
-        return .seconds(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            + .microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        var spent = tms()
+        times(&spent)
+        return .seconds(1) * (spent.tms_cutime + spent.tms_cstime) / sysconf(Int32(_SC_CLK_TCK))
     }
 }

@@ -1,14 +1,7 @@
-// `timespec`'s fields are taken for Dispatch's or Glibc's, whichever module the compiler has read first.
-import Dispatch
+import Foundation
 import NIOCore
 import ServiceKit
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 /// What one event loop owns. Nothing of it is ever touched from elsewhere, so nothing of it is locked.
 final class Worker {
@@ -62,11 +55,7 @@ final class Worker {
     var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
 
     /// Seconds since 1970. `time()` would lag behind by up to a tick of the kernel, and a token live on for it.
-    var wallClock: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec)
-    }
+    var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
     /// How often `sweep` is to be called.
     static let sweepInterval = TimeAmount.milliseconds(50)

@@ -1,5 +1,4 @@
-// `timespec`'s fields are taken for Dispatch's or Glibc's, whichever module the compiler has read first.
-import Dispatch
+import Foundation
 
 #if canImport(Glibc)
     import Glibc
@@ -10,9 +9,9 @@ import Dispatch
 /// The time of a log line: ISO 8601 in UTC with microseconds. Foundation's formatters cost more than the line.
 enum LogTime {
     static func now() -> String {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return text(seconds: time.tv_sec, microseconds: time.tv_nsec / 1000)
+        let now = Date.now.timeIntervalSince1970
+        let seconds = now.rounded(.down)
+        return text(seconds: Int(seconds), microseconds: Int((now - seconds) * 1e6))
     }
 
     static func text(seconds: Int, microseconds: Int) -> String {

@@ -1,5 +1,3 @@
-// `timeval`'s fields may be taken for Dispatch's.
-import Dispatch
 import Foundation
 
 #if canImport(Glibc)
@@ -24,15 +22,8 @@ enum ProcessMetrics {
         text += "# TYPE \(name) \(type)\n\(name) \(value)\n"
     }
 
-    private static func cpuSeconds() -> Double {
-        var usage = rusage()
-        #if canImport(Glibc)
-            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        #else
-            getrusage(RUSAGE_SELF, &usage)
-        #endif
-        return [usage.ru_utime, usage.ru_stime].reduce(0) { $0 + Double($1.tv_sec) + Double($1.tv_usec) / 1e6 }
-    }
+    /// POSIX has `clock()` count in microseconds.
+    private static func cpuSeconds() -> Double { Double(clock()) / 1e6 }
 
     private static func residentBytes() -> Int? {
         guard let status = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
