@@ -25,7 +25,7 @@ import Testing
         for (code, status) in statuses { #expect(OAuthError(Problem(code)).status == status, "\(code)") }
     }
 
-    @Test func standardDoorsRefuseInTheStandardsForm() {
+    @Test func onlyOAuthsEndpointsRefuseInItsForm() {
         let paths = PublicRoute.all.filter { $0.errorForm == .oauth }.map(\.path)
         #expect(paths == ["/oauth/token", "/oauth/revoke"])
     }

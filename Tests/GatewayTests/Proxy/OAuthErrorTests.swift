@@ -49,14 +49,14 @@ struct OAuthErrorTests {
             $0.routes = { team in
                 [
                     Route(
-                        name: "door", pattern: PathPattern("/door", isPrefix: true)!, methods: .all,
+                        name: "endpoint", pattern: PathPattern("/endpoint", isPrefix: true)!, methods: .all,
                         authentication: .none, target: .upstream(team), bodyLimit: 1000,
                         timeout: .milliseconds(200), stripsPrefix: true, errorForm: .oauth)
                 ]
             }
         }
         try await GatewayHarness.withGateway(options) { gateway in
-            for path in ["/door/late", "/door/gone"] {
+            for path in ["/endpoint/late", "/endpoint/gone"] {
                 let answer = try await gateway.send("POST \(path)", body: "token=a")
                 try expect(answer, 503, "temporarily_unavailable")
                 #expect(answer["retry-after"] == "1")
@@ -99,14 +99,14 @@ struct OAuthErrorTests {
             $0.routes = { team in
                 [
                     Route(
-                        name: "door", pattern: PathPattern("/door")!, methods: .all, authentication: .required,
+                        name: "endpoint", pattern: PathPattern("/endpoint")!, methods: .all, authentication: .required,
                         target: .upstream(team), bodyLimit: 1000, timeout: .seconds(30), errorForm: .oauth)
                 ]
             }
         }
         try await GatewayHarness.withGateway(options) { gateway in
             for token in [nil, "junk"] {
-                let answer = try await gateway.send("POST /door", token: token)
+                let answer = try await gateway.send("POST /endpoint", token: token)
                 try expect(answer, 401, "invalid_client")
                 #expect(answer["www-authenticate"]?.hasPrefix("Bearer ") == true)
             }

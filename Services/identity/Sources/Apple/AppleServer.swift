@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import ServiceKit
 
-/// The three doors of Apple's that identity knocks at. Their addresses are configuration; nothing is discovered.
+/// The three endpoints of Apple's that identity asks. Their addresses are configuration; nothing is discovered.
 struct AppleServer: Sendable {
     let httpClient: HTTPClient
     let keysURL: URL

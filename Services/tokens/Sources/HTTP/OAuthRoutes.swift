@@ -2,7 +2,7 @@ import Contracts
 import Hummingbird
 import ServiceKit
 
-/// The doors for stock OAuth libraries: RFC 6749 §6 and RFC 7009. Apps are public clients: there is no client secret.
+/// OAuth's endpoints, for stock libraries: RFC 6749 §6, RFC 7009. Apps are public clients: there is no client secret.
 struct OAuthRoutes: Sendable {
     let refresher: Refresher
     let revoker: TokenRevoker
