@@ -204,7 +204,8 @@ let everyTest: [Target] = [
         ]),
     // Against the running system: real binaries, real sockets, real faults.
     tests(
-        "EndToEnd", uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto],
+        "EndToEnd",
+        uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .logging, .nioCore],
         besides: ["OAuth/authlib_client.py"]),
 ]
 

@@ -21,7 +21,7 @@ struct EventfulRun {
     mutating func takeSettings() throws {
         for (name, value) in system.settings {
             if name.hasSuffix("_FILE"), name != "LLVM_PROFILE_FILE" { try secrets.add(keyFile: value) }
-            if name.hasSuffix("_CREDENTIALS") { secrets.add("credential \(name)", value.utf8) }
+            if name.hasSuffix("_CREDENTIALS") || name.hasSuffix("_SECRET") { secrets.add("\(name)", value.utf8) }
         }
         for (service, url) in system.databases {
             secrets.add("password of role \(service)", (URL(string: url)?.password() ?? "").utf8)
@@ -70,6 +70,28 @@ struct EventfulRun {
         #expect(out.status == 204, "\(out.text)")
         let all = try await journey.api.call("POST", "/v1/auth/logout-all", bearer: other.accessToken, body: nil)
         #expect(all.status == 204, "\(all.text)")
+    }
+
+    /// One link is used, after somebody has tried it where it does not belong, and another never is.
+    mutating func forgottenPasswords() async throws {
+        let email = Journey.uniqueEmail()
+        take(try await journey.register(identifier: email))
+        let token = try await forget(email)
+        #expect(try await journey.refresh(token).status == 401)
+        let json = ["Content-Type": "application/json"]
+        for body in [#"{"token":"\#(token)"}"#, #"{"token":["\#(token)"],"newPassword":"\#(Self.newPassword)"}"#] {
+            let refused = try await journey.api.call(
+                "POST", "/v1/auth/password/reset", headers: json, body: Data(body.utf8))
+            #expect(refused.status == 400, "\(refused.text)")
+        }
+        for status in [204, 400] {
+            let reset = try await journey.api.call(
+                "POST", "/v1/auth/password/reset",
+                json: ResetPasswordRequest(token: token, newPassword: Self.newPassword))
+            #expect(reset.status == status, "\(reset.text)")
+        }
+        _ = try await login(email, Self.newPassword)
+        _ = try await forget(email)
     }
 
     /// With an account that is deleted, so that Apple is shown the token that was kept sealed.
@@ -190,6 +212,19 @@ struct EventfulRun {
         let session = try answer.decode(AuthResponse.self)
         take(session)
         return session
+    }
+
+    /// - Returns: what the mail that follows holds.
+    private mutating func forget(_ email: String) async throws -> String {
+        let mail = system.mail
+        let before = mail.messages(to: email).count
+        let answer = try await journey.api.call(
+            "POST", "/v1/auth/password/forgot", json: ForgotPasswordRequest(identifier: email))
+        #expect(answer.status == 202, "\(answer.text)")
+        try await eventually("the mail is sent") { mail.messages(to: email).count > before }
+        let token = try #require(mail.messages(to: email).last).token
+        secrets.add(resetToken: token)
+        return token
     }
 
     /// Of many who present the same token at once, at every replica.

@@ -16,6 +16,7 @@ struct KeptSecretTests {
         try run.takeSettings()
         try await run.rotations()
         try await run.accounts()
+        try await run.forgottenPasswords()
         try await run.apple()
         try await run.standardDoors()
         try await run.mistakes()

@@ -34,6 +34,11 @@ struct SecretSearch {
         add("a refresh token's bytes", Base64URL.decode(token.dropFirst("ghrt_".count)) ?? [])
     }
 
+    mutating func add(resetToken token: String) {
+        add("a password reset's token", token.utf8)
+        add("a password reset's token's bytes", Base64URL.decode(token.dropFirst("ghpr_".count)) ?? [])
+    }
+
     mutating func add(accessToken token: String) {
         let signature = token.split(separator: ".")[2]
         add("an access token", token.utf8)

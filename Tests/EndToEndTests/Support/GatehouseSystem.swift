@@ -8,6 +8,7 @@ import Testing
 final class GatehouseSystem: Sendable {
     let postgres: PostgresServer
     let redis: RedisServer
+    let mail: MailSender
     /// Each service's database, as its own role sees it.
     let databases: [String: String]
     /// Each process that serves tokens, asked directly.
@@ -57,30 +58,37 @@ final class GatehouseSystem: Sendable {
     ) async throws {
         try await withPostgresServer { postgres in
             try await withRedisServer { redis in
-                let system = try await GatehouseSystem(
-                    postgres: postgres, redis: redis, ports: ports, settings: settings)
-                do {
-                    try await system.start()
-                    try await body(system)
-                } catch {
+                try await MailSender.run { mail, resetHook in
+                    let system = try await GatehouseSystem(
+                        postgres: postgres, redis: redis, mail: mail, resetHook: resetHook, ports: ports,
+                        settings: settings)
+                    do {
+                        try await system.start()
+                        try await body(system)
+                    } catch {
+                        await system.stop()
+                        throw error
+                    }
                     await system.stop()
-                    throw error
                 }
-                await system.stop()
             }
         }
     }
 
     private init(
-        postgres: PostgresServer, redis: RedisServer, ports: SystemPorts, settings: [String: String]
+        postgres: PostgresServer, redis: RedisServer, mail: MailSender, resetHook: URL, ports: SystemPorts,
+        settings: [String: String]
     ) async throws {
         self.postgres = postgres
         self.redis = redis
+        self.mail = mail
         folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         databases = try await Self.makeDatabases(on: postgres)
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
+        environment["IDENTITY_RESET_HOOK_URL"] = resetHook.absoluteString
+        environment["IDENTITY_RESET_HOOK_SECRET"] = mail.secret
         environment.merge(settings) { _, given in given }
         self.settings = environment
         var processes: [String: ServiceProcess] = [:]

@@ -1,0 +1,52 @@
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import Synchronization
+import TestKit
+
+/// The team's own sender of mail, whom identity tells of forgotten passwords. It keeps what it should have sent on.
+final class MailSender: Sendable {
+    /// What identity shows.
+    let secret = "dev-\(UUID().uuidString)"
+    private let messages = Mutex<[PasswordResetMessage]>([])
+
+    /// Runs `body` with a sender that listens at `url`.
+    static func run(_ body: (MailSender, _ url: URL) async throws -> Void) async throws {
+        let sender = MailSender()
+        let router = Router()
+        router.post("password-reset") { request, _ in
+            guard request.headers[.authorization] == "Bearer \(sender.secret)" else { throw HTTPError(.forbidden) }
+            try sender.take(try await request.body.collect(upTo: 1 << 16))
+            return Response(status: .ok)
+        }
+        let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let server = Application(
+            router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { port.yield($0.localAddress?.port ?? 0) },
+            logger: Logger(label: "mail") { _ in SwiftLogNoOpLogHandler() })
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                defer { port.finish() }
+                try await server.run()
+            }
+            defer { group.cancelAll() }
+            guard let number = await ports.first(where: { _ in true }),
+                let url = URL(string: "http://127.0.0.1:\(number)/password-reset")
+            else { throw TestKitError("The sender of mail does not listen.") }
+            try await body(sender, url)
+        }
+    }
+
+    /// What was to be sent there, the oldest first.
+    func messages(to identifier: String) -> [PasswordResetMessage] {
+        messages.withLock { $0.filter { $0.to == identifier } }
+    }
+
+    private func take(_ body: ByteBuffer) throws {
+        let message = try JSON.decode(PasswordResetMessage.self, from: Data(body.readableBytesView))
+        messages.withLock { $0.append(message) }
+    }
+}
