@@ -1,10 +1,10 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults simulate coverage lint bench bench-scale profile
+.PHONY: help run up down walkthrough test test-faults simulate coverage lint bench bench-gateway bench-scale profile
 
 help: ## what there is
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
 	@echo
 	@echo "GATEHOUSE_PORT_BASE=9080 moves all ports; every setting of a service can stand in front as well:"
 	@echo "TOKENS_ACCESS_TOKEN_LIFETIME=60 make up"
@@ -40,6 +40,9 @@ lint: ## format, and imports against Package.swift
 
 bench: ## operations per second and CPU time per operation
 	@deploy/local/bench.sh
+
+bench-gateway: ## the gateway beside Envoy and HAProxy, each alone on one core
+	@deploy/local/bench-gateway.sh
 
 bench-scale: ## a refresh among 100 thousand and 10 million sessions, and how large a million rotations leave them
 	@deploy/local/bench.sh --only scale --sessions $${GATEHOUSE_SCALE_SESSIONS:-10000000} \

@@ -47,8 +47,11 @@ func tests(
         exclude: others, swiftSettings: ours)
 }
 
-func tool(_ name: String, at path: String, uses dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies + [.argumentParser], path: path, swiftSettings: ours)
+func tool(
+    _ name: String, at path: String, uses dependencies: [Target.Dependency], besides others: [String] = []
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: dependencies + [.argumentParser], path: path, exclude: others, swiftSettings: ours)
 }
 
 extension Target.Dependency {
@@ -157,8 +160,8 @@ let tools: [Target] = [
         "bench", at: "Tests/Benchmarks",
         uses: [
             "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .lifecycle, .logging,
-            .nioCore, .nioHTTP1, .nioPosix,
-        ]),
+            .collections, .nioCore, .nioHTTP1, .nioPosix,
+        ], besides: ["Peers"]),
 ]
 
 let everyTest: [Target] = [

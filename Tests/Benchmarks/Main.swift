@@ -27,6 +27,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "How many rotations the part `scale` makes before it looks at the table's size.")
     var rotations = 1_000_000
 
+    @OptionGroup
+    var gateway: GatewayOptions
+
     enum Part: String, CaseIterable, ExpressibleByArgument {
         case postgres
         case redis
@@ -36,6 +39,8 @@ struct Bench: AsyncParsableCommand {
         /// Refreshes alone, for a profiler to look at.
         case load
         case scale
+        /// The gateway beside Envoy and HAProxy: `make bench-gateway`.
+        case gateway
     }
 
     func run() async throws {
@@ -50,6 +55,11 @@ struct Bench: AsyncParsableCommand {
             try await RedisBenchmark(
                 url: system.value("REDIS_URL"), server: system.process("redis"), schedule: schedule
             ).run()
+        }
+        if only.contains(.gateway) {
+            try await GatewayBenchmark.run(
+                gateway, system: system, environmentFile: environmentFile, upstreamPort: upstreamPort,
+                schedule: schedule)
         }
         if only.contains(.accessToken) { try await AccessTokenBenchmark(schedule: schedule).run() }
         let needClient: Set<Part> = [.refresh, .system, .load, .scale]

@@ -17,6 +17,13 @@ enum Table {
                 parts.count > 1 ? parts.joined(separator: ", ") : ""))
     }
 
+    /// Of a table with columns of its own.
+    static func columns(_ name: String, _ cells: [String]) {
+        write(
+            name.padding(toLength: max(30, name.count), withPad: " ", startingAt: 0)
+                + cells.map { right($0, 17) }.joined())
+    }
+
     /// A sentence below the lines.
     static func note(_ sentence: String) { write(sentence) }
 

@@ -8,6 +8,12 @@ struct Tool {
     /// CPU time of it and of its own children.
     var cpu: Duration
 
+    /// Whether a shell would find the program.
+    static func isInstalled(_ name: String) -> Bool {
+        let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
+        return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
+
     /// Runs a program to its end.
     ///
     /// - Parameter arguments: the program's name, looked for as a shell does, and its arguments.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# install-packages.sh PACKAGE…   as root: installs Debian packages and starts no system-wide PostgreSQL or Redis.
+# install-packages.sh PACKAGE…   as root: installs Debian packages and starts no system-wide server with them.
 set -euo pipefail
 
 policy=/usr/sbin/policy-rc.d
 clusters=/etc/postgresql-common/createcluster.d
 had_redis=$(command -v redis-server || true)
+had_haproxy=$(command -v haproxy || true)
 
 exec 8>/run/lock/gatehouse-packages
 flock 8
@@ -20,7 +21,7 @@ trap restore EXIT
 [ ! -e "$policy" ] || mv "$policy" "$policy.gatehouse"
 cat >"$policy" <<POLICY
 #!/bin/sh
-case "\$1" in redis* | postgresql*) exit 101 ;; esac
+case "\$1" in redis* | postgresql* | haproxy*) exit 101 ;; esac
 if [ -x $policy.gatehouse ]; then exec $policy.gatehouse "\$@"; fi
 exit 0
 POLICY
@@ -34,7 +35,10 @@ export DEBIAN_FRONTEND=noninteractive
 apt-get -q update
 apt-get -q install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 
-# Redis's package turns its service on for the next boot.
+# The packages of these turn their services on for the next boot.
 if [ -z "$had_redis" ] && command -v redis-server >/dev/null; then
     update-rc.d redis-server disable >/dev/null 2>&1 || true
+fi
+if [ -z "$had_haproxy" ] && command -v haproxy >/dev/null; then
+    update-rc.d haproxy disable >/dev/null 2>&1 || true
 fi

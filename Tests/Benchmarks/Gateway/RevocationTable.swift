@@ -1,0 +1,47 @@
+import Postgres
+
+/// Revoked sessions that a benchmark puts into tokens' feed.
+struct RevocationTable {
+    private let connection: PostgresConnection
+
+    /// - Parameter url: of tokens' database.
+    static func open(_ url: String) async throws -> RevocationTable {
+        var configuration = try PostgresConfiguration(url: url)
+        configuration.statementTimeout = .seconds(60)
+        return RevocationTable(connection: try await PostgresConnection.connect(configuration))
+    }
+
+    func fill(_ count: Int) async throws {
+        try await connection.execute(
+            script: """
+                INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+                SELECT gen_random_uuid(), gen_random_uuid(), now() + interval '1 hour', 'signed_out'
+                FROM generate_series(1, \(count))
+                """, deadline: .now + .seconds(60))
+    }
+
+    func close() async { await connection.close() }
+
+    func empty() async throws {
+        try await connection.execute(script: "DELETE FROM revocations", deadline: .now + .seconds(60))
+    }
+}
+
+extension ProxyYard.Gatehouse {
+    /// Waits until the gateway has read so many from the feed.
+    func awaitRevocations(_ count: Int) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < deadline {
+            let metrics = try await Tool.run(
+                "sh", "-c", "curl -fsS http://127.0.0.1:\(adminPort)/metrics | grep revoked_sessions || true"
+            ).output
+            if let value = metrics.firstMatch(of: /gatehouse_gateway_revoked_sessions ([0-9.]+)/)?.1,
+                let known = Double(value), known >= Double(count)
+            {
+                return
+            }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        throw BenchmarkError("the gateway did not read \(count) revocations within a minute")
+    }
+}
