@@ -184,7 +184,7 @@ let everyTest: [Target] = [
         uses: [
             "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .lifecycle,
             .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHTTP1, .crypto,
-        ]),
+        ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",
         uses: [
@@ -210,6 +210,14 @@ let everyTest: [Target] = [
         "EndToEnd",
         uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .logging, .nioCore],
         besides: ["OAuth/authlib_client.py"]),
+]
+
+// libFuzzer brings a `main` of its own, and needs what is internal: built by `make test-fuzz` alone, in place of the tests.
+let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
+let fuzzers: [Target] = [
+    .executableTarget(
+        name: "fuzz", dependencies: ["AccessToken", "GatewayService", .nioCore, .nioEmbedded, .nioHTTP1],
+        path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
 ]
 
 let package = Package(
@@ -239,5 +247,5 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
     ],
-    targets: system + libraries + services + tools + everyTest
+    targets: system + libraries + services + tools + (isFuzzing ? fuzzers : everyTest)
 )

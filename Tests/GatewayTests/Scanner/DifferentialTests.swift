@@ -1,22 +1,9 @@
-import Foundation
-import NIOCore
-import NIOEmbedded
-import NIOHTTP1
 import Testing
-
-@testable import GatewayService
 
 /// Whatever our scanner accepts, llhttp (the parser inside NIO, and of many a service behind the gateway) reads the
 /// same way: same method, target, fields and body, same place where the next message begins.
 @Suite("Against llhttp")
 struct DifferentialTests {
-    struct Message: Equatable {
-        var start: String
-        var fields: [String]
-        var body: [UInt8] = []
-        var isComplete = false
-    }
-
     static let requests = [
         "GET /v1/auth/me?a=b&c=%20 HTTP/1.1\r\nHost: a.example\r\nAccept: */*\r\nAuthorization: Bearer abc.def\r\n\r\n",
         "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Type: a/b\r\n\r\nhelloGET / HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -39,10 +26,9 @@ struct DifferentialTests {
         for round in 0..<500 {
             await Task.yield()
             let bytes = mutator.mutated(Self.requests, unchanged: round < 10)
-            let ours = Self.readRequests(bytes)
-            guard !ours.isEmpty else { continue }
+            guard !OurReader.requests(bytes).isEmpty else { continue }
             accepted += 1
-            Self.compare(ours, try Self.llhttpRequests(bytes), bytes)
+            try RequestPathTarget.check(bytes)
         }
         // The test is worth something only if much of what it tries gets through.
         #expect(accepted > 50)
@@ -55,128 +41,11 @@ struct DifferentialTests {
         for round in 0..<500 {
             await Task.yield()
             let bytes = mutator.mutated(Self.responses, unchanged: round < 10)
-            guard let ours = Self.readResponse(bytes) else { continue }
+            guard let ours = OurReader.response(bytes) else { continue }
             accepted += 1
-            Self.compare([ours], try Self.llhttpResponses(bytes), bytes)
+            try HTTPMessage.compare([ours], LLHTTPReader.responses(bytes), bytes)
         }
         #expect(accepted > 50)
-    }
-
-    private static func compare(_ ours: [Message], _ theirs: [Message], _ bytes: [UInt8]) {
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard theirs.count >= ours.count else {
-            Issue.record("llhttp read \(theirs.count) messages, we \(ours.count): \(text.debugDescription)")
-            return
-        }
-        for (one, other) in zip(ours, theirs) {
-            #expect(one.start == other.start && one.fields == other.fields, "\(text.debugDescription)")
-            if one.isComplete {
-                #expect(one.body == other.body && other.isComplete, "\(text.debugDescription)")
-            } else {
-                #expect(other.body.starts(with: one.body) || one.body.starts(with: other.body))
-            }
-        }
-    }
-
-    // MARK: Ours
-
-    private static func fields(_ section: FieldSection, _ bytes: [UInt8]) -> [String] {
-        section.lines.map {
-            let name = String(decoding: bytes[$0.nameRange], as: UTF8.self)
-            return "\(name):\(String(decoding: bytes[$0.value], as: UTF8.self))"
-        }
-    }
-
-    private static func readBody(_ framing: BodyFraming, from input: inout ByteBuffer, into message: inout Message) {
-        var reader = BodyReader(framing)
-        while let part = try? reader.next(from: &input) {
-            switch part {
-            case .data(let data): message.body += Array(buffer: data)
-            case .end:
-                message.isComplete = true
-                return
-            }
-        }
-    }
-
-    private static func readRequests(_ bytes: [UInt8]) -> [Message] {
-        var messages: [Message] = []
-        var input = ByteBuffer(bytes: bytes)
-        while input.readableBytes > 0 {
-            var head = RequestHead()
-            let rest = Array(buffer: input)
-            guard let length = try? rest.withUnsafeBytes({ try head.scan($0) }) else { break }
-            // No route has a method that we do not know: such a request is answered 405 and its connection's next
-            // request is read by us alone.
-            guard !head.method.isEmpty else { break }
-            input.moveReaderIndex(forwardBy: length)
-            var message = Message(
-                start: String(decoding: rest[..<(head.target.upperBound)], as: UTF8.self),
-                fields: fields(head.fields, rest))
-            readBody(head.framing, from: &input, into: &message)
-            messages.append(message)
-            // What follows is another protocol's, or nothing.
-            guard message.isComplete, !head.fields.saysClose else { break }
-        }
-        return messages
-    }
-
-    private static func readResponse(_ bytes: [UInt8]) -> Message? {
-        var head = ResponseHead()
-        guard let length = try? bytes.withUnsafeBytes({ try head.scan($0) }), head.status >= 200 else { return nil }
-        var input = ByteBuffer(bytes: bytes[length...])
-        var message = Message(start: "\(head.status)", fields: fields(head.fields, bytes))
-        readBody(head.framing(toHead: false), from: &input, into: &message)
-        return message
-    }
-
-    // MARK: llhttp
-
-    /// NIO leaves some white space at the end of values.
-    private static func field(_ name: String, _ value: String) -> String {
-        "\(name):\(value.trimmingCharacters(in: .whitespaces))"
-    }
-
-    private static func llhttpRequests(_ bytes: [UInt8]) throws -> [Message] {
-        let channel = EmbeddedChannel(
-            handler: ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
-        defer { _ = try? channel.finish() }
-        _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
-        var messages: [Message] = []
-        while let part = try channel.readInbound(as: HTTPServerRequestPart.self) {
-            switch part {
-            case .head(let head):
-                messages.append(
-                    Message(
-                        start: "\(head.method.rawValue) \(head.uri)",
-                        fields: head.headers.map { Self.field($0.name, $0.value) }))
-            case .body(let data): messages[messages.count - 1].body += Array(buffer: data)
-            case .end: messages[messages.count - 1].isComplete = true
-            }
-        }
-        return messages
-    }
-
-    private static func llhttpResponses(_ bytes: [UInt8]) throws -> [Message] {
-        let channel = EmbeddedChannel(
-            handler: ByteToMessageHandler(HTTPResponseDecoder(leftOverBytesStrategy: .dropBytes)))
-        defer { _ = try? channel.finish() }
-        let head = HTTPRequestHead(version: .http1_1, method: .GET, uri: "/")
-        try channel.writeOutbound(HTTPClientRequestPart.head(head))
-        _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
-        var messages: [Message] = []
-        while let part = try channel.readInbound(as: HTTPClientResponsePart.self) {
-            switch part {
-            case .head(let head):
-                messages.append(
-                    Message(
-                        start: "\(head.status.code)",
-                        fields: head.headers.map { Self.field($0.name, $0.value) }))
-            case .body(let data): messages[messages.count - 1].body += Array(buffer: data)
-            case .end: messages[messages.count - 1].isComplete = true
-            }
-        }
-        return messages
     }
 }
 
