@@ -75,6 +75,19 @@ import Testing
         #expect(registry.exposition().contains("# TYPE x_total gauge\nx_total 1.0\n"))
     }
 
+    @Test func forgetsGaugesThatAreDestroyedAndNothingThatCounts() {
+        let registry = PrometheusRegistry()
+        let meters = ["a", "b"].map { Meter(label: "set", dimensions: [("of", $0)], factory: registry) }
+        let counter = Counter(label: "done", factory: registry)
+        for meter in meters { meter.set(1) }
+        counter.increment()
+        meters[0].destroy()
+        counter.destroy()
+        let text = registry.exposition()
+        #expect(text.contains("set{of=\"b\"} 1.0\n") && !text.contains("of=\"a\""))
+        #expect(text.contains("done_total 1\n"))
+    }
+
     @Test(arguments: [("a.b-c", "a_b_c"), ("9x", "_9x"), ("", "_"), ("ü", "_")])
     func spellsNames(_ label: String, _ name: String) {
         #expect(PrometheusName.make(label) == name)

@@ -1,9 +1,7 @@
 import AccessToken
-// `timespec`'s fields may be taken for Dispatch's.
-import Dispatch
-import Foundation
 import Logging
 import Metrics
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
@@ -13,22 +11,12 @@ final class SigningKeyStore: Service {
         var signer: AccessTokenSigner
         var published: VerificationKeySet
         var verifier: AccessTokenVerifier
-        var version: FileVersion?
 
-        init(_ keys: SigningKeys, issuer: String, audience: String, version: FileVersion?) throws {
+        init(_ keys: SigningKeys, issuer: String, audience: String) throws {
             signer = try AccessTokenSigner(key: keys.active)
             published = try VerificationKeySet(keys: keys.published)
             verifier = try AccessTokenVerifier(issuer: issuer, audience: audience, keys: published)
-            self.version = version
         }
-    }
-
-    /// What tells that a file was replaced or rewritten.
-    private struct FileVersion: Equatable {
-        var file: UInt64
-        var size: Int64
-        var seconds: Int
-        var nanoseconds: Int
     }
 
     private let file: SigningKeyFile?
@@ -55,7 +43,7 @@ final class SigningKeyStore: Service {
         allowsDevelopment = keys.isForDevelopment
         self.logger = logger
         self.pause = pause
-        present = Mutex(try Present(keys, issuer: issuer, audience: audience, version: nil))
+        present = Mutex(try Present(keys, issuer: issuer, audience: audience))
     }
 
     var signer: AccessTokenSigner { present.withLock { $0.signer } }
@@ -68,21 +56,17 @@ final class SigningKeyStore: Service {
     func run() async throws {
         guard let file else { return try await gracefulShutdown() }
         await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                self.look(at: file)
-                try? await Task.sleep(for: self.pause)
-            }
+            await FollowedFile(path: file.path, pause: self.pause).follow { self.read(file) }
         }
     }
 
-    private func look(at file: SigningKeyFile) {
-        guard let version = Self.version(of: file), version != present.withLock({ $0.version }) else { return }
+    private func read(_ file: SigningKeyFile) {
         do {
             let keys = try file.read()
             guard allowsDevelopment || !keys.isForDevelopment else {
                 throw SigningKeysError("\(file.path) was made for development")
             }
-            let new = try Present(keys, issuer: issuer, audience: audience, version: version)
+            let new = try Present(keys, issuer: issuer, audience: audience)
             let isNew = present.withLock { present in
                 defer { present = new }
                 return present.published != new.published
@@ -93,24 +77,9 @@ final class SigningKeyStore: Service {
                     "The signing keys were read anew.", metadata: ["kid": "\(new.signer.publicKey.thumbprint)"])
             }
         } catch {
-            // The keys that are in use stay. The same file is not complained of twice.
-            present.withLock { $0.version = version }
+            // The keys that are in use stay.
             Counter(label: "tokens_signing_key_errors_total").increment()
             logger.error("The signing keys could not be read anew.", metadata: ["error": "\(error)"])
         }
-    }
-
-    private static func version(of file: SigningKeyFile) -> FileVersion? {
-        // Follows links: a mounted secret is one that is pointed elsewhere.
-        var info = stat()
-        guard stat(file.path, &info) == 0 else { return nil }
-        #if canImport(Darwin)
-            let modified = info.st_mtimespec
-        #else
-            let modified = info.st_mtim
-        #endif
-        return FileVersion(
-            file: UInt64(info.st_ino), size: Int64(info.st_size), seconds: modified.tv_sec,
-            nanoseconds: modified.tv_nsec)
     }
 }

@@ -46,11 +46,11 @@ public final class PrometheusRegistry: MetricsFactory {
         }
     }
 
-    // Metrics live as long as the process: a counter that starts over would look like a restart.
+    // What counts lives as long as the process: a counter that starts over would look like a restart.
     public func destroyCounter(_ handler: any CounterHandler) {}
     public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
-    public func destroyMeter(_ handler: any MeterHandler) {}
-    public func destroyRecorder(_ handler: any RecorderHandler) {}
+    public func destroyMeter(_ handler: any MeterHandler) { remove(handler) }
+    public func destroyRecorder(_ handler: any RecorderHandler) { remove(handler) }
     public func destroyTimer(_ handler: any TimerHandler) {}
 
     /// All metrics and those of the process, as text.
@@ -65,6 +65,18 @@ public final class PrometheusRegistry: MetricsFactory {
         }
         ProcessMetrics.write(to: &text)
         return text
+    }
+
+    /// A gauge of what is gone says nothing, and there is no end to them.
+    private func remove(_ handler: AnyObject) {
+        guard let gauge = handler as? PrometheusGauge else { return }
+        families.withLock { families in
+            for (name, family) in families where family.type == "gauge" {
+                guard let member = family.members.first(where: { $0.value === gauge }) else { continue }
+                families[name]?.members[member.key] = nil
+                return
+            }
+        }
     }
 
     private func make<Metric: PrometheusMetric>(
