@@ -127,7 +127,7 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .yams,
+            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .unixSignals, .yams,
         ])
     + service(
         "identity",

@@ -50,6 +50,7 @@ public enum GatewayApplication: ServiceApplication {
             RevocationFeed(
                 sessions: revoked, logger: boot.logger,
                 fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
+        services.append(RoutesFollower(source: configuration.routes, store: gateway.routes, logger: boot.logger))
         services.append(
             GatewayServer(
                 gateway: gateway, group: boot.eventLoopGroup, host: boot.listenAddress.host,

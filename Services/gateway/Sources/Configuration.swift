@@ -16,6 +16,7 @@ public struct GatewayConfiguration: Sendable {
     let revocationMaximumStaleness: Int64
     let tokensURLs: [URL]
     let tokensCredential: String
+    let routes: RoutesSource
     let table: RouteTable
     let settings: GatewaySettings
     /// Where replicas share their limits; `nil`: each counts alone.
@@ -34,7 +35,10 @@ public struct GatewayConfiguration: Sendable {
         let tokens = owners[.tokens]!
         tokensURLs = tokens.addresses.compactMap { URL(string: "http://\($0.authority)") }
         tokensCredential = tokens.credential ?? ""
-        table = Self.table(BuiltInRoutes.routes(owners), settings)
+        routes = RoutesSource(
+            builtIn: BuiltInRoutes.routes(owners), path: settings.optionalString("routesFile"),
+            allowsDevelopment: settings.environment == .development)
+        table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)
         redis = settings.optionalString("redisURL", secret: true).flatMap { url in
             settings.read("redisURL", from: url) { try RedisConfiguration(url: $0) }
@@ -87,17 +91,11 @@ public struct GatewayConfiguration: Sendable {
             isGatehouse: true)
     }
 
-    private static func table(_ builtIn: [Route], _ settings: Settings) -> RouteTable {
-        var routes = builtIn
-        if let yaml = settings.optionalFile("routesFile") {
-            let file = RoutesFile(yaml: yaml, environment: ProcessInfo.processInfo.environment)
-            for problem in file.problems { settings.problem("routesFile", problem.description) }
-            routes += file.routes
-        }
-        do {
-            return try RouteTable(routes)
+    private static func table(_ source: RoutesSource, _ settings: Settings) -> RouteTable {
+        do throws(RoutesSource.Failure) {
+            return try source.read()
         } catch {
-            settings.problem("routesFile", "route \(error.route): another route has the same path \(error.pattern)")
+            for problem in error.problems { settings.problem("routesFile", problem.description) }
             return RouteTable()
         }
     }

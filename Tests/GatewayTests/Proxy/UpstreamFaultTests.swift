@@ -43,6 +43,25 @@ struct UpstreamFaultTests {
         await up.stop()
     }
 
+    @Test("One that takes requests and answers none is set aside as well")
+    func unanswering() async throws {
+        let bad = RecordingUpstream { _ in [.close] }
+        let good = RecordingUpstream(RecordingUpstream.answer("good"))
+        let ports = [try await bad.start(), try await good.start()]
+        try await GatewayHarness.withGateway(.init { $0.teamPorts = ports }) { gateway in
+            let client = try await gateway.connect()
+            var failures = 0
+            for _ in 0..<100 {
+                try await client.send(GatewayHarness.request("POST /open", body: "x"))
+                if try await client.answer().status != 200 { failures += 1 }
+            }
+            // Those that set it aside, and the probes.
+            #expect(failures >= Circuit.unansweredLimit && failures < 20, "\(failures)")
+        }
+        await bad.stop()
+        await good.stop()
+    }
+
     @Test(
         "Garbage instead of an answer",
         arguments: [

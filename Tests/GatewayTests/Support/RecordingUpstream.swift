@@ -30,6 +30,7 @@ final class RecordingUpstream: Sendable {
         var requests: [Request] = []
         var begun = 0
         var connections = 0
+        var open = 0
         var channels: [any Channel] = []
     }
 
@@ -58,9 +59,11 @@ final class RecordingUpstream: Sendable {
                 channel.eventLoop.makeCompletedFuture {
                     let number = self.state.withLock { state in
                         state.connections += 1
+                        state.open += 1
                         state.channels.append(channel)
                         return state.connections
                     }
+                    channel.closeFuture.whenComplete { _ in self.state.withLock { $0.open -= 1 } }
                     try channel.pipeline.syncOperations.addHandlers(
                         ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
                         Recorder(upstream: self, connection: number))
@@ -88,6 +91,8 @@ final class RecordingUpstream: Sendable {
     /// Requests of which at least the head has come.
     var begun: Int { state.withLock { $0.begun } }
     var connections: Int { state.withLock { $0.connections } }
+    /// Of them those that are still there.
+    var open: Int { state.withLock { $0.open } }
 
     private final class Recorder: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart

@@ -37,6 +37,8 @@ final class Exchange {
     private let trace: TraceContext
     private let startedAt: Int64
     private var phase = Phase.connecting
+    /// Where a connection is waited for.
+    private var pool: UpstreamPool?
     private var upstream: UpstreamConnection?
     private var attempts = 0
     private var bodyBytes = 0
@@ -70,7 +72,12 @@ final class Exchange {
 
     func start() {
         attempts += 1
-        plan.pool!.lease(for: self, isRetry: attempts > 1)
+        let isRetry = attempts > 1
+        guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
+            return failed(.unreachable, isSafeToRepeat: false)
+        }
+        self.pool = pool
+        pool.lease(for: self, isRetry: isRetry)
     }
 
     func connected(_ connection: UpstreamConnection) {
@@ -163,6 +170,9 @@ final class Exchange {
     func failed(_ failure: Failure, isSafeToRepeat: Bool) {
         let connection = upstream
         upstream = nil
+        if case .waitingForAnswer = phase, isToBlame(failure, isSafeToRepeat) {
+            pool?.failed(.unanswered, now: worker.now)
+        }
         connection?.abandon()
         switch phase {
         case .ended: return
@@ -173,9 +183,9 @@ final class Exchange {
             client.abort()
         case .connecting, .waitingForAnswer:
             let isUntouched = !hasBody || bodyBytes == 0
-            let replicas = plan.pool?.replicaCount ?? 1
-            // One replica that refuses connections is not asked twice; a connection that was stale is replaced.
-            let limit = failure == .unreachable ? replicas : replicas + 1
+            let addresses = plan.balancer?.count ?? 1
+            // One address that refuses connections is not asked twice; a connection that was stale is replaced.
+            let limit = failure == .unreachable ? addresses : addresses + 1
             if isSafeToRepeat, isUntouched, attempts < limit {
                 phase = .connecting
                 start()
@@ -183,6 +193,12 @@ final class Exchange {
                 refuse(problem(for: failure), reason: failure.rawValue)
             }
         }
+    }
+
+    /// Whether the upstream's address is to blame: not where a kept connection was closing, nor where the client left
+    /// it waiting.
+    private func isToBlame(_ failure: Failure, _ isSafeToRepeat: Bool) -> Bool {
+        isRequestComplete && !(failure == .cut && isSafeToRepeat)
     }
 
     /// Of Gatehouse's own services, trouble is `UNAVAILABLE` and never the client's fault.
@@ -237,7 +253,7 @@ final class Exchange {
         let connection = upstream
         upstream = nil
         connection?.abandon()
-        if case .connecting = phase { plan.pool?.forget(self) }
+        if case .connecting = phase { pool?.forget(self) }
         if let status { self.status = status }
         end()
     }

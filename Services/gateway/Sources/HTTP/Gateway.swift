@@ -5,7 +5,7 @@ import Synchronization
 /// What all event loops share.
 final class Gateway: Sendable {
     let settings: GatewaySettings
-    let table: RouteTable
+    let routes: RouteStore
     let keys: KeyStore
     let revoked: RevokedSessions
     let addressLimiter: AddressLimiter?
@@ -24,7 +24,7 @@ final class Gateway: Sendable {
         sharing: (RateLimit) -> RedisTokenBucket? = { _ in nil }
     ) {
         self.settings = settings
-        self.table = table
+        routes = RouteStore(table)
         self.keys = keys
         self.revoked = revoked
         self.logger = logger

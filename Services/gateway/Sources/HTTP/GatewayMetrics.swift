@@ -5,6 +5,9 @@ import Synchronization
 final class GatewayMetrics: Sendable {
     private let routes = Mutex<[String: RouteMetrics]>([:])
     private let refusals = Mutex<[String: Counter]>([:])
+    private let addresses = Mutex<[String: (setAside: Meter, users: Int)]>([:])
+    /// Counts how often an event loop has set an upstream's address aside.
+    let setAside = Counter(label: "gatehouse_gateway_upstream_set_aside_total")
     private let connections = Gauge(label: "gatehouse_gateway_connections")
     private let tokenCacheHits = Counter(label: "gatehouse_gateway_token_cache", dimensions: [("result", "hit")])
     private let tokenCacheMisses = Counter(label: "gatehouse_gateway_token_cache", dimensions: [("result", "miss")])
@@ -15,6 +18,26 @@ final class GatewayMetrics: Sendable {
             let metrics = RouteMetrics(name)
             routes[name] = metrics
             return metrics
+        }
+    }
+
+    /// On how many event loops the address of an upstream is set aside. Each that asks says when it needs to know no
+    /// more: addresses come and go without end.
+    func address(_ address: String) -> Meter {
+        addresses.withLock { addresses in
+            let setAside =
+                addresses[address]?.setAside
+                ?? Meter(label: "gatehouse_gateway_upstream_set_aside", dimensions: [("address", address)])
+            addresses[address] = (setAside, (addresses[address]?.users ?? 0) + 1)
+            return setAside
+        }
+    }
+
+    func forget(address: String) {
+        addresses.withLock { addresses in
+            guard let known = addresses[address] else { return }
+            addresses[address] = known.users > 1 ? (known.setAside, known.users - 1) : nil
+            if known.users == 1 { known.setAside.destroy() }
         }
     }
 

@@ -42,6 +42,7 @@ struct GatewayServer: Service {
                 return worker
             }.get()
             gateway.keys.onChange { loop.execute { worker.value.keysChanged() } }
+            gateway.routes.onChange { loop.execute { worker.value.takeRoutes() } }
             workers.append(worker)
         }
         return workers

@@ -7,7 +7,7 @@ struct GatewaySettings: Sendable {
     var overLimitTimeout = Duration.seconds(1)
     /// Requests between their head and the end of their answer, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
-    /// For each upstream and event loop.
+    /// For each address of an upstream and event loop.
     var maximumUpstreamConnections = 1_024
     /// Verified tokens that each event loop remembers.
     var tokenCacheCapacity = 10_000

@@ -16,11 +16,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// Interim answers (1xx) before the real one; more is not an answer.
     private static let interimLimit = 8
 
-    let replica: UpstreamPool.Replica
+    let pool: UpstreamPool
     /// When it came back to the pool; nanoseconds of the worker's clock.
     var idleSince: Int64 = 0
 
-    private let pool: UpstreamPool
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
     private var phase = Phase.idle
@@ -32,10 +31,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var holdsRead = false
     private var needsFlush = false
 
-    init(pool: UpstreamPool, replica: UpstreamPool.Replica) {
-        self.pool = pool
-        self.replica = replica
-    }
+    init(pool: UpstreamPool) { self.pool = pool }
 
     private var worker: Worker { pool.worker }
     var isOpen: Bool { if case .closed = phase { false } else { context?.channel.isActive ?? false } }
@@ -47,7 +43,6 @@ final class UpstreamConnection: ChannelDuplexHandler {
         self.exchange = exchange
         phase = .head
         interim = 0
-        replica.outstanding += 1
         write(head)
     }
 
@@ -72,7 +67,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
     /// Gives the connection up in the middle of an exchange.
     func abandon() {
-        leaveExchange()
+        exchange = nil
         phase = .closed
         context?.close(promise: nil)
     }
@@ -83,12 +78,6 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func close() {
         phase = .closed
         context?.close(promise: nil)
-    }
-
-    private func leaveExchange() {
-        guard exchange != nil else { return }
-        exchange = nil
-        replica.outstanding -= 1
     }
 
     // MARK: Channel
@@ -126,7 +115,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         self.phase = .closed
         pool.lost(self)
         guard let exchange else { return }
-        leaveExchange()
+        self.exchange = nil
         switch phase {
         case .body(let reader) where reader.endsWithConnection:
             exchange.endAnswer(trailers: nil)
@@ -191,6 +180,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             if interim > Self.interimLimit { return fail() }
         case .final(let length, let framing):
             input.moveReaderIndex(forwardBy: length)
+            pool.answered()
             keepsAlive = worker.responseHead.keepsAlive && framing != .untilClose
             phase = .body(BodyReader(framing))
         case .fault: return fail()
@@ -223,7 +213,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
     private func endAnswer(of exchange: Exchange, trailers: ByteBuffer?) {
         let isReusable = keepsAlive && exchange.isRequestComplete && input.readableBytes == 0
-        leaveExchange()
+        self.exchange = nil
         if isReusable {
             phase = .idle
             isReused = true

@@ -1,49 +1,45 @@
 import DequeModule
+import Logging
+import Metrics
 import NIOCore
 import NIOPosix
 
-/// The connections of one event loop to one upstream.
+/// The connections of one event loop to one address of an upstream.
 final class UpstreamPool {
-    /// One address of the upstream.
-    final class Replica {
-        let address: Upstream.Address
-        fileprivate let socketAddress: SocketAddress?
-        fileprivate var idle: [UpstreamConnection] = []
-        /// Requests that wait for an answer.
-        var outstanding = 0
-        fileprivate var failures = 0
-        /// Until then others are asked, where there are others; nanoseconds of the worker's clock.
-        fileprivate var setAsideUntil: Int64 = 0
-
-        init(_ address: Upstream.Address) {
-            self.address = address
-            socketAddress = try? SocketAddress(ipAddress: address.host, port: address.port)
-        }
-    }
-
     unowned let worker: Worker
-    /// The lines that every head to the upstream has.
-    let lines: [UInt8]
-    private let replicas: [Replica]
+    /// The one request that finds out whether an address that is set aside is well again. Gone, as the request is.
+    weak var probe: Exchange?
+
+    private let address: Upstream.Address
+    private let socketAddress: SocketAddress?
+    private var idle: [UpstreamConnection] = []
     /// Connections that are open or being opened.
     private var count = 0
     private var waiting: Deque<Exchange> = []
+    private var circuit = Circuit()
+    /// On how many event loops the address is set aside.
+    private let setAside: Meter
+    /// No route in force names the address any more.
+    private var isRetired = false
 
-    init(_ upstream: Upstream, worker: Worker) {
+    init(_ address: Upstream.Address, worker: Worker) {
         self.worker = worker
-        replicas = upstream.addresses.map(Replica.init)
-        let host = "Host: \(upstream.addresses[0].authority)\r\n"
-        lines = Array((host + (upstream.credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")).utf8)
+        self.address = address
+        socketAddress = try? SocketAddress(ipAddress: address.host, port: address.port)
+        setAside = worker.gateway.metrics.address(address.authority)
     }
 
-    var replicaCount: Int { replicas.count }
     private var settings: GatewaySettings { worker.gateway.settings }
+
+    /// Requests that are on their way, or wait to be.
+    var outstanding: Int { count - idle.count + waiting.count }
+
+    // MARK: Connections
 
     /// Finds a connection for `exchange`, at once or later: `connected` or `failed` is called on it.
     func lease(for exchange: Exchange, isRetry: Bool) {
-        let replica = chooseReplica()
         // Where one idle connection was stale, so may be the others.
-        while !isRetry, let connection = replica.idle.popLast() {
+        while !isRetry, let connection = idle.popLast() {
             if connection.isOpen { return exchange.connected(connection) }
         }
         guard count < settings.maximumUpstreamConnections else {
@@ -52,7 +48,7 @@ final class UpstreamPool {
             }
             return waiting.append(exchange)
         }
-        connect(to: replica, for: exchange)
+        connect(for: exchange)
     }
 
     /// `exchange` no longer waits for a connection.
@@ -61,13 +57,14 @@ final class UpstreamPool {
     func giveBack(_ connection: UpstreamConnection) {
         guard connection.isOpen else { return }
         if let next = waiting.popFirst() { return next.connected(connection) }
+        guard !isRetired else { return connection.close() }
         connection.idleSince = worker.now
-        connection.replica.idle.append(connection)
+        idle.append(connection)
     }
 
     /// The connection has closed.
     func lost(_ connection: UpstreamConnection) {
-        connection.replica.idle.removeAll { $0 === connection }
+        idle.removeAll { $0 === connection }
         leave()
     }
 
@@ -80,57 +77,86 @@ final class UpstreamPool {
     /// Closes what was idle for too long.
     func sweep(now: Int64) {
         let oldest = now - settings.upstreamIdleTimeout.nanoseconds
-        for replica in replicas {
-            while let first = replica.idle.first, first.idleSince < oldest {
-                replica.idle.removeFirst()
-                first.close()
-            }
+        closeIdle { $0.idleSince < oldest }
+    }
+
+    /// No route names the address any more: requests that are on their way end as they would, and their connections
+    /// with them.
+    func retire() {
+        if !isWell { setAside.decrement() }
+        isRetired = true
+        worker.gateway.metrics.forget(address: address.authority)
+        closeIdle { _ in true }
+    }
+
+    private func closeIdle(while condition: (UpstreamConnection) -> Bool) {
+        while let first = idle.first, condition(first) {
+            idle.removeFirst()
+            first.close()
         }
     }
 
-    // MARK: Replicas
-
-    /// Of two that are picked at random the one with fewer requests; those that failed of late only when all did.
-    private func chooseReplica() -> Replica {
-        if replicas.count == 1 { return replicas[0] }
-        let now = worker.now
-        let able = replicas.filter { $0.setAsideUntil <= now }
-        guard let one = able.randomElement(using: &worker.random) else {
-            return replicas.min { $0.setAsideUntil < $1.setAsideUntil }!
-        }
-        let other = able.randomElement(using: &worker.random)!
-        return one.outstanding <= other.outstanding ? one : other
-    }
-
-    private func connect(to replica: Replica, for exchange: Exchange) {
+    private func connect(for exchange: Exchange) {
         count += 1
         let bootstrap = ClientBootstrap(group: worker.eventLoop)
             .connectTimeout(TimeAmount(settings.connectTimeout))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
         let channel =
-            replica.socketAddress.map { bootstrap.connect(to: $0) }
-            ?? bootstrap.connect(host: replica.address.host, port: replica.address.port)
+            socketAddress.map { bootstrap.connect(to: $0) }
+            ?? bootstrap.connect(host: address.host, port: address.port)
         // Both closures run on this pool's event loop.
         channel.assumeIsolated().whenComplete { result in
             do {
                 let channel = try result.get()
-                let connection = UpstreamConnection(pool: self, replica: replica)
+                let connection = UpstreamConnection(pool: self)
                 do {
                     try channel.pipeline.syncOperations.addHandler(connection)
                 } catch {
                     channel.close(promise: nil)
                     throw error
                 }
-                replica.failures = 0
-                replica.setAsideUntil = 0
                 exchange.connected(connection)
             } catch {
-                replica.failures = min(replica.failures + 1, 6)
-                replica.setAsideUntil = self.worker.now + 100_000_000 << Int64(replica.failures)
+                self.failed(.unreachable, now: self.worker.now)
                 // Later, since it may fail at once, and so may each of the many who wait.
                 self.worker.eventLoop.assumeIsolated().execute { self.leave() }
                 exchange.failed(.unreachable, isSafeToRepeat: true)
             }
         }
+    }
+
+    // MARK: Whether the address is well
+
+    /// Whether it is not set aside.
+    var isWell: Bool { circuit.isClosed }
+
+    /// When it failed last; nanoseconds of the worker's clock.
+    var failedAt: Int64 { circuit.failedAt }
+
+    func mayBeProbed(now: Int64) -> Bool { circuit.isDue(now: now) && probe == nil }
+
+    func answered() {
+        guard circuit.failedAt != 0 else { return }
+        change { $0.answered() }
+    }
+
+    /// - Parameter now: nanoseconds of the worker's clock.
+    func failed(_ failure: Circuit.Failure, now: Int64) {
+        change { $0.failed(failure, now: now) }
+    }
+
+    private func change(_ body: (inout Circuit) -> Void) {
+        let wasWell = isWell
+        body(&circuit)
+        probe = nil
+        guard isWell != wasWell, !isRetired else { return }
+        if isWell {
+            setAside.decrement()
+        } else {
+            setAside.increment()
+            worker.gateway.metrics.setAside.increment()
+        }
+        worker.gateway.logger.notice(
+            isWell ? "upstream answers again" : "upstream set aside", metadata: ["address": "\(address.authority)"])
     }
 }

@@ -21,7 +21,8 @@ extension Worker {
         let fields = requestHead.fields
         let requestID = identifier(fields, bytes)
         let path = UnsafeRawBufferPointer(rebasing: bytes[requestHead.path])
-        let match = gateway.table.match(path: path, method: requestHead.method)
+        let routes = routes
+        let match = routes.table.match(path: path, method: requestHead.method)
         var errorForm = ErrorForm.problem
         if case .route(let route, _) = match {
             // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
@@ -84,7 +85,7 @@ extension Worker {
             guard value.equalsFolded("100-continue") else { return refuse(Problem(.invalidRequest)) }
         }
 
-        let plan = plan(for: route)
+        let plan = routes.plan(for: route)
         let given = fields.traceparent.flatMap {
             TraceContext(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
         }

@@ -15,8 +15,8 @@ final class Worker {
     var requestsInFlight = 0
     var random = FastRandom()
 
-    private var plans: [ObjectIdentifier: RoutePlan] = [:]
-    private var pools: [Upstream: UpstreamPool] = [:]
+    /// What requests are admitted by.
+    private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
     private let maximumRequestsInFlight: Int
     private var sweeps = 0
@@ -30,22 +30,13 @@ final class Worker {
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
-        for route in gateway.table.routes {
-            plans[ObjectIdentifier(route)] = RoutePlan(
-                route: route, pool: pool(for: route), metrics: gateway.metrics.route(route.name))
-        }
         writeDate()
     }
 
-    private func pool(for route: Route) -> UpstreamPool? {
-        guard case .upstream(let upstream) = route.target else { return nil }
-        if let pool = pools[upstream] { return pool }
-        let pool = UpstreamPool(upstream, worker: self)
-        pools[upstream] = pool
-        return pool
+    /// Goes by the routes that are in force now.
+    func takeRoutes() {
+        routes = RouteSnapshot(gateway.routes.table, after: routes, worker: self)
     }
-
-    func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
 
     var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
 
@@ -71,7 +62,7 @@ final class Worker {
         }
         sweeps += 1
         if sweeps % 10 == 0 {
-            for pool in pools.values { pool.sweep(now: now) }
+            for pool in routes.pools.values { pool.sweep(now: now) }
             report()
         }
     }
@@ -114,35 +105,5 @@ final class Worker {
     /// Ends the connections that carry no request.
     func closeIdleConnections() {
         for connection in connections { connection.closeIfIdle() }
-    }
-}
-
-/// What a route means on one event loop.
-final class RoutePlan {
-    let route: Route
-    let pool: UpstreamPool?
-    let metrics: RouteMetrics
-    /// The lines that every head to the upstream has.
-    let upstreamLines: [UInt8]
-    let timeout: Int64
-
-    init(route: Route, pool: UpstreamPool?, metrics: RouteMetrics) {
-        self.route = route
-        self.pool = pool
-        self.metrics = metrics
-        timeout = route.timeout.nanoseconds
-        upstreamLines = pool?.lines ?? []
-    }
-}
-
-/// Numbers for identifiers that only need to differ (xorshift64*, seeded from the system).
-struct FastRandom: RandomNumberGenerator {
-    private var state = UInt64.random(in: 1 ... .max)
-
-    mutating func next() -> UInt64 {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return state &* 0x2545_F491_4F6C_DD1D
     }
 }

@@ -19,6 +19,8 @@ struct RoutesFile {
     }
 
     private(set) var routes: [Route] = []
+    /// Where each of them begins, by name.
+    private(set) var lines: [String: Int] = [:]
     private(set) var problems: [Problem] = []
 
     private let environment: [String: String]
@@ -32,7 +34,7 @@ struct RoutesFile {
         do {
             root = try Yams.compose(yaml: yaml)
         } catch {
-            problems.append(Problem(message: "is not YAML: \(error)"))
+            problems.append(Self.problem(with: error))
             return
         }
         guard let mapping = root?.mapping, let list = mapping["routes"]?.sequence else {
@@ -44,12 +46,27 @@ struct RoutesFile {
         }
         for (index, node) in list.enumerated() {
             var reader = RouteReader(node, number: index + 1, environment: environment)
-            if let route = reader.read() { routes.append(route) }
+            if let route = reader.read() {
+                routes.append(route)
+                if let first = lines[route.name] {
+                    reader.problem("the name is used in line \(first) already")
+                } else {
+                    lines[route.name] = node.mark?.line
+                }
+            }
             problems += reader.problems
         }
-        let names = Dictionary(grouping: routes, by: \.name)
-        for (name, routes) in names where routes.count > 1 {
-            problems.append(Problem(route: name, message: "the name is used \(routes.count) times"))
+    }
+
+    /// Where a file is not YAML, and why: without the line itself, which may hold a credential.
+    private static func problem(with error: any Error) -> Problem {
+        switch error as? YamlError {
+        case .scanner(_, let reason, let mark, _), .parser(_, let reason, let mark, _),
+            .composer(_, let reason, let mark, _):
+            Problem(line: mark.line, message: "is not YAML: \(reason)")
+        case .duplicatedKeysInMapping(let keys, let context):
+            Problem(line: context.mark.line, message: "is not YAML: it has twice \(keys.joined(separator: ", "))")
+        default: Problem(message: "is not YAML")
         }
     }
 }
@@ -72,7 +89,7 @@ private struct RouteReader {
         name = node.mapping?["name"]?.string ?? "\(number)"
     }
 
-    private mutating func problem(_ message: String, at node: Node? = nil) {
+    mutating func problem(_ message: String, at node: Node? = nil) {
         problems.append(.init(line: (node ?? self.node).mark?.line, route: name, message: message))
     }
 
@@ -144,7 +161,9 @@ private struct RouteReader {
         if texts.isEmpty { problem("has no upstreams", at: node) }
         return texts.compactMap { text in
             if let address = Upstream.Address(url: text) { return address }
-            problem("'\(text)' is not an address like http://orders:8080", at: node)
+            // What stands before an @ is a password.
+            let shown = text.split(separator: "@").last ?? ""
+            problem("'\(shown)' is not an address like http://orders:8080", at: node)
             return nil
         }
     }

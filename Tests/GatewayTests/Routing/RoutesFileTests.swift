@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import GatewayService
@@ -86,6 +87,57 @@ struct RoutesFileTests {
     func badPort(_ port: String) {
         #expect(Upstream.Address(url: "http://127.0.0.1:\(port)") == nil)
         #expect(Upstream.Address(url: "http://127.0.0.1:65535")?.port == 65535)
+    }
+
+    @Test("Where a file is not YAML, and never what stands there")
+    func notYAML() throws {
+        for text in ["routes:\n  - credential: 'secret", "routes:\n  - credential: {secret", "routes:\n\t- secret: x"] {
+            let problem = try #require(read(text).problems.first)
+            #expect(problem.description.contains("is not YAML: "), "\(problem)")
+            #expect(problem.line != nil && !problem.description.contains("secret"), "\(problem)")
+        }
+        let twice = try #require(read("routes: []\nroutes: []").problems.first)
+        #expect(twice.description.contains("routes"), "\(twice)")
+    }
+
+    @Test("Names and paths that are used twice, and addresses with a password")
+    func twice() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).yaml").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try """
+        routes:
+          - name: a
+            path: /a
+            upstreams: [http://x]
+          - name: a
+            path: /b
+            upstreams: [http://x]
+          - name: c
+            path: /a
+            upstreams: [http://x]
+          - name: d
+            path: /d
+            upstreams: [http://user:secret@x]
+        """.write(toFile: path, atomically: true, encoding: .utf8)
+        let source = RoutesSource(builtIn: [], path: path)
+        let failure = #expect(throws: RoutesSource.Failure.self) { try source.read() }
+        #expect(
+            failure?.problems.map(\.description) == [
+                "line 5, route a: the name is used in line 2 already",
+                "line 13, route d: 'x' is not an address like http://orders:8080",
+                "line 8, route c: another route has the same path /a/*",
+            ])
+    }
+
+    @Test("A file that is made for development, or that is not there")
+    func unfit() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).yaml").path
+        #expect(throws: RoutesSource.Failure.self) { try RoutesSource(builtIn: [], path: path).read() }
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "# development\nroutes: []".write(toFile: path, atomically: true, encoding: .utf8)
+        #expect(throws: RoutesSource.Failure.self) { try RoutesSource(builtIn: [], path: path).read() }
+        let table = try RoutesSource(builtIn: [], path: path, allowsDevelopment: true).read()
+        #expect(table.routes.isEmpty)
     }
 
     @Test("What is no list of routes", arguments: ["", "routes: 5", "- a", "routes: [", "other: []"])

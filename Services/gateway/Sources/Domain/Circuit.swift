@@ -1,0 +1,43 @@
+/// Whether requests are sent to an address: one that fails is set aside, for longer each time, until a request that
+/// probes it is answered (a circuit breaker).
+struct Circuit: Sendable, Equatable {
+    enum Failure: Sendable {
+        /// There was no connection to be had.
+        case unreachable
+        /// There was a connection, and on it no answer that could be passed on.
+        case unanswered
+    }
+
+    /// So many unanswered requests in a row set an address aside; a connection that can't be made does so at once.
+    static let unansweredLimit = 5
+    /// How long it is set aside the first time; each time twice as long as the last, up to `longest`. Nanoseconds.
+    static let shortest: Int64 = 200_000_000
+    static let longest: Int64 = 10_000_000_000
+
+    /// When it failed last, in nanoseconds of a monotonic clock; 0 when it has been answering since.
+    private(set) var failedAt: Int64 = 0
+    private var failures = 0
+    private var openings = 0
+    private var openUntil: Int64?
+
+    /// Whether requests are sent there as to any other.
+    var isClosed: Bool { openUntil == nil }
+
+    /// Whether it has been set aside for long enough to be probed.
+    func isDue(now: Int64) -> Bool { openUntil.map { $0 <= now } ?? false }
+
+    mutating func failed(_ failure: Failure, now: Int64) {
+        failedAt = now
+        if let openUntil {
+            // Those that were sent before say nothing new.
+            guard openUntil <= now else { return }
+        } else {
+            failures += 1
+            guard failure == .unreachable || failures >= Self.unansweredLimit else { return }
+        }
+        openUntil = now + min(Self.shortest << Int64(openings), Self.longest)
+        openings = min(openings + 1, 8)
+    }
+
+    mutating func answered() { self = Circuit() }
+}

@@ -1,0 +1,47 @@
+/// Spreads the requests to one upstream over its addresses, on one event loop.
+final class LoadBalancer {
+    private unowned let worker: Worker
+    private let pools: [UpstreamPool]
+
+    init(_ pools: [UpstreamPool], worker: Worker) {
+        self.pools = pools
+        self.worker = worker
+    }
+
+    /// How many addresses there are.
+    var count: Int { pools.count }
+
+    /// Where `exchange` is to go: of two addresses picked at random to the one with fewer requests.
+    ///
+    /// Addresses that are set aside are left out for as long as at least half are left: fewer would have to bear what
+    /// may be more than they can, so then all are tried. What failed is repeated where nothing failed of late.
+    ///
+    /// - Parameter now: asked for where something is set aside; nanoseconds of the worker's clock.
+    func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
+        guard pools.count > 1 else { return pools.first }
+        let (one, other) = pickTwo(of: pools)
+        if one.isWell, other.isWell { return lessBusy(one, other) }
+
+        let now = now()
+        if !isRetry, let pool = pools.first(where: { $0.mayBeProbed(now: now) }) {
+            pool.probe = exchange
+            return pool
+        }
+        let well = pools.filter(\.isWell)
+        if isRetry, well.isEmpty { return pools.min { $0.failedAt < $1.failedAt } }
+        let candidates = isRetry || well.count * 2 >= pools.count ? well : pools
+        guard candidates.count > 1 else { return candidates.first }
+        let (first, second) = pickTwo(of: candidates)
+        return lessBusy(first, second)
+    }
+
+    private func pickTwo(of pools: [UpstreamPool]) -> (UpstreamPool, UpstreamPool) {
+        let one = Int.random(in: 0..<pools.count, using: &worker.random)
+        let distance = Int.random(in: 1..<pools.count, using: &worker.random)
+        return (pools[one], pools[(one + distance) % pools.count])
+    }
+
+    private func lessBusy(_ one: UpstreamPool, _ other: UpstreamPool) -> UpstreamPool {
+        one.outstanding <= other.outstanding ? one : other
+    }
+}

@@ -1,0 +1,47 @@
+/// The routes that one event loop goes by until it is handed others, and what they mean there.
+///
+/// Nothing of it changes: a request keeps what it was admitted by, whatever comes into force meanwhile.
+final class RouteSnapshot {
+    let table: RouteTable
+    /// One for each address that a route names.
+    let pools: [Upstream.Address: UpstreamPool]
+    private let plans: [ObjectIdentifier: RoutePlan]
+
+    /// Without any route.
+    init() {
+        table = RouteTable()
+        pools = [:]
+        plans = [:]
+    }
+
+    /// - Parameter previous: the snapshot whose place this one takes. The connections to addresses that both name live
+    ///   on, and so does what is known of these.
+    init(_ table: RouteTable, after previous: RouteSnapshot, worker: Worker) {
+        var pools: [Upstream.Address: UpstreamPool] = [:]
+        func pool(_ address: Upstream.Address) -> UpstreamPool {
+            let pool = pools[address] ?? previous.pools[address] ?? UpstreamPool(address, worker: worker)
+            pools[address] = pool
+            return pool
+        }
+        var balancers: [Upstream: LoadBalancer] = [:]
+        func balancer(_ upstream: Upstream) -> LoadBalancer {
+            let balancer = balancers[upstream] ?? LoadBalancer(upstream.addresses.map(pool), worker: worker)
+            balancers[upstream] = balancer
+            return balancer
+        }
+        var plans: [ObjectIdentifier: RoutePlan] = [:]
+        for route in table.routes {
+            var upstream: Upstream?
+            if case .upstream(let target) = route.target { upstream = target }
+            plans[ObjectIdentifier(route)] = RoutePlan(
+                route: route, upstream: upstream, balancer: upstream.map(balancer),
+                metrics: worker.gateway.metrics.route(route.name))
+        }
+        self.table = table
+        self.pools = pools
+        self.plans = plans
+        for (address, pool) in previous.pools where pools[address] == nil { pool.retire() }
+    }
+
+    func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Logging
+import Metrics
+import ServiceKit
+import ServiceLifecycle
+import UnixSignals
+
+/// Keeps the routes those of the routes file: reads it again when it changes, and when a signal asks for it.
+///
+/// A file that can't be used leaves the routes that are in force as they are.
+struct RoutesFollower: Service {
+    let source: RoutesSource
+    let store: RouteStore
+    let logger: Logger
+    /// Between two looks at the file.
+    var pause = Duration.seconds(1)
+    var signals: [UnixSignal] = [.sighup]
+
+    private let isLastSuccessful = Gauge(label: "gatehouse_gateway_routes_last_reload_successful")
+    private let lastSuccess = Gauge(label: "gatehouse_gateway_routes_last_reload_success_timestamp_seconds")
+
+    init(source: RoutesSource, store: RouteStore, logger: Logger) {
+        self.source = source
+        self.store = store
+        self.logger = logger
+    }
+
+    func run() async throws {
+        // Also without a file: a signal that has others read something anew must not end this one.
+        let signals = await UnixSignalsSequence(trapping: signals)
+        // One reload at a time; what is asked for meanwhile is one more.
+        let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { for await _ in signals { ask.yield() } }
+                group.addTask { for await _ in asked { reload() } }
+                if let path = source.path {
+                    group.addTask { await FollowedFile(path: path, pause: pause).follow { ask.yield() } }
+                }
+            }
+        }
+    }
+
+    private func reload() {
+        do throws(RoutesSource.Failure) {
+            let table = try source.read()
+            store.replace(table)
+            isLastSuccessful.record(1)
+            lastSuccess.record(Int64(Date.now.timeIntervalSince1970))
+            logger.notice("routes in force", metadata: ["routes": "\(table.routes.count)"])
+        } catch {
+            isLastSuccessful.record(0)
+            for problem in error.problems {
+                logger.error(
+                    "the routes file cannot be used, the routes in force stay", metadata: ["problem": "\(problem)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("Whether an address is asked")
+struct CircuitTests {
+    private let start: Int64 = 1_000_000_000_000
+
+    @Test("A connection that can't be made sets aside at once, unanswered requests when there are several in a row")
+    func opening() {
+        var circuit = Circuit()
+        #expect(circuit.isClosed && !circuit.isDue(now: start))
+        circuit.failed(.unreachable, now: start)
+        #expect(!circuit.isClosed)
+
+        circuit = Circuit()
+        for _ in 0..<3 {
+            for _ in 1..<Circuit.unansweredLimit { circuit.failed(.unanswered, now: start) }
+            #expect(circuit.isClosed)
+            circuit.answered()
+        }
+        for _ in 0..<Circuit.unansweredLimit { circuit.failed(.unanswered, now: start) }
+        #expect(!circuit.isClosed)
+        circuit.answered()
+        #expect(circuit == Circuit())
+    }
+
+    @Test("Each failure of a probe doubles the time aside, up to a limit; an answer ends it")
+    func growth() {
+        var circuit = Circuit()
+        var now = start
+        var times: [Int64] = []
+        for _ in 0..<20 {
+            circuit.failed(.unreachable, now: now)
+            // Requests that were on their way when it was set aside say nothing new.
+            for _ in 0..<10 { circuit.failed(.unanswered, now: now + 1) }
+            var time = Circuit.shortest
+            while !circuit.isDue(now: now + time) { time = min(time * 2, Circuit.longest) }
+            #expect(!circuit.isDue(now: now + time - 1))
+            times.append(time)
+            now += time
+        }
+        #expect(Array(times.prefix(4)) == [1, 2, 4, 8].map { Circuit.shortest * $0 })
+        #expect(times.suffix(10).allSatisfy { $0 == Circuit.longest })
+        circuit.answered()
+        circuit.failed(.unreachable, now: now)
+        #expect(circuit.isDue(now: now + Circuit.shortest))
+    }
+}

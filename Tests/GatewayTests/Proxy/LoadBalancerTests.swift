@@ -1,0 +1,112 @@
+import Logging
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import GatewayService
+
+@Suite("Which address of an upstream is asked")
+struct LoadBalancerTests {
+    /// One event loop of a gateway with one route to several addresses.
+    private final class Loop {
+        let worker: Worker
+        let route: Route
+
+        init(addresses count: Int) throws {
+            let upstream = Upstream(
+                name: "team", addresses: (1...count).map { .init(host: "127.0.0.1", port: $0) }, credential: nil,
+                isGatehouse: false)
+            route = Route(
+                name: "team", pattern: PathPattern("/", isPrefix: true)!, methods: .all, authentication: .none,
+                target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
+            var logger = Logger(label: "test")
+            logger.logLevel = .critical
+            let gateway = Gateway(
+                settings: GatewaySettings(), table: try RouteTable([route]),
+                keys: KeyStore(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),
+                logger: logger)
+            worker = Worker(eventLoop: EmbeddedEventLoop(), loops: 1, gateway: gateway)
+            worker.takeRoutes()
+        }
+
+        func pool(_ number: Int) -> UpstreamPool { worker.routes.pools[.init(host: "127.0.0.1", port: number)]! }
+
+        func exchange() -> Exchange {
+            Exchange(
+                client: ClientConnection(worker: worker), plan: worker.routes.plan(for: route), head: ByteBuffer(),
+                method: .get, framing: .length(0), expectsContinue: false, requestID: [],
+                trace: TraceContext(high: 1, low: 1, flags: 0), startedAt: 0)
+        }
+
+        func choose(for exchange: Exchange, isRetry: Bool = false, now: Int64) -> UpstreamPool? {
+            worker.routes.plan(for: route).balancer!.choose(for: exchange, isRetry: isRetry, now: now)
+        }
+
+        /// The ports that many requests go to.
+        func ports(isRetry: Bool = false, now: Int64) -> Set<Int> {
+            let pools = (0..<500).compactMap { _ in choose(for: exchange(), isRetry: isRetry, now: now) }
+            return Set(worker.routes.pools.filter { _, pool in pools.contains { $0 === pool } }.map(\.key.port))
+        }
+    }
+
+    private let start: Int64 = 1_000_000_000_000
+
+    @Test("One that is set aside is left out until it is due")
+    func setAside() throws {
+        let loop = try Loop(addresses: 4)
+        #expect(loop.ports(now: start) == [1, 2, 3, 4])
+        loop.pool(2).failed(.unreachable, now: start)
+        #expect(loop.ports(now: start + Circuit.shortest - 1) == [1, 3, 4])
+        loop.pool(2).answered()
+        #expect(loop.ports(now: start) == [1, 2, 3, 4])
+    }
+
+    @Test("One request at a time probes it, and no repeated one")
+    func probe() throws {
+        let loop = try Loop(addresses: 2)
+        loop.pool(2).failed(.unreachable, now: start)
+        let due = start + Circuit.shortest
+        #expect(loop.ports(isRetry: true, now: due) == [1])
+        var probe: Exchange? = loop.exchange()
+        #expect(loop.choose(for: probe!, now: due) === loop.pool(2))
+        #expect(loop.ports(now: due) == [1])
+        // Its client has gone: nobody knows more than before.
+        probe = nil
+        probe = loop.exchange()
+        #expect(loop.choose(for: probe!, now: due) === loop.pool(2))
+        loop.pool(2).failed(.unanswered, now: due)
+        #expect(loop.ports(now: due + 2 * Circuit.shortest - 1) == [1])
+        probe = loop.exchange()
+        #expect(loop.choose(for: probe!, now: due + 2 * Circuit.shortest) === loop.pool(2))
+        loop.pool(2).answered()
+        #expect(loop.ports(now: due) == [1, 2])
+    }
+
+    @Test("Never more than half are left out; what failed is repeated where nothing did")
+    func floor() throws {
+        let loop = try Loop(addresses: 5)
+        for number in 1...2 { loop.pool(number).failed(.unreachable, now: start) }
+        #expect(loop.ports(now: start) == [3, 4, 5])
+        loop.pool(3).failed(.unreachable, now: start)
+        #expect(loop.ports(now: start) == [1, 2, 3, 4, 5])
+        #expect(loop.ports(isRetry: true, now: start) == [4, 5])
+    }
+
+    @Test("When all fail all are tried, and what failed is repeated where the last failure is longest ago")
+    func all() throws {
+        let loop = try Loop(addresses: 3)
+        for number in 1...3 { loop.pool(number).failed(.unreachable, now: start - Int64(number)) }
+        #expect(loop.ports(now: start) == [1, 2, 3])
+        for number in [3, 2, 1, 3] {
+            #expect(loop.choose(for: loop.exchange(), isRetry: true, now: start) === loop.pool(number))
+            loop.pool(number).failed(.unreachable, now: start + Int64(4 - number))
+        }
+    }
+
+    @Test("An only address is never left out")
+    func only() throws {
+        let loop = try Loop(addresses: 1)
+        loop.pool(1).failed(.unreachable, now: start)
+        #expect(loop.ports(now: start) == [1] && loop.ports(isRetry: true, now: start) == [1])
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import Synchronization
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+@Suite("Routes that are replaced while requests go on")
+struct ReloadTests {
+    private func table(
+        _ path: String, to ports: Int..., authentication: Route.Authentication = .none, roles: Set<String> = []
+    ) throws -> RouteTable {
+        let upstream = Upstream(
+            name: "team", addresses: ports.map { .init(host: "127.0.0.1", port: $0) }, credential: nil,
+            isGatehouse: false)
+        return try RouteTable([
+            Route(
+                name: "team", pattern: PathPattern(path, isPrefix: true)!, methods: .all,
+                authentication: authentication, roles: roles, target: .upstream(upstream), bodyLimit: 1 << 20,
+                timeout: .seconds(30))
+        ])
+    }
+
+    /// Runs `body` with two upstreams, which answer `a` and `b`.
+    private func withUpstreams(
+        _ body: (_ a: (upstream: RecordingUpstream, port: Int), _ b: (upstream: RecordingUpstream, port: Int))
+            async throws -> Void
+    ) async throws {
+        let a = RecordingUpstream(RecordingUpstream.answer("a"))
+        let b = RecordingUpstream(RecordingUpstream.answer("b"))
+        try await body((a, try await a.start()), (b, try await b.start()))
+        await a.stop()
+        await b.stop()
+    }
+
+    @Test("A request keeps the routes it began with; the next one on a kept connection goes by the new ones")
+    func inFlight() async throws {
+        try await withUpstreams { a, b in
+            let (portA, portB) = (a.port, b.port)
+            let (upstreamA, upstreamB) = (a.upstream, b.upstream)
+            try await GatewayHarness.withGateway { gateway in
+                let routes = gateway.gateway.routes
+                routes.replace(try table("/x", to: portA))
+                let kept = try await gateway.connect()
+                try await eventually {
+                    try await kept.send(GatewayHarness.request("GET /x"))
+                    return try await kept.answer().body == "a"
+                }
+                let busy = try await gateway.connect()
+                try await busy.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
+                try await eventually { upstreamA.begun == upstreamA.requests.count + 1 }
+
+                routes.replace(try table("/x", to: portB))
+                try await eventually {
+                    try await kept.send(GatewayHarness.request("GET /x"))
+                    return try await kept.answer().body == "b"
+                }
+                try await busy.send("llo")
+                let answer = try await busy.answer()
+                #expect(answer.status == 200 && answer.body == "a")
+                try await busy.send(GatewayHarness.request("GET /x"))
+                #expect(try await busy.answer().body == "b")
+                #expect(upstreamA.requests.last?.text == "hello")
+                try await eventually { upstreamA.open == 0 }
+                #expect(upstreamB.open > 0)
+
+                routes.replace(RouteTable())
+                try await eventually {
+                    try await kept.send(GatewayHarness.request("GET /x"))
+                    return try await kept.answer().status == 404
+                }
+                try await eventually { upstreamB.open == 0 }
+            }
+        }
+    }
+
+    @Test("Connections to what is named as before live on")
+    func kept() async throws {
+        try await withUpstreams { a, b in
+            let (portA, portB, upstreamA) = (a.port, b.port, a.upstream)
+            try await GatewayHarness.withGateway(.init { $0.settings.upstreamIdleTimeout = .seconds(60) }) { gateway in
+                let routes = gateway.gateway.routes
+                let client = try await gateway.connect()
+                func send(_ path: String) async throws -> RawClient.Answer {
+                    try await client.send(GatewayHarness.request("GET \(path)"))
+                    return try await client.answer()
+                }
+                routes.replace(try table("/0", to: portA))
+                try await eventually { try await send("/0").status == 200 }
+                for number in 1...5 {
+                    // Another path, and another address beside the first.
+                    routes.replace(try table("/\(number)", to: portA, portB))
+                    try await eventually { try await send("/\(number)").status == 200 }
+                    for _ in 0..<10 { #expect(try await send("/\(number)").status == 200) }
+                }
+                #expect(upstreamA.connections == 1)
+            }
+        }
+    }
+
+    @Test("A token that was verified before is held against what the route asks now")
+    func requirements() async throws {
+        try await withUpstreams { a, _ in
+            let port = a.port
+            try await GatewayHarness.withGateway { gateway in
+                let routes = gateway.gateway.routes
+                let client = try await gateway.connect()
+                let token = try GatewayHarness.token(GatewayHarness.claims(role: "customer"))
+                func status() async throws -> Int {
+                    try await client.send(GatewayHarness.request("GET /x", token: token))
+                    return try await client.answer().status
+                }
+                routes.replace(try table("/x", to: port, authentication: .required))
+                try await eventually { try await status() == 200 }
+                routes.replace(try table("/x", to: port, authentication: .required, roles: ["manager"]))
+                try await eventually { try await status() == 403 }
+                routes.replace(try table("/x", to: port, authentication: .required, roles: ["customer"]))
+                try await eventually { try await status() == 200 }
+            }
+        }
+    }
+
+    @Test("A bad file leaves the routes in force, and the log says which line is wrong")
+    func badFile() async throws {
+        try await withUpstreams { a, b in
+            let (portA, portB) = (a.port, b.port)
+            try await withFile { file in
+                try file.write(.init(port: portA))
+                try await GatewayHarness.withGateway { gateway in
+                    let log = CapturedLog()
+                    let following = file.follow(for: gateway.gateway.routes, log: log)
+                    defer { following.cancel() }
+                    try await eventually { try await gateway.send("GET /x").body == "a" }
+                    for bad in ["routes:\n  - name: x\n    path: y", "routes: [", "routes: 5", ""] {
+                        let complaints = log.lines.count
+                        try file.write(.init(text: bad))
+                        try await eventually { log.lines.count > complaints }
+                        #expect(log.lines[complaints].contains("cannot be used"), "\(log.lines)")
+                        #expect(try await gateway.send("GET /x").body == "a")
+                    }
+                    #expect(log.lines.contains { $0.contains("line 3, route x: 'y' is not a plain path") })
+                    try file.write(.init(port: portB))
+                    try await eventually { try await gateway.send("GET /x").body == "b" }
+                }
+            }
+        }
+    }
+
+    @Test("Clients on kept connections notice nothing of a file that changes all the time, and nothing is left of it")
+    func underLoad() async throws {
+        try await withUpstreams { a, b in
+            let ports = [a.port, b.port]
+            let (upstreamA, upstreamB) = (a.upstream, b.upstream)
+            try await withFile { file in
+                try file.write(.init(port: ports[0]))
+                try await GatewayHarness.withGateway { gateway in
+                    let log = CapturedLog()
+                    let following = file.follow(for: gateway.gateway.routes, log: log)
+                    defer { following.cancel() }
+                    try await eventually { try await gateway.send("GET /x").status == 200 }
+                    let load = Load()
+                    try await withThrowingTaskGroup(of: Void.self) { clients in
+                        for _ in 0..<8 {
+                            clients.addTask {
+                                let client = try await gateway.connect()
+                                while load.goesOn {
+                                    try await client.send(GatewayHarness.request("POST /x", body: "x"))
+                                    let answer = try await client.answer()
+                                    #expect(answer.status == 200 && ["a", "b"].contains(answer.body))
+                                }
+                                await client.close()
+                            }
+                        }
+                        for number in 1...100 {
+                            let reloads = log.lines.count
+                            try file.write(.init(port: ports[number % 2]))
+                            try await eventually { log.lines.count > reloads }
+                        }
+                        load.end()
+                        try await clients.waitForAll()
+                    }
+                    #expect(log.lines.allSatisfy { $0.contains("routes in force") }, "\(log.lines)")
+                    #expect(!upstreamA.requests.isEmpty && !upstreamB.requests.isEmpty)
+                    // The last file names the first alone.
+                    try await eventually { upstreamB.open == 0 }
+                    try file.write(.init(text: "routes: []"))
+                    try await eventually { upstreamA.open == 0 }
+                    try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+                }
+            }
+        }
+    }
+
+    // MARK: The file
+
+    private struct RoutesFixture: Sendable {
+        struct Content {
+            var text: String
+
+            init(text: String) { self.text = text }
+
+            init(port: Int) {
+                text = """
+                    routes:
+                      - name: x
+                        path: /x
+                        upstreams: [http://127.0.0.1:\(port)]
+                        authentication: none
+                    """
+            }
+        }
+
+        let path: String
+
+        func write(_ content: Content) throws {
+            try content.text.write(toFile: path, atomically: true, encoding: .utf8)
+        }
+
+        func follow(for store: RouteStore, log: CapturedLog) -> Task<Void, any Error> {
+            var follower = RoutesFollower(
+                source: RoutesSource(builtIn: [], path: path), store: store, logger: log.logger)
+            follower.pause = .milliseconds(1)
+            follower.signals = []
+            let service = follower
+            return Task { try await service.run() }
+        }
+    }
+
+    private func withFile(_ body: (RoutesFixture) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).yaml").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await body(RoutesFixture(path: path))
+    }
+}
