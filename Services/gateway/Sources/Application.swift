@@ -25,8 +25,10 @@ public enum GatewayApplication: ServiceApplication {
         let redis = configuration.redis.map {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         }
+        let routes = RouteStore(configuration.table)
+        let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
-            settings: withinDescriptors(configuration.settings, boot.logger), table: configuration.table, keys: keys,
+            settings: withinDescriptors(configuration.settings, boot.logger), routes: routes, names: names, keys: keys,
             revoked: revoked, logger: boot.logger,
             sharing: { limit in
                 redis.map {
@@ -50,7 +52,9 @@ public enum GatewayApplication: ServiceApplication {
             RevocationFeed(
                 sessions: revoked, logger: boot.logger,
                 fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
-        services.append(RoutesFollower(source: configuration.routes, store: gateway.routes, logger: boot.logger))
+        services.append(names)
+        services.append(
+            RoutesFollower(source: configuration.routes, store: routes, names: names, logger: boot.logger))
         services.append(
             GatewayServer(
                 gateway: gateway, group: boot.eventLoopGroup, host: boot.listenAddress.host,

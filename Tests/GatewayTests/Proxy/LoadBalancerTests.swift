@@ -21,15 +21,18 @@ struct LoadBalancerTests {
                 target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
             var logger = Logger(label: "test")
             logger.logLevel = .critical
+            let routes = RouteStore(try RouteTable([route]))
             let gateway = Gateway(
-                settings: GatewaySettings(), table: try RouteTable([route]),
+                settings: GatewaySettings(), routes: routes, names: UpstreamNames(routes: routes, logger: logger),
                 keys: KeyStore(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),
                 logger: logger)
             worker = Worker(eventLoop: EmbeddedEventLoop(), loops: 1, gateway: gateway)
             worker.takeRoutes()
         }
 
-        func pool(_ number: Int) -> UpstreamPool { worker.routes.pools[.init(host: "127.0.0.1", port: number)]! }
+        func pool(_ number: Int) -> UpstreamPool {
+            worker.routes.pools[try! SocketAddress(ipAddress: "127.0.0.1", port: number)]!
+        }
 
         func exchange() -> Exchange {
             Exchange(
@@ -45,7 +48,7 @@ struct LoadBalancerTests {
         /// The ports that many requests go to.
         func ports(isRetry: Bool = false, now: Int64) -> Set<Int> {
             let pools = (0..<500).compactMap { _ in choose(for: exchange(), isRetry: isRetry, now: now) }
-            return Set(worker.routes.pools.filter { _, pool in pools.contains { $0 === pool } }.map(\.key.port))
+            return Set(worker.routes.pools.filter { _, pool in pools.contains { $0 === pool } }.compactMap(\.key.port))
         }
     }
 

@@ -218,7 +218,8 @@ struct ReloadTests {
 
         func follow(for store: RouteStore, log: CapturedLog) -> Task<Void, any Error> {
             var follower = RoutesFollower(
-                source: RoutesSource(builtIn: [], path: path), store: store, logger: log.logger)
+                source: RoutesSource(builtIn: [], path: path), store: store,
+                names: UpstreamNames(routes: store, logger: log.logger), logger: log.logger)
             follower.pause = .milliseconds(1)
             follower.signals = []
             let service = follower

@@ -35,6 +35,8 @@ struct GatewayHarness: Sendable {
         var teamPorts: [Int]?
         var ownPort: Int?
         var teamTimeout = Duration.seconds(30)
+        /// Where names are looked up.
+        var lookup: UpstreamNames.Lookup = SystemLookup.addresses
 
         init(_ change: (inout Options) -> Void = { _ in }) { change(&self) }
     }
@@ -54,7 +56,7 @@ struct GatewayHarness: Sendable {
             onListening: { listening.yield($0) })
         var logger = Logger(label: "test")
         logger.logLevel = .critical
-        let services = ServiceGroup(services: [server], logger: logger)
+        let services = ServiceGroup(services: [gateway.names, server], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await services.run() }
             let port = await ports.first { _ in true }!
@@ -107,8 +109,11 @@ struct GatewayHarness: Sendable {
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
         var logger = Logger(label: "gateway")
         logger.logLevel = .critical
+        let store = RouteStore(try RouteTable(routes))
+        let names = UpstreamNames(
+            routes: store, logger: logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
-            settings: options.settings, table: try RouteTable(routes), keys: keys, revoked: revoked, logger: logger)
+            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked, logger: logger)
     }
 
     // MARK: Tokens

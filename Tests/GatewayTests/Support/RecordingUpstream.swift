@@ -52,7 +52,7 @@ final class RecordingUpstream: Sendable {
         self.behaviour = Mutex(behaviour)
     }
 
-    func start(port: Int = 0) async throws -> Int {
+    func start(host: String = "127.0.0.1", port: Int = 0) async throws -> Int {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
@@ -69,7 +69,7 @@ final class RecordingUpstream: Sendable {
                         Recorder(upstream: self, connection: number))
                 }
             }
-            .bind(host: "127.0.0.1", port: port).get()
+            .bind(host: host, port: port).get()
         server.withLock { $0 = channel }
         return channel.localAddress!.port!
     }

@@ -6,6 +6,7 @@ import Synchronization
 final class Gateway: Sendable {
     let settings: GatewaySettings
     let routes: RouteStore
+    let names: UpstreamNames
     let keys: KeyStore
     let revoked: RevokedSessions
     let addressLimiter: AddressLimiter?
@@ -20,11 +21,13 @@ final class Gateway: Sendable {
 
     /// - Parameter sharing: gives, for a limit, the bucket that all replicas share.
     init(
-        settings: GatewaySettings, table: RouteTable, keys: KeyStore, revoked: RevokedSessions, logger: Logger,
+        settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore, revoked: RevokedSessions,
+        logger: Logger,
         sharing: (RateLimit) -> RedisTokenBucket? = { _ in nil }
     ) {
         self.settings = settings
-        routes = RouteStore(table)
+        self.routes = routes
+        self.names = names
         self.keys = keys
         self.revoked = revoked
         self.logger = logger

@@ -18,6 +18,7 @@ struct GatewayServer: Service {
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
+        await gateway.names.learn(gateway.routes.table)
         let workers = try await makeWorkers()
         let server = try await listen(workers)
         gateway.logger.info("listening", metadata: ["port": "\(server.localAddress?.port ?? 0)"])
@@ -42,6 +43,7 @@ struct GatewayServer: Service {
                 return worker
             }.get()
             gateway.keys.onChange { loop.execute { worker.value.keysChanged() } }
+            gateway.names.onChange { loop.execute { worker.value.takeRoutes() } }
             gateway.routes.onChange { loop.execute { worker.value.takeRoutes() } }
             workers.append(worker)
         }

@@ -1,10 +1,12 @@
+import NIOCore
+
 /// The routes that one event loop goes by until it is handed others, and what they mean there.
 ///
 /// Nothing of it changes: a request keeps what it was admitted by, whatever comes into force meanwhile.
 final class RouteSnapshot {
     let table: RouteTable
-    /// One for each address that a route names.
-    let pools: [Upstream.Address: UpstreamPool]
+    /// One for each address of an upstream.
+    let pools: [SocketAddress: UpstreamPool]
     private let plans: [ObjectIdentifier: RoutePlan]
 
     /// Without any route.
@@ -14,18 +16,24 @@ final class RouteSnapshot {
         plans = [:]
     }
 
-    /// - Parameter previous: the snapshot whose place this one takes. The connections to addresses that both name live
-    ///   on, and so does what is known of these.
-    init(_ table: RouteTable, after previous: RouteSnapshot, worker: Worker) {
-        var pools: [Upstream.Address: UpstreamPool] = [:]
-        func pool(_ address: Upstream.Address) -> UpstreamPool {
+    /// - Parameters:
+    ///   - names: the addresses of each host that is given as a name.
+    ///   - previous: the snapshot whose place this one takes. The connections to addresses that both have live on, and
+    ///     so does what is known of these.
+    init(
+        _ table: RouteTable, _ names: [String: [SocketAddress]], after previous: RouteSnapshot, worker: Worker
+    ) {
+        var pools: [SocketAddress: UpstreamPool] = [:]
+        func pool(_ address: SocketAddress) -> UpstreamPool {
             let pool = pools[address] ?? previous.pools[address] ?? UpstreamPool(address, worker: worker)
             pools[address] = pool
             return pool
         }
         var balancers: [Upstream: LoadBalancer] = [:]
         func balancer(_ upstream: Upstream) -> LoadBalancer {
-            let balancer = balancers[upstream] ?? LoadBalancer(upstream.addresses.map(pool), worker: worker)
+            let balancer =
+                balancers[upstream]
+                ?? LoadBalancer(upstream.addresses.flatMap { $0.resolved(by: names) }.map(pool), worker: worker)
             balancers[upstream] = balancer
             return balancer
         }
@@ -44,4 +52,16 @@ final class RouteSnapshot {
     }
 
     func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+}
+
+extension Upstream.Address {
+    /// Every address that it stands for: itself, or those of its name; none where the name is not known.
+    fileprivate func resolved(by names: [String: [SocketAddress]]) -> [SocketAddress] {
+        if let address = try? SocketAddress(ipAddress: host, port: port) { return [address] }
+        return (names[host] ?? []).map { address in
+            var address = address
+            address.port = port
+            return address
+        }
+    }
 }

@@ -10,8 +10,7 @@ final class UpstreamPool {
     /// The one request that finds out whether an address that is set aside is well again. Gone, as the request is.
     weak var probe: Exchange?
 
-    private let address: Upstream.Address
-    private let socketAddress: SocketAddress?
+    private let address: SocketAddress
     private var idle: [UpstreamConnection] = []
     /// Connections that are open or being opened.
     private var count = 0
@@ -22,10 +21,9 @@ final class UpstreamPool {
     /// No route in force names the address any more.
     private var isRetired = false
 
-    init(_ address: Upstream.Address, worker: Worker) {
+    init(_ address: SocketAddress, worker: Worker) {
         self.worker = worker
         self.address = address
-        socketAddress = try? SocketAddress(ipAddress: address.host, port: address.port)
         setAside = worker.gateway.metrics.address(address.authority)
     }
 
@@ -98,12 +96,10 @@ final class UpstreamPool {
 
     private func connect(for exchange: Exchange) {
         count += 1
-        let bootstrap = ClientBootstrap(group: worker.eventLoop)
+        let channel = ClientBootstrap(group: worker.eventLoop)
             .connectTimeout(TimeAmount(settings.connectTimeout))
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-        let channel =
-            socketAddress.map { bootstrap.connect(to: $0) }
-            ?? bootstrap.connect(host: address.host, port: address.port)
+            .connect(to: address)
         // Both closures run on this pool's event loop.
         channel.assumeIsolated().whenComplete { result in
             do {
@@ -158,5 +154,13 @@ final class UpstreamPool {
         }
         worker.gateway.logger.notice(
             isWell ? "upstream answers again" : "upstream set aside", metadata: ["address": "\(address.authority)"])
+    }
+}
+
+extension SocketAddress {
+    /// As in a `Host` field.
+    var authority: String {
+        let host = ipAddress ?? ""
+        return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"
     }
 }

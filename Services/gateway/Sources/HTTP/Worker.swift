@@ -33,9 +33,9 @@ final class Worker {
         writeDate()
     }
 
-    /// Goes by the routes that are in force now.
+    /// Goes by the routes that are in force now, and by what is known now of where their upstreams are.
     func takeRoutes() {
-        routes = RouteSnapshot(gateway.routes.table, after: routes, worker: self)
+        routes = RouteSnapshot(gateway.routes.table, gateway.names.addresses, after: routes, worker: self)
     }
 
     var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }

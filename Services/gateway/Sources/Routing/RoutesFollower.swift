@@ -11,6 +11,7 @@ import UnixSignals
 struct RoutesFollower: Service {
     let source: RoutesSource
     let store: RouteStore
+    let names: UpstreamNames
     let logger: Logger
     /// Between two looks at the file.
     var pause = Duration.seconds(1)
@@ -19,9 +20,10 @@ struct RoutesFollower: Service {
     private let isLastSuccessful = Gauge(label: "gatehouse_gateway_routes_last_reload_successful")
     private let lastSuccess = Gauge(label: "gatehouse_gateway_routes_last_reload_success_timestamp_seconds")
 
-    init(source: RoutesSource, store: RouteStore, logger: Logger) {
+    init(source: RoutesSource, store: RouteStore, names: UpstreamNames, logger: Logger) {
         self.source = source
         self.store = store
+        self.names = names
         self.logger = logger
     }
 
@@ -33,7 +35,7 @@ struct RoutesFollower: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { for await _ in signals { ask.yield() } }
-                group.addTask { for await _ in asked { reload() } }
+                group.addTask { for await _ in asked { await reload() } }
                 if let path = source.path {
                     group.addTask { await FollowedFile(path: path, pause: pause).follow { ask.yield() } }
                 }
@@ -41,9 +43,10 @@ struct RoutesFollower: Service {
         }
     }
 
-    private func reload() {
+    private func reload() async {
         do throws(RoutesSource.Failure) {
             let table = try source.read()
+            await names.learn(table)
             store.replace(table)
             isLastSuccessful.record(1)
             lastSuccess.record(Int64(Date.now.timeIntervalSince1970))
