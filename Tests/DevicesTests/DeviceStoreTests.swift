@@ -21,21 +21,8 @@ import Testing
     }
 
     static func withStore(_ body: (DeviceStore) async throws -> Void) async throws {
-        try await withPatientPool { try await body(DeviceStore(database: $0)) }
-    }
-
-    /// A pool that takes a busy machine for what it is.
-    static func withPatientPool(_ body: (PostgresPool) async throws -> Void) async throws {
         try await withDatabase(migrations: DevicesMigrations.all) { database in
-            var configuration = try PostgresConfiguration(url: database.url)
-            configuration.statementTimeout = .seconds(30)
-            configuration.lockTimeout = .seconds(30)
-            var limits = PostgresPoolConfiguration()
-            limits.maximumConnections = 8
-            limits.acquireTimeout = .seconds(30)
-            let pool = PostgresPool(configuration: configuration, pool: limits)
-            defer { pool.close() }
-            try await body(pool)
+            try await body(DeviceStore(database: database.pool))
         }
     }
 

@@ -16,8 +16,8 @@ import Testing
     }
 
     static func withStores(_ body: (DeviceStore, RevocationStore) async throws -> Void) async throws {
-        try await DeviceStoreTests.withPatientPool { pool in
-            try await body(DeviceStore(database: pool), RevocationStore(database: pool))
+        try await withDatabase(migrations: DevicesMigrations.all) { database in
+            try await body(DeviceStore(database: database.pool), RevocationStore(database: database.pool))
         }
     }
 

@@ -45,7 +45,7 @@ import Testing
 
     @Test func theSessionHasTimeoutsAndUTC() async throws {
         try await withDatabase { database in
-            var configuration = try PostgresConfiguration(url: database.url)
+            var configuration = try PostgresConfiguration.patient(database.url)
             configuration.statementTimeout = .milliseconds(1234)
             configuration.lockTimeout = .milliseconds(567)
             configuration.idleInTransactionTimeout = .seconds(8)
@@ -63,7 +63,7 @@ import Testing
 
     @Test func theServersTimeoutLeavesTheConnectionUsable() async throws {
         try await withDatabase { database in
-            var configuration = try PostgresConfiguration(url: database.url)
+            var configuration = try PostgresConfiguration.patient(database.url)
             configuration.statementTimeout = .milliseconds(50)
             let connection = try await PostgresConnection.connect(configuration)
             let error = await #expect(throws: PostgresError.self) {
@@ -142,9 +142,7 @@ import Testing
 
     @Test func aHundredMegabytesArrive() async throws {
         try await withDatabase { database in
-            var configuration = try PostgresConfiguration(url: database.url)
-            configuration.statementTimeout = .seconds(60)
-            let connection = try await PostgresConnection.connect(configuration)
+            let connection = try await database.connect()
             let rows = try await connection.query(
                 "SELECT repeat('x', 100000) || number FROM generate_series(1, 1000) AS number")
             #expect(try rows.decode(String.self).reduce(0) { $0 + $1.utf8.count } == 100_002_893)
@@ -155,9 +153,7 @@ import Testing
 
     @Test func aLargeParameterGoesOutWhileTheServerTalks() async throws {
         try await withDatabase { database in
-            var configuration = try PostgresConfiguration(url: database.url)
-            configuration.statementTimeout = .seconds(60)
-            let connection = try await PostgresConnection.connect(configuration)
+            let connection = try await database.connect()
             let bytes = [UInt8](repeating: 7, count: 20_000_000)
             #expect(try await connection.query("SELECT \(bytes)")[0].decode([UInt8].self) == bytes)
         }
@@ -184,7 +180,7 @@ import Testing
 
     @Test func statementsBeyondTheLimitAreSentUnprepared() async throws {
         try await withDatabase { database in
-            var configuration = try PostgresConfiguration(url: database.url)
+            var configuration = try PostgresConfiguration.patient(database.url)
             configuration.preparedStatementLimit = 3
             let connection = try await PostgresConnection.connect(configuration)
             for number in 1...10 {

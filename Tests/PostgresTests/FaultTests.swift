@@ -111,13 +111,9 @@ import Testing
     private func withRunningPool(
         _ url: String, isPatient: Bool = false, _ body: (PostgresPool) async throws -> Void
     ) async throws {
-        var configuration = try PostgresConfiguration(url: url)
-        var poolConfiguration = PostgresPoolConfiguration()
-        if isPatient {
-            configuration.statementTimeout = .seconds(60)
-            poolConfiguration.acquireTimeout = .seconds(60)
-        }
-        let pool = PostgresPool(configuration: configuration, pool: poolConfiguration)
+        let pool = PostgresPool(
+            configuration: try isPatient ? .patient(url) : PostgresConfiguration(url: url),
+            pool: isPatient ? .patient : PostgresPoolConfiguration())
         let running = Task { await pool.run() }
         defer { running.cancel() }
         try await body(pool)

@@ -8,10 +8,10 @@ import Testing
     @Test func aPoolTellsHowItIs() async throws {
         try await withDatabase { database in
             let metrics = TestMetrics()
-            var limits = PostgresPoolConfiguration()
+            var limits = PostgresPoolConfiguration.patient
             (limits.name, limits.minimumConnections) = ("test", 2)
             let pool = PostgresPool(
-                configuration: try PostgresConfiguration(url: database.url), pool: limits, metricsFactory: metrics)
+                configuration: try .patient(database.url), pool: limits, metricsFactory: metrics)
             let running = Task { await pool.run() }
             try await eventually("two connections are idle") {
                 try metrics.expectGauge("postgres_pool_connections", [("pool", "test"), ("state", "idle")]).lastValue

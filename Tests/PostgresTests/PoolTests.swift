@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func aCancelledCallerLeavesTheQueue() async throws {
-        try await withPool(maximumConnections: 1, queueLimit: 1, acquireTimeout: .seconds(30)) { pool in
+        try await withPool(maximumConnections: 1, queueLimit: 1) { pool in
             try await pool.withConnection { _ in
                 for pause in 0..<50 {
                     let task = Task { try await pool.query("SELECT 1", deadline: .now + .seconds(30)) }
@@ -114,7 +114,7 @@ import Testing
 
     /// The cancellation finds nobody in the queue yet.
     @Test func aCallerThatIsCancelledBeforeItJoinsTheQueueDoesNotStay() async throws {
-        try await withPool(maximumConnections: 1, queueLimit: 1, acquireTimeout: .seconds(30)) { pool in
+        try await withPool(maximumConnections: 1, queueLimit: 1) { pool in
             try await pool.withConnection { _ in
                 for _ in 0..<3 {
                     let task = Task {
@@ -162,9 +162,9 @@ import Testing
 
     @Test func aRunningPoolKeepsItsMinimumAndClosesAtTheEnd() async throws {
         try await withDatabase { database in
-            var limits = PostgresPoolConfiguration()
+            var limits = PostgresPoolConfiguration.patient
             limits.minimumConnections = 3
-            var configuration = try PostgresConfiguration(url: database.url)
+            var configuration = try PostgresConfiguration.patient(database.url)
             configuration.applicationName = "minimum"
             let pool = PostgresPool(configuration: configuration, pool: limits)
             let running = Task { await pool.run() }
@@ -188,20 +188,15 @@ import Testing
     }
 
     private func withPool(
-        maximumConnections: Int, queueLimit: Int = 256, acquireTimeout: Duration = .seconds(60),
-        maximumAge: Duration = .seconds(60), _ body: (PostgresPool) async throws -> Void
+        maximumConnections: Int, queueLimit: Int = 256, maximumAge: Duration = .seconds(60),
+        _ body: (PostgresPool) async throws -> Void
     ) async throws {
         try await withDatabase { database in
-            var configuration = try PostgresConfiguration(url: database.url)
-            configuration.connectTimeout = .seconds(20)
-            configuration.statementTimeout = .seconds(20)
-            configuration.lockTimeout = .seconds(20)
-            var limits = PostgresPoolConfiguration()
+            var limits = PostgresPoolConfiguration.patient
             limits.maximumConnections = maximumConnections
             limits.queueLimit = queueLimit
-            limits.acquireTimeout = acquireTimeout
             limits.maximumAge = maximumAge
-            let pool = PostgresPool(configuration: configuration, pool: limits)
+            let pool = PostgresPool(configuration: try .patient(database.url), pool: limits)
             defer { pool.close() }
             try await body(pool)
         }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct RedisFaultTests {
     @Test func isUsableAgainAfterTheServerWasKilled() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 try await redis.send("SET", "key", "1")
                 await server.kill()
                 try await eventually("the loss is noticed") { !redis.isConnected }
@@ -25,7 +25,7 @@ import Testing
 
     @Test func commandsInFlightFailWhenTheServerIsKilled() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 try await redis.send("PING")
                 await server.freeze()
                 let commands = (0..<100).map { number in Task { try await redis.send("ECHO", "\(number)") } }
@@ -40,7 +40,7 @@ import Testing
 
     @Test func aFrozenServerCostsTimeoutsAndThenNothing() async throws {
         try await withRedisServer { server in
-            var configuration = try patientConfiguration(server.url)
+            var configuration = try RedisConfiguration.patient(server.url)
             configuration.commandTimeout = .milliseconds(100)
             configuration.connectTimeout = .milliseconds(200)
             try await withRedisClient(configuration) { redis in
@@ -59,7 +59,7 @@ import Testing
 
     @Test func aLateAnswerReachesNobody() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 try await redis.send("PING")
                 await server.freeze()
                 let late = await #expect(throws: RedisError.self) {
@@ -74,7 +74,7 @@ import Testing
 
     @Test func aServerThatIsNotThereFailsAtOnce() async throws {
         let port = try freePort()
-        try await withRedisClient(patientConfiguration("redis://127.0.0.1:\(port)")) { redis in
+        try await withRedisClient(.patient("redis://127.0.0.1:\(port)")) { redis in
             let error = await #expect(throws: RedisError.self) { try await redis.send("PING") }
             #expect(error?.code == .notConnected && error?.isUnavailable == true)
         }
@@ -82,7 +82,7 @@ import Testing
 
     @Test func aClientThatDoesNotRunKeepsItsTimeout() async throws {
         let redis = RedisClient(
-            configuration: try patientConfiguration("redis://127.0.0.1:1"), eventLoopGroup: singletonEventLoopGroup,
+            configuration: try .patient("redis://127.0.0.1:1"), eventLoopGroup: singletonEventLoopGroup,
             logger: silentLogger)
         let error = await #expect(throws: RedisError.self) {
             try await redis.send("PING", timeout: .milliseconds(20))
@@ -93,14 +93,14 @@ import Testing
     @Test func aWrongPasswordIsAnError() async throws {
         try await withRedisServer(password: "right") { server in
             for url in ["redis://:wrong@127.0.0.1:\(server.port)", "redis://127.0.0.1:\(server.port)"] {
-                try await withRedisClient(patientConfiguration(url)) { redis in
+                try await withRedisClient(.patient(url)) { redis in
                     let error = await #expect(throws: RedisError.self) { try await redis.send("PING") }
                     #expect(error?.isUnavailable == true)
                     #expect((error?.underlying as? RedisError)?.code == .authenticationFailed)
                     #expect(error.map { "\($0)".contains("wrong@") } == false)
                 }
             }
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 let answer = try await redis.send("PING")
                 #expect(answer.string == "PONG")
             }
@@ -109,10 +109,10 @@ import Testing
 
     @Test func signsInAsAUserAndSelectsADatabase() async throws {
         try await withRedisServer(password: "right") { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 try await redis.send("ACL", "SETUSER", "ada", "on", ">pass/word", "~*", "+@all")
             }
-            var configuration = try patientConfiguration("redis://ada:pass%2Fword@127.0.0.1:\(server.port)/5")
+            var configuration = try RedisConfiguration.patient("redis://ada:pass%2Fword@127.0.0.1:\(server.port)/5")
             configuration.clientName = "tests"
             try await withRedisClient(configuration) { redis in
                 let info = try await redis.send("CLIENT", "INFO").string ?? ""
@@ -123,9 +123,9 @@ import Testing
 
     @Test func aConnectionThatTheServerClosesIsOpenedAgain() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 let first = try await redis.send("CLIENT", "ID").integer
-                try await withRedisClient(patientConfiguration(server.url)) { other in
+                try await withRedisClient(.patient(server.url)) { other in
                     try await other.send("CLIENT", "KILL", "ID", "\(first ?? 0)")
                 }
                 try await eventually("a new connection") {
@@ -138,7 +138,7 @@ import Testing
 
     @Test func aServerThatClosesIdleConnectionsIsNoTrouble() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 let first = try await redis.send("CLIENT", "ID").integer
                 try await redis.send("CONFIG", "SET", "timeout", 1)
                 // Asks the client only, so that the connection stays idle for the server.
@@ -154,8 +154,7 @@ import Testing
 
     @Test func carriesAHundredMegabytes() async throws {
         try await withRedisServer { server in
-            var configuration = try patientConfiguration(server.url)
-            configuration.commandTimeout = .seconds(60)
+            var configuration = try RedisConfiguration.patient(server.url)
             configuration.maximumReplyBytes = 128 << 20
             try await withRedisClient(configuration) { redis in
                 let value = [UInt8](repeating: 7, count: 100 << 20)
@@ -177,7 +176,7 @@ import Testing
 
     @Test func refusesMoreCommandsThanMayWait() async throws {
         try await withRedisServer { server in
-            var configuration = try patientConfiguration(server.url)
+            var configuration = try RedisConfiguration.patient(server.url)
             configuration.maximumPendingCommands = 50
             try await withRedisClient(configuration) { redis in
                 try await redis.send("PING")
@@ -203,19 +202,19 @@ import Testing
 
     @Test func speaksTLSAndChecksTheCertificate() async throws {
         try await withRedisServer(password: "secret", tls: true) { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 #expect(try await redis.send("PING").string == "PONG")
                 let value = String(repeating: "x", count: 1 << 20)
                 try await redis.send("SET", "key", "\(value)")
                 #expect(try await redis.send("GET", "key").string == value)
             }
             // Not signed by an authority that the system trusts.
-            try await withRedisClient(patientConfiguration("rediss://:secret@localhost:\(server.port)")) { redis in
+            try await withRedisClient(.patient("rediss://:secret@localhost:\(server.port)")) { redis in
                 let error = await #expect(throws: RedisError.self) { try await redis.send("PING") }
                 #expect(error?.isUnavailable == true)
             }
             // Plainly towards a server that speaks TLS.
-            try await withRedisClient(patientConfiguration("redis://:secret@127.0.0.1:\(server.port)")) { redis in
+            try await withRedisClient(.patient("redis://:secret@127.0.0.1:\(server.port)")) { redis in
                 let error = await #expect(throws: RedisError.self) { try await redis.send("PING") }
                 #expect(error?.isUnavailable == true)
             }

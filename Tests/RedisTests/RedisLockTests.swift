@@ -45,7 +45,7 @@ import Testing
 
     @Test func isLetGoWhenTheAnswerCameTooLate() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 try await redis.send("PING")
                 let lock = RedisLock(client: redis, name: "lock", lifetime: .seconds(60))
                 await server.freeze()

@@ -7,7 +7,7 @@ import Testing
 
     @Test func knowsTheDigestThatTheServerKnows() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 let digest = try await redis.send("SCRIPT", "LOAD", "\(append.source)").string
                 #expect(digest == append.digest)
             }
@@ -16,7 +16,7 @@ import Testing
 
     @Test func runsWhetherTheServerHasTheScriptOrNot() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 #expect(try await redis.run(append, keys: ["key"], arguments: ["ab"]) == .integer(2))
                 #expect(try await redis.run(append, keys: ["key"], arguments: ["cd"]) == .integer(4))
                 try await redis.send("SCRIPT", "FLUSH")

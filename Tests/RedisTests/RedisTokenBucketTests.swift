@@ -80,7 +80,7 @@ import Testing
 
     @Test func fallsBackToItsOwnCountWhileRedisIsAway() async throws {
         try await withRedisServer { server in
-            try await withRedisClient(patientConfiguration(server.url)) { redis in
+            try await withRedisClient(.patient(server.url)) { redis in
                 let limit = RedisTokenBucket(client: redis, name: "limit", capacity: 2, refillPerSecond: 0.001)
                 #expect(await limit.take("a") == .allowed(remaining: 1))
                 await server.kill()

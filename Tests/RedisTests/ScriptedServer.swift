@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Redis
+import TestKit
 
 /// A server that answers the client's `PING` on connecting, and the next thing it reads on each connection with
 /// bytes that a test has chosen; then it closes, or waits.
@@ -14,9 +15,7 @@ func withScriptedServer(
             }
         }
         .bind(host: "127.0.0.1", port: 0).get()
-    var configuration = RedisConfiguration(host: "127.0.0.1", port: channel.localAddress?.port ?? 0)
-    configuration.commandTimeout = .seconds(30)
-    configuration.connectTimeout = .seconds(30)
+    let configuration = try RedisConfiguration.patient("redis://127.0.0.1:\(channel.localAddress?.port ?? 0)")
     let result: Result<Void, any Error>
     do {
         result = .success(try await body(configuration))

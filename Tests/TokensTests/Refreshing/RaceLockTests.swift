@@ -72,12 +72,9 @@ import Testing
         try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let first = try await tokens.signIn()
             // One connection, so that the statistics are those of the refresh.
-            var single = PostgresPoolConfiguration()
+            var single = PostgresPoolConfiguration.patient
             single.maximumConnections = 1
-            single.acquireTimeout = .seconds(60)
-            var configuration = try PostgresConfiguration(url: tokens.database.url)
-            configuration.statementTimeout = .seconds(60)
-            let pool = PostgresPool(configuration: configuration, pool: single)
+            let pool = PostgresPool(configuration: try .patient(tokens.database.url), pool: single)
             defer { pool.close() }
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
             let held = await lock.take(first.sessionID)

@@ -30,11 +30,10 @@ struct RunningTokens: Sendable {
     static func with(
         databaseURL: String, settings: [String: String] = [:], _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
-        let configuration = try PostgresConfiguration(url: databaseURL)
-        let connection = try await PostgresConnection.connect(configuration)
+        let connection = try await PostgresConnection.patient(databaseURL)
         try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
         await connection.close()
-        let pool = PostgresPool(configuration: configuration)
+        let pool = PostgresPool(configuration: try .patient(databaseURL), pool: .patient)
         defer { pool.close() }
         try await start(1, on: databaseURL, pool, settings: settings, body)
     }
@@ -44,7 +43,7 @@ struct RunningTokens: Sendable {
         _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
         let defaults = [
-            // The tests' server has a hundred connections for all tests that run at once.
+            // All tests that run at once share the server's connections.
             "TOKENS_DATABASE_URL": databaseURL, "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "4",
             "TOKENS_REDIS_URL": try TestRedis.url,
             "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,

@@ -2,17 +2,15 @@ import NIOCore
 import NIOPosix
 import Redis
 import Synchronization
+import TestKit
 
 /// A Redis that answers `PING` and what it is told to answer, by `+OK`, and is silent on all else.
 final class SilentRedis: Sendable {
     let configuration: RedisConfiguration
     private let received: Received
 
-    fileprivate init(port: Int, received: Received) {
-        var configuration = RedisConfiguration(host: "127.0.0.1", port: port)
-        configuration.commandTimeout = .seconds(60)
-        configuration.connectTimeout = .seconds(20)
-        self.configuration = configuration
+    fileprivate init(port: Int, received: Received) throws {
+        configuration = try .patient("redis://127.0.0.1:\(port)")
         self.received = received
     }
 

@@ -4,14 +4,14 @@ public import Postgres
 public struct LeasedDatabase: Sendable {
     /// For services under test and for further connections.
     public let url: String
-    /// A pool on the database, closed with the lease.
+    /// A pool on the database, closed with the lease. Patient, since other tests take their share of the machine.
     public let pool: PostgresPool
 
-    /// A connection that is not the pool's.
+    /// A connection that is not the pool's, as patient as the pool.
     ///
     /// - Throws: ``PostgresError``.
     public func connect() async throws -> PostgresConnection {
-        try await PostgresConnection.connect(try PostgresConfiguration(url: url))
+        try await .patient(url)
     }
 }
 
@@ -29,13 +29,7 @@ public func withDatabase<Value: Sendable>(
     let name = try await databases.create(migrations)
     do {
         let url = databases.url(of: name)
-        // Patient, since other tests take their share of the machine.
-        var configuration = try PostgresConfiguration(url: url)
-        configuration.statementTimeout = .seconds(60)
-        configuration.lockTimeout = .seconds(60)
-        var limits = PostgresPoolConfiguration()
-        limits.acquireTimeout = .seconds(60)
-        let pool = PostgresPool(configuration: configuration, pool: limits)
+        let pool = PostgresPool(configuration: try .patient(url), pool: .patient)
         defer { pool.close() }
         let value = try await body(LeasedDatabase(url: url, pool: pool))
         try await databases.drop(name)

@@ -17,11 +17,10 @@ final class TestDatabases: Sendable {
             throw TestKitError("\(variable) is not set: run the tests with `make test`.")
         }
         self.server = server
-        var limits = PostgresPoolConfiguration()
+        var limits = PostgresPoolConfiguration.patient
         limits.maximumConnections = 4
-        limits.acquireTimeout = .seconds(60)
         limits.queueLimit = 10_000
-        pool = PostgresPool(configuration: try Self.administration(url), pool: limits)
+        pool = PostgresPool(configuration: try .patient(url), pool: limits)
     }
 
     func url(of database: String) -> String {
@@ -49,7 +48,7 @@ final class TestDatabases: Sendable {
         let draft = "draft_" + UUID().uuidString.lowercased()
         try await administer("CREATE DATABASE \"\(draft)\"")
         do {
-            let connection = try await PostgresConnection.connect(try Self.administration(url(of: draft)))
+            let connection = try await PostgresConnection.patient(url(of: draft))
             let quiet = Logger(label: "migrations") { _ in SwiftLogNoOpLogHandler() }
             try await PostgresMigrator(migrations: migrations, logger: quiet).up(on: connection)
             await connection.close()
@@ -72,15 +71,6 @@ final class TestDatabases: Sendable {
         try await pool.withConnection(deadline: .now + .seconds(60)) { connection in
             try await connection.execute(script: statement, deadline: .now + .seconds(60))
         }
-    }
-
-    /// Creating and dropping databases waits for other tests' disks.
-    private static func administration(_ url: String) throws -> PostgresConfiguration {
-        var configuration = try PostgresConfiguration(url: url)
-        configuration.connectTimeout = .seconds(30)
-        configuration.statementTimeout = .seconds(60)
-        configuration.lockTimeout = .seconds(60)
-        return configuration
     }
 
     private static func digest(of migrations: [PostgresMigration]) -> String {

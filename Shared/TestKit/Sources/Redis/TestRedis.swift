@@ -17,11 +17,13 @@ public enum TestRedis {
 }
 
 extension RedisConfiguration {
-    /// For what a test looks at or prepares: nothing is cut short on a busy machine.
+    /// Time-outs that a busy machine does not reach, and short waits between attempts to connect: for what a test looks
+    /// at or prepares, and for tests that are not about time.
     public static func patient(_ url: String) throws -> RedisConfiguration {
         var configuration = try RedisConfiguration(url: url)
         configuration.commandTimeout = .seconds(60)
         configuration.connectTimeout = .seconds(60)
+        configuration.backoff.maximum = .milliseconds(100)
         return configuration
     }
 }
@@ -53,11 +55,7 @@ public func withRedisClient<Value: Sendable>(
 public func withRedis<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (RedisClient, _ prefix: String) async throws -> Value
 ) async throws -> Value {
-    var configuration = try RedisConfiguration(url: TestRedis.url)
-    // The shared machine may be slow; what tests time-outs sets its own.
-    configuration.commandTimeout = .seconds(30)
-    configuration.connectTimeout = .seconds(30)
-    return try await withRedisClient(configuration) { client in
+    try await withRedisClient(.patient(TestRedis.url)) { client in
         let prefix = uniqueKeyPrefix()
         let result: Result<Value, any Error>
         do {
