@@ -106,7 +106,10 @@ import Testing
 
     private func tables(_ connection: PostgresConnection) async throws -> [String] {
         try await connection.query(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY relname"
+            """
+            SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+            ORDER BY relname
+            """
         ).decode(String.self)
     }
 }
