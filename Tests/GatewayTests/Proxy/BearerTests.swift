@@ -1,6 +1,7 @@
 import AccessToken
 import Foundation
 import Logging
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -172,21 +173,23 @@ struct BearerTests {
             let following = Task { try await fetcher.run() }
             defer { following.cancel() }
             let good = try GatewayHarness.token()
-            try await eventually { try await gateway.send("GET /team", token: good).status == 200 }
+            try await eventually("the file is read") { try await gateway.send("GET /team", token: good).status == 200 }
             let unknown = try GatewayHarness.token(key: next)
             for _ in 0..<3 {
                 let answer = try await gateway.send("GET /team", token: unknown)
                 #expect(answer.status == 401 && code(answer) == "INVALID_TOKEN")
             }
             try write(GatewayHarness.key(), next)
-            try await eventually { try await gateway.send("GET /team", token: unknown).status == 200 }
+            try await eventually("the changed file is read") {
+                try await gateway.send("GET /team", token: unknown).status == 200
+            }
             // What cannot be used changes nothing.
             for text in ["", try "# development\n" + next.publicKey.pem] {
                 try text.write(toFile: path, atomically: true, encoding: .utf8)
-                try await eventually { gateway.gateway.keys.snapshot.didLastFetchFail }
+                try await eventually("the useless file is seen") { gateway.gateway.keys.snapshot.didLastFetchFail }
                 #expect(try await gateway.send("GET /team", token: good).status == 200)
                 try write(GatewayHarness.key(), next)
-                try await eventually { !gateway.gateway.keys.snapshot.didLastFetchFail }
+                try await eventually("the good file is seen") { !gateway.gateway.keys.snapshot.didLastFetchFail }
             }
         }
     }

@@ -169,7 +169,9 @@ struct RefusalTests {
         let before = gateway.gateway.openConnections.load(ordering: .relaxed)
         var clients: [RawClient] = []
         for _ in 0..<count { clients.append(try await gateway.connect()) }
-        try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == before + count }
+        try await eventually("all connections are counted") {
+            gateway.gateway.openConnections.load(ordering: .relaxed) == before + count
+        }
         return clients
     }
 

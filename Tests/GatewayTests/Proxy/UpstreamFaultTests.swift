@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import Synchronization
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -220,30 +221,34 @@ struct UpstreamFaultTests {
         try await GatewayHarness.withGateway(.init { $0.teamBehaviour = { _ in [.pause] } }) { gateway in
             let client = try await gateway.connect()
             try await client.send(GatewayHarness.request("GET /open"))
-            try await eventually { gateway.team.begun == 1 }
+            try await eventually("the upstream has the request") { gateway.team.begun == 1 }
             await client.close()
-            try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+            try await eventually("the gateway has let the client go") {
+                gateway.gateway.openConnections.load(ordering: .relaxed) == 0
+            }
             // The half of a body is no request either.
             let other = try await gateway.connect()
             try await other.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
-            try await eventually { gateway.team.begun == 2 }
+            try await eventually("the upstream has the second request") { gateway.team.begun == 2 }
             await other.close()
-            try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+            try await eventually("the gateway has let the client go") {
+                gateway.gateway.openConnections.load(ordering: .relaxed) == 0
+            }
             #expect(gateway.team.requests.count == 1)
         }
     }
 
     @Test("An answer before the request's end is passed on, and ends the connection")
     func early() async throws {
-        let upstream = try await EarlyUpstream.start()
-        try await GatewayHarness.withGateway(.init { $0.teamPorts = [upstream.port] }) { gateway in
-            let client = try await gateway.connect()
-            try await client.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nfirst")
-            let answer = try await client.answer()
-            #expect(answer.status == 403 && answer["connection"] == "close")
-            _ = try await client.untilClosed()
+        try await withEarlyUpstream { port in
+            try await GatewayHarness.withGateway(.init { $0.teamPorts = [port] }) { gateway in
+                let client = try await gateway.connect()
+                try await client.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nfirst")
+                let answer = try await client.answer()
+                #expect(answer.status == 403 && answer["connection"] == "close")
+                _ = try await client.untilClosed()
+            }
         }
-        await upstream.stop()
     }
 
     @Test("Large bodies stream through in both directions")
@@ -265,7 +270,7 @@ struct UpstreamFaultTests {
             #expect(try await idle.answer().status == 200)
             let busy = try await gateway.connect()
             try await busy.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
-            try await eventually { gateway.team.begun == 1 }
+            try await eventually("the upstream has the request") { gateway.team.begun == 1 }
             gateway.team.behaviour.withLock { $0 = RecordingUpstream.answer("done") }
             gateway.stop()
             _ = try await idle.untilClosed()

@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import Logging
 import Synchronization
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -42,23 +43,23 @@ struct KeyAndFeedTests {
         fetcher.firstRetry = .milliseconds(5)
         let service = fetcher
         try await running({ try await service.run() }) {
-            try await eventually { fetches.withLock { $0 } >= 2 }
+            try await eventually("a failed fetch is repeated") { fetches.withLock { $0 } >= 2 }
             #expect(!store.isUsable(now: now))
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey]) }
-            try await eventually { store.isUsable(now: now) }
+            try await eventually("there are keys") { store.isUsable(now: now) }
             #expect(store.snapshot.generation == 1)
             #expect(!store.isUsable(now: now + 200))
 
             published.withLock { $0 = nil }
             #expect(store.demandFetch(now: 1000))
-            try await eventually { store.snapshot.didLastFetchFail }
+            try await eventually("a demanded fetch fails") { store.snapshot.didLastFetchFail }
             #expect(store.isUsable(now: now) && store.snapshot.generation == 1)
             // Not again within the interval.
             #expect(!store.demandFetch(now: 1000 + KeyStore.demandInterval - 1))
 
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
             #expect(store.demandFetch(now: 1000 + KeyStore.demandInterval))
-            try await eventually { store.snapshot.generation == 2 }
+            try await eventually("a demanded fetch brings the new keys") { store.snapshot.generation == 2 }
             #expect(!store.snapshot.didLastFetchFail)
         }
     }
@@ -90,10 +91,10 @@ struct KeyAndFeedTests {
             }
         }
         try await running({ try await feed.run() }) {
-            try await eventually { sessions.count == 1 }
+            try await eventually("the first page is read") { sessions.count == 1 }
             #expect(sessions.verdict(on: ids[0], now: now) == .unknown)
             open.yield()
-            try await eventually { calls.withLock { $0.count } == 6 }
+            try await eventually("the feed is followed after a loss") { calls.withLock { $0.count } == 6 }
             for id in ids { #expect(sessions.verdict(on: id, now: now) == .revoked) }
             #expect(calls.withLock { $0 } == ["- 0", "1 0", "2 20", "2 0", "4 20", "5 20"])
         }
@@ -130,13 +131,13 @@ struct KeyAndFeedTests {
             return RevocationPage(entries: [], cursor: "1", reset: false, more: false)
         }
         try await running({ try await feed.run() }) {
-            try await eventually { sessions.isUsable(now: now) }
+            try await eventually("the feed is read") { sessions.isUsable(now: now) }
             // The feed is alive, however late it is.
             #expect(sessions.isUsable(now: now + 1000))
             isDown.withLock { $0 = true }
-            try await eventually { !sessions.isUsable(now: now + 1000) }
+            try await eventually("the loss is noticed") { !sessions.isUsable(now: now + 1000) }
             isDown.withLock { $0 = false }
-            try await eventually { sessions.isUsable(now: now + 1000) }
+            try await eventually("the feed is back") { sessions.isUsable(now: now + 1000) }
         }
     }
 
@@ -158,7 +159,7 @@ struct KeyAndFeedTests {
         // Demanded before the first fetch of its own.
         #expect(store.demandFetch(now: now))
         try await running({ try await service.run() }) {
-            try await eventually { store.isUsable(now: now) }
+            try await eventually("the fetch is repeated") { store.isUsable(now: now) }
         }
     }
 
