@@ -1,5 +1,4 @@
 import NIOCore
-import NIOPosix
 import Redis
 import TestKit
 
@@ -8,22 +7,11 @@ import TestKit
 func withScriptedServer(
     answer: String, thenClose: Bool, _ body: (RedisConfiguration) async throws -> Void
 ) async throws {
-    let channel = try await ServerBootstrap(group: singletonEventLoopGroup)
-        .childChannelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try channel.pipeline.syncOperations.addHandler(ScriptHandler(answer: answer, thenClose: thenClose))
-            }
-        }
-        .bind(host: "127.0.0.1", port: 0).get()
-    let configuration = try RedisConfiguration.patient("redis://127.0.0.1:\(channel.localAddress?.port ?? 0)")
-    let result: Result<Void, any Error>
-    do {
-        result = .success(try await body(configuration))
-    } catch {
-        result = .failure(error)
+    try await withTCPServer(
+        onAccept: { try $0.pipeline.syncOperations.addHandler(ScriptHandler(answer: answer, thenClose: thenClose)) }
+    ) { port in
+        try await body(.patient("redis://127.0.0.1:\(port)"))
     }
-    try await channel.close()
-    try result.get()
 }
 
 private final class ScriptHandler: ChannelInboundHandler {

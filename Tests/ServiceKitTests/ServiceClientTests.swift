@@ -3,7 +3,6 @@ import Contracts
 import Foundation
 import HTTPTypes
 import NIOCore
-import NIOPosix
 import ServiceContextModule
 import ServiceKit
 import TestKit
@@ -34,10 +33,9 @@ import Testing
 
     /// A socket that accepts connections and never says a word, as a stopped process does.
     private func withSilentServer(_ body: (URL) async throws -> Void) async throws {
-        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
-        try await body(try #require(URL(string: "http://127.0.0.1:\(server.localAddress?.port ?? 0)")))
-        try await server.close()
+        try await withTCPServer { port in
+            try await body(try #require(URL(string: "http://127.0.0.1:\(port)")))
+        }
     }
 
     private func error(of body: () async throws(ServiceClientError) -> Void) async -> ServiceClientError? {
@@ -169,24 +167,18 @@ import Testing
     }
 
     @Test func doesNotTakeEndlessAnswers() async throws {
-        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    channel.writeAndFlush(
-                        ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"), promise: nil)
-                    for _ in 0..<6 {
-                        channel.writeAndFlush(ByteBuffer(repeating: 32, count: 1 << 20), promise: nil)
-                    }
+        try await withTCPServer(onAccept: { connection in
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"
+            connection.writeAndFlush(ByteBuffer(string: head), promise: nil)
+            for _ in 0..<6 { connection.writeAndFlush(ByteBuffer(repeating: 32, count: 1 << 20), promise: nil) }
+        }) { port in
+            let url = try #require(URL(string: "http://127.0.0.1:\(port)"))
+            try await withClient([url]) { client in
+                let trouble = await error { () throws(ServiceClientError) in
+                    _ = try await client.send(.get, "/x", deadline: deadline, as: EchoApplication.Echo.self)
                 }
+                #expect(trouble?.isUnavailable == true)
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        let url = try #require(URL(string: "http://127.0.0.1:\(server.localAddress?.port ?? 0)"))
-        try await withClient([url]) { client in
-            let trouble = await error { () throws(ServiceClientError) in
-                _ = try await client.send(.get, "/x", deadline: deadline, as: EchoApplication.Echo.self)
-            }
-            #expect(trouble?.isUnavailable == true)
         }
-        try await server.close()
     }
 }

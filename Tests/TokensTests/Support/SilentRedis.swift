@@ -1,5 +1,4 @@
 import NIOCore
-import NIOPosix
 import Redis
 import Synchronization
 import TestKit
@@ -26,21 +25,13 @@ func withSilentRedis(
     answering answered: Set<String>, _ body: (SilentRedis) async throws -> Void
 ) async throws {
     let received = SilentRedis.Received()
-    let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        .childChannelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture {
-                try channel.pipeline.syncOperations.addHandler(CommandHandler(answered: answered, received: received))
-            }
+    try await withTCPServer(
+        onAccept: {
+            try $0.pipeline.syncOperations.addHandler(CommandHandler(answered: answered, received: received))
         }
-        .bind(host: "127.0.0.1", port: 0).get()
-    let result: Result<Void, any Error>
-    do {
-        result = .success(try await body(SilentRedis(port: channel.localAddress?.port ?? 0, received: received)))
-    } catch {
-        result = .failure(error)
+    ) { port in
+        try await body(SilentRedis(port: port, received: received))
     }
-    try await channel.close()
-    try result.get()
 }
 
 /// Reads commands as arrays of strings that hold no line break of RESP's own.
