@@ -168,13 +168,12 @@ let everyTest: [Target] = [
     tests("Contracts", uses: ["Contracts"]),
     tests("AccessToken", uses: ["AccessToken", "COpenSSL"]),
     tests("Postgres", uses: ["Postgres", .logging, .metrics, .metricsTestKit]),
-    tests("Redis", uses: ["Redis", .logging, .lifecycle, .nioCore, .nioPosix]),
+    tests("Redis", uses: ["Redis", .logging, .nioCore, .nioPosix]),
     tests(
         "ServiceKit",
         uses: [
-            "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .argumentParser, .asyncHTTPClient,
-            .configuration, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics,
-            .nioCore, .nioEmbedded, .nioPosix, .serviceContext, .tracing,
+            "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .asyncHTTPClient, .httpTypes, .hummingbird,
+            .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .serviceContext,
         ]),
     tests(
         "AppleSimulator",
@@ -182,29 +181,22 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .lifecycle,
-            .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHTTP1, .crypto,
-        ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
+            "AccessToken", "Contracts", "GatewayService", "ServiceKit", .lifecycle, .logging, .nioCore, .nioEmbedded,
+            .nioPosix, .nioHTTP1,
+        ]),
     tests(
         "Identity",
         uses: [
-            "AccessToken", "AppleSimulator", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit",
-            "ServiceKitPostgres", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
-            .logging, .nioCore, .nioHTTP1,
+            "AccessToken", "Contracts", "IdentityService", "Postgres", "ServiceKit", .asyncHTTPClient, .crypto,
+            .httpTypes, .hummingbird, .jwtKit, .logging, .nioCore, .nioHTTP1,
         ]),
     tests(
         "Tokens",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "TokensService",
-            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .metricsTestKit,
-            .nioCore, .nioPosix,
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "TokensService", .logging, .metricsTestKit,
+            .nioCore,
         ]),
-    tests(
-        "Devices",
-        uses: [
-            "Contracts", "DevicesService", "Postgres", "ServiceKit", "ServiceKitPostgres", .asyncHTTPClient,
-            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .nioCore,
-        ]),
+    tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .logging, .nioCore]),
     // Against the running system: real binaries, real sockets, real faults.
     tests(
         "EndToEnd",

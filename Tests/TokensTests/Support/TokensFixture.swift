@@ -2,7 +2,6 @@ import AccessToken
 import Contracts
 import Foundation
 import Logging
-import NIOPosix
 import Postgres
 import Redis
 import TestKit
