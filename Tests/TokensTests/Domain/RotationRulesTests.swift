@@ -108,23 +108,4 @@ import Testing
             #expect(decide(generation, after: 9_999_999) == .refuse(.expired))
         }
     }
-
-    @Test func aRotationMovesTheIdleExpiryUpToTheAbsoluteOne() {
-        let rotated = session.rotated(to: [11], at: rotatedAt + 100, idleLifetime: 1000)
-        #expect(rotated.generation == 11)
-        #expect(rotated.previousHash == [10])
-        #expect(rotated.rotatedAt == rotatedAt + 100)
-        #expect(rotated.expiresAt == rotatedAt + 1100)
-        let last = session.rotated(to: [11], at: rotatedAt + 8_999_999, idleLifetime: 1000)
-        #expect(last.expiresAt == session.absoluteExpiresAt)
-    }
-
-    @Test func theCountReturnsToZeroOnlyAfterAGenerationWithoutLateReplay() {
-        var state = session.countingLateReplay()
-        #expect(state.lateReplays == 1)
-        state = state.rotated(to: [11], at: rotatedAt + 100, idleLifetime: 1000)
-        #expect(state.lateReplays == 1, "generation 10 was reached by a late replay")
-        state = state.rotated(to: [12], at: rotatedAt + 200, idleLifetime: 1000)
-        #expect(state.lateReplays == 0, "generation 11 was not")
-    }
 }

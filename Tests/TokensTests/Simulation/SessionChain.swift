@@ -20,6 +20,7 @@ protocol SessionChain {
 /// Gatehouse's own rules, as the service runs them. There is one chain, so a token is its generation.
 struct GatehouseChain: SessionChain {
     private let rules = RotationRules()
+    private let idleLifetime = SessionStore.Lifetimes().idle
     private var state = SessionState(
         generation: 0, currentHash: hash(of: 0), previousHash: nil, rotatedAt: .distantPast, lateReplays: 0,
         lateReplayed: false, expiresAt: .distantFuture, absoluteExpiresAt: .distantFuture)
@@ -30,7 +31,7 @@ struct GatehouseChain: SessionChain {
         let presented = RotationRules.Presented(generation: token, hash: Self.hash(of: token), isGenuine: true)
         switch rules.decide(on: presented, of: isRevoked ? nil : state, at: now) {
         case .rotate:
-            state = state.rotated(to: Self.hash(of: token + 1), at: now, idleLifetime: rules.idleLifetime)
+            state = state.rotated(to: Self.hash(of: token + 1), at: now, idleLifetime: idleLifetime)
         case .repeatSuccessor: break
         case .countLateReplay: state = state.countingLateReplay()
         case .tryLater: return .tryLater

@@ -15,8 +15,6 @@ struct RotationRules: Sendable, Equatable {
     /// How many generations in a row may have lost their response.
     var lateReplayLimit = 3
     var mode = Mode.resilient
-    /// Seconds without a refresh after which a session ends.
-    var idleLifetime: TimeInterval = 2_592_000
 
     /// A token whose form is right and that is not forged.
     struct Presented: Sendable, Equatable {

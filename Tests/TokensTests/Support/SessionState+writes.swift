@@ -1,0 +1,29 @@
+import Foundation
+
+@testable import TokensService
+
+/// What the statements of `SessionStore` make of a session's row: for tests that take more steps than a database could.
+/// `SessionModelTests` holds the one against the other.
+extension SessionState {
+    /// The session after its current token was rotated into one with `successorHash`.
+    func rotated(to successorHash: [UInt8], at now: Date, idleLifetime: TimeInterval) -> SessionState {
+        SessionState(
+            generation: generation + 1,
+            currentHash: successorHash,
+            previousHash: currentHash,
+            rotatedAt: now,
+            // A generation that nobody replayed late breaks the run.
+            lateReplays: lateReplayed ? lateReplays : 0,
+            lateReplayed: false,
+            expiresAt: min(now.addingTimeInterval(idleLifetime), absoluteExpiresAt),
+            absoluteExpiresAt: absoluteExpiresAt)
+    }
+
+    /// The session after a late replay of the current token's predecessor was counted.
+    func countingLateReplay() -> SessionState {
+        var next = self
+        next.lateReplays += 1
+        next.lateReplayed = true
+        return next
+    }
+}
