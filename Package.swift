@@ -111,8 +111,8 @@ let libraries: [Target] = [
     shared(
         "TestKit", at: "TestKit/Sources",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .logging,
-            .nioCore, .nioHTTP1, .nioPosix,
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
+            .logging, .nioCore, .nioHTTP1, .nioPosix,
         ]),
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",

@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import Logging
 import Postgres
 import TestKit
 import Testing
@@ -232,8 +231,7 @@ import Testing
 
     private static func migrate(_ url: String) async throws {
         let connection = try await PostgresConnection.patient(url)
-        let quiet = Logger(label: "migrations") { _ in SwiftLogNoOpLogHandler() }
-        try await PostgresMigrator(migrations: DevicesMigrations.all, logger: quiet).up(on: connection)
+        try await PostgresMigrator(migrations: DevicesMigrations.all, logger: .quiet).up(on: connection)
         await connection.close()
     }
 }

@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
 import Hummingbird
-import Logging
 import NIOCore
+import TestKit
 
 /// Tokens' revocation feed, as a test wants it.
 actor FakeFeed {
@@ -67,16 +67,5 @@ func withFakeTokens(_ body: @Sendable (FakeFeed, URL) async throws -> Void) asyn
         let empty = RevocationPage(entries: [], cursor: cursor ?? "1.0", reset: false, more: false)
         return Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSON.encode(empty))))
     }
-    let (ports, port) = AsyncStream.makeStream(of: Int.self)
-    let application = Application(
-        router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-        onServerRunning: { channel in port.yield(channel.localAddress?.port ?? 0) },
-        logger: Logger(label: "tokens") { _ in SwiftLogNoOpLogHandler() })
-    try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await application.run() }
-        for await port in ports.prefix(1) {
-            try await body(feed, URL(string: "http://127.0.0.1:\(port)")!)
-        }
-        group.cancelAll()
-    }
+    try await withHTTPServer(router) { url in try await body(feed, url) }
 }

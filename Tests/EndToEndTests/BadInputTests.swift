@@ -1,6 +1,6 @@
-import TestKit
 import Contracts
 import Foundation
+import TestKit
 import Testing
 
 extension SystemTests {
@@ -88,8 +88,8 @@ extension SystemTests {
         @Test(arguments: bodies)
         func isRefusedInTheContractsForm(_ sent: Sent) async throws {
             let answer = try await answer(to: sent)
-            let problem = try #require(answer.problem, "\(answer.status) \(answer.text.prefix(300))")
-            #expect(problem.code == sent.code)
+            try #require(answer.code == sent.code, "\(answer.status) \(answer.text.prefix(300))")
+            let problem = try answer.problem()
             #expect(problem.status == answer.status)
             #expect(ErrorCode(rawValue: sent.code)?.status == answer.status)
             #expect(problem.requestId == answer.header("x-request-id"))

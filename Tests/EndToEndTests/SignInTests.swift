@@ -63,7 +63,7 @@ extension SystemTests {
                 #expect(answer.status == 401)
                 #expect(answer.code == "INVALID_CREDENTIALS")
             }
-            #expect(wrong.problem?.detail == unknown.problem?.detail)
+            #expect(try wrong.problem().detail == unknown.problem().detail)
         }
 
         @Test func lostAnswerToARegistrationIsAskedAgain() async throws {

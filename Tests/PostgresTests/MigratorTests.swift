@@ -1,4 +1,3 @@
-import Logging
 import Postgres
 import TestKit
 import Testing
@@ -91,17 +90,15 @@ import Testing
         try await withDatabase(migrations: [Self.pets]) { database in
             let connection = try await database.connect()
             for migrations in [[Self.people, Self.pets], [Self.pets, Self.pets]] {
-                let migrator = PostgresMigrator(migrations: migrations, logger: quiet)
+                let migrator = PostgresMigrator(migrations: migrations, logger: .quiet)
                 let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
                 #expect(error?.code == .migration)
             }
         }
     }
 
-    private let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
     private func migrator(_ migrations: PostgresMigration...) -> PostgresMigrator {
-        PostgresMigrator(migrations: migrations, logger: quiet)
+        PostgresMigrator(migrations: migrations, logger: .quiet)
     }
 
     private func tables(_ connection: PostgresConnection) async throws -> [String] {

@@ -1,4 +1,3 @@
-import Logging
 import NIOPosix
 import Redis
 import TestKit
@@ -84,8 +83,7 @@ import Testing
     @Test func aClientThatDoesNotRunKeepsItsTimeout() async throws {
         let redis = RedisClient(
             configuration: try .patient("redis://127.0.0.1:1"),
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-            logger: Logger(label: "redis") { _ in SwiftLogNoOpLogHandler() })
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
         let error = await #expect(throws: RedisError.self) {
             try await redis.send("PING", timeout: .milliseconds(20))
         }

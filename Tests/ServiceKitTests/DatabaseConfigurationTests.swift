@@ -1,5 +1,4 @@
 import Contracts
-import Logging
 import Postgres
 import ServiceKit
 import ServiceKitPostgres

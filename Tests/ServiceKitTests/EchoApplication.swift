@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import Hummingbird
 import HummingbirdCore
-import Logging
 import ServiceKit
 
 /// A small service with one route of every kind.

@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import Hummingbird
 import HummingbirdCore
-import Logging
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

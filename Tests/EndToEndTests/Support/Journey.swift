@@ -1,6 +1,6 @@
-import TestKit
 import Contracts
 import Foundation
+import TestKit
 import Testing
 
 /// The steps that the tests take again and again, each checked as it is taken.

@@ -1,11 +1,11 @@
 import AccessToken
 import Contracts
 import Foundation
-import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import Synchronization
+import TestKit
 
 @testable import GatewayService
 
@@ -54,9 +54,7 @@ struct GatewayHarness: Sendable {
         let server = GatewayServer(
             gateway: gateway, group: group, host: "127.0.0.1", port: 0, grace: .seconds(5),
             onListening: { listening.yield($0) })
-        var logger = Logger(label: "test")
-        logger.logLevel = .critical
-        let services = ServiceGroup(services: [gateway.names, server], logger: logger)
+        let services = ServiceGroup(services: [server], logger: .quiet)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await services.run() }
             let port = await ports.first { _ in true }!
@@ -107,13 +105,8 @@ struct GatewayHarness: Sendable {
         if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key().publicKey])) }
         let revoked = RevokedSessions(maximumStaleness: 3600)
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
-        var logger = Logger(label: "gateway")
-        logger.logLevel = .critical
-        let store = RouteStore(try RouteTable(routes))
-        let names = UpstreamNames(
-            routes: store, logger: logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
-            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked, logger: logger)
+            settings: options.settings, table: try RouteTable(routes), keys: keys, revoked: revoked, logger: .quiet)
     }
 
     // MARK: Tokens

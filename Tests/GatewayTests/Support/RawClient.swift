@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import NIOCore
 import NIOPosix
@@ -13,6 +14,9 @@ final class RawClient: Sendable {
         var raw: String
 
         subscript(name: String) -> String? { fields.first { $0.name == name.lowercased() }?.value }
+
+        /// The code of the problem in the body.
+        var code: String? { (try? JSON.decode(ProblemDocument.self, from: Data(body.utf8)))?.code }
 
         static func == (one: Answer, other: Answer) -> Bool { one.raw == other.raw }
     }

@@ -1,7 +1,6 @@
 import AccessToken
 import Contracts
 import Foundation
-import Logging
 import Synchronization
 import TestKit
 import Testing
@@ -11,12 +10,6 @@ import Testing
 @Suite("Keys and revocations that others tell")
 struct KeyAndFeedTests {
     private struct Outage: Error {}
-
-    private let silent = {
-        var logger = Logger(label: "test")
-        logger.logLevel = .critical
-        return logger
-    }()
 
     private var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
@@ -35,7 +28,7 @@ struct KeyAndFeedTests {
         let second = try RSAPrivateKey.generate()
         let published = Mutex<VerificationKeySet?>(nil)
         let fetches = Mutex(0)
-        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent, interval: .seconds(300)) {
+        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: .quiet, interval: .seconds(300)) {
             fetches.withLock { $0 += 1 }
             guard let keys = published.withLock({ $0 }) else { throw Outage() }
             return keys
@@ -75,7 +68,7 @@ struct KeyAndFeedTests {
                 sessionID: ids[number], userID: UUID(), revokedAt: .now, accessExpiresAt: expiry, reason: .logout)
         }
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let feed = RevocationFeed(sessions: sessions, logger: silent) { cursor, wait in
+        let feed = RevocationFeed(sessions: sessions, logger: .quiet) { cursor, wait in
             calls.withLock { $0.append("\(cursor ?? "-") \(wait)") }
             switch calls.withLock({ $0.count }) {
             case 1: return RevocationPage(entries: [entry(0)], cursor: "1", reset: false, more: true)
@@ -125,7 +118,7 @@ struct KeyAndFeedTests {
     func loss() async throws {
         let sessions = RevokedSessions(maximumStaleness: 0)
         let isDown = Mutex(false)
-        let feed = RevocationFeed(sessions: sessions, logger: silent) { _, wait in
+        let feed = RevocationFeed(sessions: sessions, logger: .quiet) { _, wait in
             if isDown.withLock({ $0 }) { throw Outage() }
             try await Task.sleep(for: .milliseconds(1))
             return RevocationPage(entries: [], cursor: "1", reset: false, more: false)
@@ -146,7 +139,7 @@ struct KeyAndFeedTests {
         let store = KeyStore(issuer: "i", audience: "a")
         let key = try RSAPrivateKey.generate()
         let fetches = Mutex(0)
-        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: silent, interval: .seconds(300)) {
+        var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: .quiet, interval: .seconds(300)) {
             let number = fetches.withLock { fetches in
                 fetches += 1
                 return fetches

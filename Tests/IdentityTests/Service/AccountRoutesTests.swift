@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
-import ServiceKit
 import NIOHTTP1
 import Postgres
+import ServiceKit
 import Synchronization
 import TestKit
 import Testing
@@ -15,14 +15,14 @@ extension ServiceTests {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
                 for headers in [
-                    [], [(HeaderName.userID, id.uuidString)],
-                    [(HeaderName.credential, "dev-wrong"), (HeaderName.userID, id.uuidString)],
-                    [("Authorization", "Bearer x"), (HeaderName.userID, id.uuidString)],
-                ] as [[(String, String)]] {
+                    [:], [HeaderName.userID: id.uuidString],
+                    [HeaderName.credential: "dev-wrong", HeaderName.userID: id.uuidString],
+                    ["Authorization": "Bearer x", HeaderName.userID: id.uuidString],
+                ] {
                     let answer = try await identity.send(.GET, "/v1/auth/me", headers: headers)
                     #expect(answer.status == 401)
                     #expect(answer.code == "INVALID_TOKEN")
-                    #expect(answer.headers.first(name: "WWW-Authenticate")?.hasPrefix("Bearer") == true)
+                    #expect(answer.header("WWW-Authenticate")?.hasPrefix("Bearer") == true)
                 }
                 #expect(try await identity.send(.GET, "/v1/auth/me", as: UUID()).code == "INVALID_TOKEN")
                 for path in ["/v1/auth/me", "/api/v1/auth/me"] {
@@ -78,7 +78,7 @@ extension ServiceTests {
                 let id = try await identity.register("ada@example.com").user.id
                 _ = try await identity.login("ada@example.com")
                 let session = try #require(identity.tokens.state.withLock { $0.sessions.keys.first })
-                func change(_ json: String) async throws -> Harness.Answer {
+                func change(_ json: String) async throws -> TestHTTPClient.Response {
                     try await identity.send(.POST, "/v1/auth/password", as: id, session: session, json: json)
                 }
                 #expect(try await change(#"{"newPassword":"kaffeekuchen"}"#).code == "INVALID_REQUEST")
@@ -102,11 +102,11 @@ extension ServiceTests {
             try await withIdentity { identity in
                 let ada = try await identity.register("ada@example.com").user.id
                 let token = try identity.apple.token(sub: "001", email: "ada@example.com")
-                func link(_ user: UUID) async throws -> Harness.Answer {
+                func link(_ user: UUID) async throws -> TestHTTPClient.Response {
                     try await identity.send(
                         .POST, "/v1/auth/identities/apple", as: user, json: #"{"identityToken":"\#(token)"}"#)
                 }
-                func unlink(_ provider: String) async throws -> Harness.Answer {
+                func unlink(_ provider: String) async throws -> TestHTTPClient.Response {
                     try await identity.send(.DELETE, "/v1/auth/identities/\(provider)", as: ada)
                 }
                 #expect(try await unlink("password").code == "FORBIDDEN")

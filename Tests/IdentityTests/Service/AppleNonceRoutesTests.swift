@@ -3,6 +3,7 @@ import Foundation
 import NIOHTTP1
 import Postgres
 import Synchronization
+import TestKit
 import Testing
 
 @testable import IdentityService
@@ -19,7 +20,7 @@ extension ServiceTests {
                 ]
                 for (claimed, sent, isRight) in cases {
                     let answer = try await identity.apple(apple.token(sub: "1", nonce: claimed), nonce: sent)
-                    #expect(answer.code == (isRight ? "" : "INVALID_APPLE_TOKEN"))
+                    #expect(answer.code == (isRight ? nil : "INVALID_APPLE_TOKEN"))
                 }
             }
         }
@@ -58,9 +59,9 @@ extension ServiceTests {
                 let tokens = try (0..<10).map { number in
                     try identity.apple.token(sub: "1", nonce: nonce) { $0["jti"] = number }
                 }
-                let answers = try await withThrowingTaskGroup(of: (String, Harness.Answer).self) { group in
+                let answers = try await withThrowingTaskGroup(of: (String, TestHTTPClient.Response).self) { group in
                     for token in tokens { group.addTask { (token, try await identity.apple(token, nonce: nonce)) } }
-                    return try await group.reduce(into: [(String, Harness.Answer)]()) { $0.append($1) }
+                    return try await group.reduce(into: [(String, TestHTTPClient.Response)]()) { $0.append($1) }
                 }
                 let winners = answers.filter { $0.1.status == 200 }.map(\.0)
                 #expect(winners.count == 1)
@@ -90,7 +91,7 @@ extension ServiceTests {
             try await withIdentity { identity in
                 let ada = try await identity.register("ada@example.com").user.id
                 let nonce = try await identity.nonce()
-                func link(_ token: String) async throws -> Harness.Answer {
+                func link(_ token: String) async throws -> TestHTTPClient.Response {
                     try await identity.send(
                         .POST, "/v1/auth/identities/apple", as: ada,
                         json: #"{"identityToken":"\#(token)","nonce":"\#(nonce)"}"#)

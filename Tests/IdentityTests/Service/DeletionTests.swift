@@ -1,10 +1,10 @@
 import Contracts
 import Foundation
-import ServiceKit
+import HTTPTypes
 import NIOHTTP1
 import Postgres
+import ServiceKit
 import Synchronization
-import HTTPTypes
 import TestKit
 import Testing
 

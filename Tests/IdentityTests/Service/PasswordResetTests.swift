@@ -14,9 +14,9 @@ extension ServiceTests {
         /// Runs `body` against a service whose mail can be read.
         private func withMail(_ body: @escaping @Sendable (Harness, FakeMail) async throws -> Void) async throws {
             let mail = FakeMail()
-            try await withServer(mail.router()) { mailURL in
+            try await withHTTPServer(mail.router()) { mailURL in
                 try await withIdentity([
-                    "IDENTITY_RESET_HOOK_URL": mailURL + "/reset", "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
+                    "IDENTITY_RESET_HOOK_URL": mailURL.absoluteString + "/reset", "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
                 ]) { identity in try await body(identity, mail) }
             }
         }
@@ -27,7 +27,7 @@ extension ServiceTests {
             #expect(answer.status == 202)
         }
 
-        private func reset(_ token: String, _ password: String, at identity: Harness) async throws -> Harness.Answer {
+        private func reset(_ token: String, _ password: String, at identity: Harness) async throws -> TestHTTPClient.Response {
             try await identity.post(
                 "/v1/auth/password/reset", ResetPasswordRequest(token: token, newPassword: password))
         }
@@ -83,13 +83,6 @@ extension ServiceTests {
 
     private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
 
-    private func proof(_ subject: String = "001", _ email: String? = nil) -> AppleProof {
-        AppleProof(
-            AppleIdentityClaims(
-                issuer: "https://appleid.apple.com", subject: subject, audience: "com.example.app", issuedAt: 0,
-                expiresAt: 0, email: email, emailVerified: email != nil))
-    }
-
     /// A user with an address that nobody has proved.
     private func register(on accounts: AccountStore) async throws -> Account {
         let new = NewAccount(identifier: address, passwordHash: "old")
@@ -131,7 +124,7 @@ extension ServiceTests {
             let token = ResetToken()
             #expect(try await accounts.startReset(of: address, token: token, expiresAt: .now + 600) != nil)
             #expect(try await accounts.knows(resetToken: token.digest, deadline: deadline))
-            try await change.happen(to: account, on: accounts) { proof("001", $0) }
+            try await change.happen(to: account, on: accounts) { .sample(email: $0) }
             #expect(try await !accounts.knows(resetToken: token.digest, deadline: deadline))
             #expect(try await accounts.reset(token.digest, passwordHash: "new", deadline: deadline) == nil)
             #expect(try await password(of: account, on: accounts) == "old")
@@ -144,7 +137,7 @@ extension ServiceTests {
         try await withDatabase(migrations: identityMigrations) { database in
             let accounts = AccountStore(database: database.pool)
             let account = try await register(on: accounts)
-            try await change.happen(to: account, on: accounts) { proof("001", $0) }
+            try await change.happen(to: account, on: accounts) { .sample(email: $0) }
             let token = ResetToken()
             try await database.pool.query(
                 """
@@ -165,8 +158,8 @@ extension ServiceTests {
             let phone = Identifier.phone(try PhoneNumber("+491711234567"))
             let new = NewAccount(identifier: phone, passwordHash: "old")
             let eve = try #require(try await accounts.register(new, deadline: deadline))
-            let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
-            _ = try await accounts.link(proof("eve", "eve@example.com"), to: eve.id, deadline: deadline)
+            let sealer = Sealer(keys: .sample)
+            _ = try await accounts.link(.sample("eve", email: "eve@example.com"), to: eve.id, deadline: deadline)
             _ = try await accounts.unlink(.apple, from: eve.id, sealer: sealer)
             #expect(try await accounts.startReset(of: phone, token: ResetToken(), expiresAt: .now + 600) == nil)
             let own = Identifier.email(try EmailAddress("eve@example.com"))

@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
-import ServiceKit
 import NIOHTTP1
 import Postgres
+import ServiceKit
 import Synchronization
 import TestKit
 import Testing
@@ -15,7 +15,7 @@ extension ServiceTests {
         /// Lets `change` happen while a sign-in has its session but not yet its answer.
         private func signIn(
             _ identity: Harness, whileHappens change: @escaping @Sendable (AccountStore) async throws -> Void
-        ) async throws -> Harness.Answer {
+        ) async throws -> TestHTTPClient.Response {
             let once = Once()
             identity.tokens.state.withLock { state in
                 state.afterSession = {

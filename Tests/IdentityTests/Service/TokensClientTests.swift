@@ -5,6 +5,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import ServiceKit
+import TestKit
 import Testing
 
 @testable import IdentityService
@@ -22,11 +23,10 @@ import Testing
         router.delete("internal/sessions/{id}", use: notFound)
         router.post("internal/users/{id}/revoke", use: notFound)
         router.put("internal/users/{id}/snapshot", use: notFound)
-        try await withServer(router) { url in
-            let address = try #require(URL(string: url))
+        try await withHTTPServer(router) { url in
             let tokens = TokensClient(
                 client: ServiceClient(
-                    callee: "tokens", urls: [address], credential: "dev-identity-tokens", httpClient: .shared))
+                    callee: "tokens", urls: [url], credential: "dev-identity-tokens", httpClient: .shared))
             let user = User(
                 id: UUID(), emailVerified: false, role: "user", storeIds: [], authProviders: [.password],
                 createdAt: .now)

@@ -1,7 +1,5 @@
-import AsyncHTTPClient
 import Contracts
 import Foundation
-import NIOCore
 import NIOHTTP1
 import Postgres
 import ServiceKit
@@ -12,7 +10,7 @@ import Testing
 
 /// The real service on a free port, with a database of its own, and around it what it calls.
 struct Harness: Sendable {
-    let url: String
+    let url: URL
     let database: PostgresPool
     let databaseURL: String
     let tokens: FakeTokens
@@ -23,50 +21,28 @@ struct Harness: Sendable {
 
     static let gatewayCredential = "dev-gateway-identity"
 
-    struct Answer: Sendable {
-        var status: Int
-        var headers: HTTPHeaders
-        var body: Data
-
-        func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
-            try JSON.decode(type, from: body)
-        }
-
-        /// The problem's code; empty for anything else.
-        var code: String { (try? decode(ProblemDocument.self))?.code ?? "" }
-    }
-
     func send(
-        _ method: HTTPMethod, _ path: String, json: String? = nil, headers: [(String, String)] = []
-    ) async throws -> Answer {
-        var request = HTTPClientRequest(url: url + path)
-        request.method = method
-        for (name, value) in headers { request.headers.add(name: name, value: value) }
-        if let json {
-            if !request.headers.contains(name: "Content-Type") {
-                request.headers.add(name: "Content-Type", value: "application/json")
-            }
-            request.body = .bytes(Array(json.utf8))
-        }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
-        let body = try await response.body.collect(upTo: 1 << 20)
-        return Answer(
-            status: Int(response.status.code), headers: response.headers, body: Data(body.readableBytesView))
+        _ method: HTTPMethod, _ path: String, json: String? = nil, headers: [String: String] = [:]
+    ) async throws -> TestHTTPClient.Response {
+        var headers = headers
+        if json != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
+        return try await TestHTTPClient(url, timeout: 30).send(
+            method.rawValue, path, headers: headers, body: json.map { Data($0.utf8) })
     }
 
-    func post(_ path: String, _ body: some Encodable) async throws -> Answer {
+    func post(_ path: String, _ body: some Encodable) async throws -> TestHTTPClient.Response {
         try await send(.POST, path, json: String(decoding: JSON.encode(body), as: UTF8.self))
     }
 
     /// As the gateway sends what a user asks for.
     func send(
         _ method: HTTPMethod, _ path: String, as user: UUID, session: UUID = UUID(), json: String? = nil
-    ) async throws -> Answer {
+    ) async throws -> TestHTTPClient.Response {
         try await send(
             method, path, json: json,
             headers: [
-                (HeaderName.credential, Self.gatewayCredential), (HeaderName.userID, user.uuidString.lowercased()),
-                (HeaderName.sessionID, session.uuidString.lowercased()), (HeaderName.role, "user"),
+                HeaderName.credential: Self.gatewayCredential, HeaderName.userID: user.uuidString.lowercased(),
+                HeaderName.sessionID: session.uuidString.lowercased(), HeaderName.role: "user",
             ])
     }
 
@@ -76,23 +52,24 @@ struct Harness: Sendable {
         return try answer.decode()
     }
 
-    func login(_ identifier: String, _ password: String = "tulpenzwiebel") async throws -> Answer {
+    func login(_ identifier: String, _ password: String = "tulpenzwiebel") async throws -> TestHTTPClient.Response {
         try await post("/v1/auth/login", LoginRequest(identifier: identifier, password: password))
     }
 
     func apple(
         _ token: String, nonce: String? = nil, code: String? = nil, name: AppleSignInRequest.FullName? = nil
-    ) async throws -> Answer {
+    ) async throws -> TestHTTPClient.Response {
         try await post(
             "/v1/auth/apple",
             AppleSignInRequest(identityToken: token, authorizationCode: code, nonce: nonce, fullName: name))
     }
 
-    /// How many rows of the three kinds that know the user there are.
+    /// How many rows know the user.
     func rows(of user: UUID) async throws -> Int {
         try await database.query(
             """
-            SELECT (SELECT count(*) FROM users WHERE id = \(user)) + (SELECT count(*) FROM identifiers WHERE user_id = \(user))
+            SELECT (SELECT count(*) FROM users WHERE id = \(user))
+                + (SELECT count(*) FROM identifiers WHERE user_id = \(user))
                 + (SELECT count(*) FROM passwords WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_identities WHERE user_id = \(user))
                 + (SELECT count(*) FROM password_resets WHERE user_id = \(user))
@@ -110,6 +87,7 @@ struct Harness: Sendable {
 }
 
 /// Runs `body` against a service of its own.
+///
 /// - Parameter settings: added to those that a test needs anyway, or instead of them.
 func withIdentity(
     _ settings: [String: String] = [:], _ body: @escaping @Sendable (Harness) async throws -> Void
@@ -127,29 +105,29 @@ func withIdentity(
         "IDENTITY_APPLE_TEAM_ID": "TEAM123456", "IDENTITY_APPLE_KEY_ID": "KEY1234567",
     ]
     try await withDatabase(migrations: identityMigrations) { database in
-        try await withServer(tokens.router()) { tokensURL in
-            try await withServer(devices.router()) { devicesURL in
-                try await withServer(apple.router()) { appleURL in
+        try await withHTTPServer(tokens.router()) { tokensURL in
+            try await withHTTPServer(devices.router()) { devicesURL in
+                try await withHTTPServer(apple.router()) { appleURL in
                     var environment = defaults
                     environment["GATEHOUSE_ENVIRONMENT"] = "development"
                     environment["GATEHOUSE_LOG_LEVEL"] = "critical"
                     environment["GATEHOUSE_RATE_LIMITS"] = "off"
                     environment["IDENTITY_DATABASE_URL"] = database.url
                     environment["IDENTITY_REDIS_URL"] = try TestRedis.url
-                    environment["IDENTITY_TOKENS_URL"] = tokensURL
+                    environment["IDENTITY_TOKENS_URL"] = tokensURL.absoluteString
                     environment["IDENTITY_TOKENS_CREDENTIAL"] = "dev-identity-tokens"
-                    environment["IDENTITY_DEVICES_URL"] = devicesURL
+                    environment["IDENTITY_DEVICES_URL"] = devicesURL.absoluteString
                     environment["IDENTITY_DEVICES_CREDENTIAL"] = "dev-identity-devices"
                     environment["IDENTITY_GATEWAY_CREDENTIALS"] = Harness.gatewayCredential
-                    environment["IDENTITY_APPLE_KEYS_URL"] = appleURL + "/auth/keys"
-                    environment["IDENTITY_APPLE_TOKEN_URL"] = appleURL + "/auth/token"
-                    environment["IDENTITY_APPLE_REVOKE_URL"] = appleURL + "/auth/revoke"
+                    environment["IDENTITY_APPLE_KEYS_URL"] = appleURL.absoluteString + "/auth/keys"
+                    environment["IDENTITY_APPLE_TOKEN_URL"] = appleURL.absoluteString + "/auth/token"
+                    environment["IDENTITY_APPLE_REVOKE_URL"] = appleURL.absoluteString + "/auth/revoke"
                     environment.merge(settings) { $1 }
                     let given = environment.filter { !$0.value.isEmpty }
                     try await withService(IdentityApplication.self, settings: given) { service in
                         try await body(
                             Harness(
-                                url: service.url.absoluteString, database: database.pool, databaseURL: database.url,
+                                url: service.url, database: database.pool, databaseURL: database.url,
                                 tokens: tokens, devices: devices, apple: apple, settings: given))
                     }
                 }

@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import Logging
 import MetricsTestKit
 import NIOCore
 import Postgres

@@ -1,7 +1,6 @@
 import AccessToken
 import Contracts
 import Foundation
-import Logging
 import Postgres
 import ServiceKit
 import TestKit
@@ -126,8 +125,4 @@ struct RunningTokens: Sendable {
     func count(_ table: String) async throws -> Int {
         try await pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
     }
-}
-
-extension TestHTTPClient.Response {
-    var code: String? { try? problem().code }
 }

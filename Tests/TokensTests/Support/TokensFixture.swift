@@ -1,7 +1,6 @@
 import AccessToken
 import Contracts
 import Foundation
-import Logging
 import Postgres
 import Redis
 import TestKit
@@ -83,10 +82,6 @@ struct TokensFixture: Sendable {
     func count(_ table: String) async throws -> Int {
         try await database.pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
     }
-}
-
-extension Logger {
-    static var quiet: Logger { Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() } }
 }
 
 extension User {

@@ -1,6 +1,5 @@
 import Crypto
 import Foundation
-import Logging
 import Postgres
 
 /// Makes and drops the databases of tests, on the server that `make test` has started.
@@ -49,8 +48,7 @@ final class TestDatabases: Sendable {
         try await administer("CREATE DATABASE \"\(draft)\"")
         do {
             let connection = try await PostgresConnection.patient(url(of: draft))
-            let quiet = Logger(label: "migrations") { _ in SwiftLogNoOpLogHandler() }
-            try await PostgresMigrator(migrations: migrations, logger: quiet).up(on: connection)
+            try await PostgresMigrator(migrations: migrations, logger: .quiet).up(on: connection)
             await connection.close()
             try await administer("ALTER DATABASE \"\(draft)\" RENAME TO \"\(template)\"")
         } catch {

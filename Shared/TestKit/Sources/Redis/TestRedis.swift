@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import NIOPosix
 public import Redis
 
@@ -35,8 +34,7 @@ public func withRedisClient<Value: Sendable>(
     _ body: (RedisClient) async throws -> Value
 ) async throws -> Value {
     let client = RedisClient(
-        configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-        logger: Logger(label: "redis", factory: { _ in SwiftLogNoOpLogHandler() }))
+        configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
     let running = Task { await client.run() }
     let result: Result<Value, any Error>
     do {

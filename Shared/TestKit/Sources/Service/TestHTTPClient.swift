@@ -25,13 +25,19 @@ public struct TestHTTPClient: Sendable {
         public var text: String { String(decoding: body, as: UTF8.self) }
 
         /// The body as Gatehouse's JSON.
-        public func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
             try JSON.decode(type, from: body)
         }
 
         /// The body as a problem document.
         public func problem() throws -> ProblemDocument {
             try decode(ProblemDocument.self)
+        }
+
+        /// The problem's code; nil for anything that is no problem in the contract's form.
+        public var code: String? {
+            guard header("Content-Type") == "application/problem+json" else { return nil }
+            return try? problem().code
         }
     }
 

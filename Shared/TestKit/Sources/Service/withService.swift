@@ -1,5 +1,4 @@
 public import Foundation
-import Logging
 public import ServiceKit
 
 /// A service that runs within the test.
@@ -29,11 +28,8 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
     ]
     let configuration = try ServiceConfiguration<Application>.load(
         environment: defaults.merging(settings) { $1 })
-    // What the application says of itself would drown the test's own output.
-    var logger = Logger(label: Application.name)
-    logger.logLevel = .critical
     _ = Observability.metrics
-    let process = ServiceProcess(configuration, logger: logger)
+    let process = ServiceProcess(configuration, logger: .quiet)
     return try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await process.run() }
         let service = try await address(of: process, in: &group)

@@ -21,14 +21,3 @@ extension TestHTTPClient {
         return try await send(method, path, headers: headers, body: body)
     }
 }
-
-extension TestHTTPClient.Response {
-    /// The answer's problem, if it is one in the contract's form.
-    var problem: ProblemDocument? {
-        guard header("Content-Type")?.hasPrefix("application/problem+json") == true else { return nil }
-        return try? problem()
-    }
-
-    /// The problem's code.
-    var code: String? { problem?.code }
-}

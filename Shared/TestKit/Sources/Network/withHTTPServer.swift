@@ -1,0 +1,32 @@
+public import Foundation
+public import Hummingbird
+import NIOCore
+
+/// Runs `body` with an HTTP server on a free port of this machine, in the place of one that a service calls.
+public func withHTTPServer<Value: Sendable>(
+    _ router: Router<BasicRequestContext>, isolation: isolated (any Actor)? = #isolation,
+    _ body: (_ url: URL) async throws -> Value
+) async throws -> Value {
+    let (ports, port) = AsyncStream.makeStream(of: Int.self)
+    let server = Application(
+        router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+        onServerRunning: { channel in port.yield(channel.localAddress?.port ?? 0) }, logger: .quiet)
+    let running = Task {
+        defer { port.finish() }
+        try await server.run()
+    }
+    guard let number = await ports.first(where: { _ in true }), let url = URL(string: "http://127.0.0.1:\(number)")
+    else {
+        try await running.value
+        throw TestKitError("The server ended before it listened.")
+    }
+    let result: Result<Value, any Error>
+    do {
+        result = .success(try await body(url))
+    } catch {
+        result = .failure(error)
+    }
+    running.cancel()
+    _ = await running.result
+    return try result.get()
+}
