@@ -24,14 +24,14 @@ import Testing
             let address = Identifier.email(try EmailAddress("ada@example.com"))
             let holder = try #require(
                 try await accounts.register(NewAccount(identifier: address, passwordHash: "x"), deadline: deadline))
-            _ = try await accounts.link(Self.proof(nil), to: holder.id, deadline: deadline)
+            _ = try await accounts.link(.sample(), to: holder.id, deadline: deadline)
             let reset = ResetToken()
             try await pool.query(
                 """
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
                 VALUES (\(reset.digest), \(holder.id), 'email', \(address.value), now() + interval '10 minutes')
                 """)
-            let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
+            let sealer = Sealer(keys: .sample)
 
             let waiting = try await pool.withTransaction(deadline: deadline) { transaction in
                 #expect(try await AccountStore.lock(holder.id, on: transaction))
@@ -42,11 +42,11 @@ import Testing
                         _ = try await accounts.register(new, deadline: deadline)
                     case .following:
                         _ = try await accounts.signIn(
-                            apple: Self.proof("ada@example.org"), name: nil, deadline: deadline)
+                            apple: .sample(email: "ada@example.org"), name: nil, deadline: deadline)
                     case .consentEnding: try await accounts.endAppleConsent(of: holder.id, deadline: deadline)
                     case .resetting:
                         _ = try await accounts.reset(reset.digest, passwordHash: "z", deadline: deadline)
-                    case .linking: _ = try await accounts.link(Self.proof(nil), to: holder.id, deadline: deadline)
+                    case .linking: _ = try await accounts.link(.sample(), to: holder.id, deadline: deadline)
                     case .unlinking:
                         _ = try await accounts.unlink(.apple, from: holder.id, sealer: sealer, deadline: deadline)
                     case .deleting:
@@ -71,8 +71,8 @@ import Testing
             let pool = database.pool
             let accounts = AccountStore(database: pool)
             let deadline = ContinuousClock.now + .seconds(60)
-            let sealer = Sealer(keys: try KeyRing("k1:\(Data(repeating: 1, count: 32).base64EncodedString())"))
-            let account = try await accounts.signIn(apple: Self.proof(nil), name: nil, deadline: deadline)
+            let sealer = Sealer(keys: .sample)
+            let account = try await accounts.signIn(apple: .sample(), name: nil, deadline: deadline)
             let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
             try await OutboxStore.enqueue(
                 .exchangeCode(subject: "001"), user: account.id, on: pool,
@@ -108,13 +108,6 @@ import Testing
                 AND l.locktype = 'relation' AND c.relkind = 'r'
             """
         ).decode(String.self)
-    }
-
-    private static func proof(_ email: String?) -> AppleProof {
-        AppleProof(
-            AppleIdentityClaims(
-                issuer: "https://appleid.apple.com", subject: "001", audience: "com.example.app", issuedAt: 0,
-                expiresAt: 0, email: email, emailVerified: email != nil))
     }
 
     /// Two that meet head on: PostgreSQL ends one of them, which then waits its turn.
