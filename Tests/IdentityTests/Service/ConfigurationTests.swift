@@ -1,5 +1,6 @@
 import Foundation
 import ServiceKit
+import TestKit
 import Testing
 
 @testable import IdentityService

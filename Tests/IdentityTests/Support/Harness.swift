@@ -135,25 +135,3 @@ func withIdentity(
         }
     }
 }
-
-/// Files that are gone after the test.
-struct TemporaryFiles: Sendable {
-    private let folder: URL
-
-    init() throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "identity-tests-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    }
-
-    /// - Returns: the path.
-    func write(_ text: String) throws -> String {
-        let file = folder.appending(path: UUID().uuidString)
-        try Data(text.utf8).write(to: file)
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
-        return file.path
-    }
-
-    func remove() {
-        try? FileManager.default.removeItem(at: folder)
-    }
-}

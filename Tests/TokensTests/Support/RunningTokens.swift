@@ -9,9 +9,6 @@ import TestKit
 
 /// The real application on a database of its own, in one or several replicas, as its callers see it.
 struct RunningTokens: Sendable {
-    static let signingKeyFile = file("access-token-private.pem", TokensFixture.signingKey.pem)
-    static let refreshKeysFile = file("refresh.keys", RefreshKeyRing.sampleFile())
-
     let pool: PostgresPool
     let replicas: [RunningService]
 
@@ -41,11 +38,14 @@ struct RunningTokens: Sendable {
         _ replicas: Int, on databaseURL: String, _ pool: PostgresPool, settings: [String: String],
         _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
         let defaults = [
             // All tests that run at once share the server's connections.
             "TOKENS_DATABASE_URL": databaseURL, "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "4",
             "TOKENS_REDIS_URL": try TestRedis.url,
-            "TOKENS_SIGNING_KEY_FILE": signingKeyFile, "TOKENS_REFRESH_KEYS_FILE": refreshKeysFile,
+            "TOKENS_SIGNING_KEY_FILE": try files.write(TokensFixture.signingKey.pem),
+            "TOKENS_REFRESH_KEYS_FILE": try files.write(RefreshKeyRing.sampleFile()),
             "TOKENS_GATEWAY_CREDENTIALS": "gateway-secret,gateway-secret-2",
             "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",
         ]
@@ -62,12 +62,6 @@ struct RunningTokens: Sendable {
         try await withService(TokensApplication.self, settings: settings) { service in
             try await start(count, settings, running + [service], body)
         }
-    }
-
-    private static func file(_ name: String, _ contents: String) -> String {
-        let path = NSTemporaryDirectory() + "gatehouse-tests-\(UUID().uuidString)-\(name)"
-        try! KeyFile.create(path, with: contents)
-        return path
     }
 
     // MARK: - What callers do
