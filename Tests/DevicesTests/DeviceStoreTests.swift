@@ -208,21 +208,4 @@ import Testing
             #expect(Set(owners.map(\.1)).count == owners.count)
         }
     }
-
-    @Test func migrationsMatchTheirFiles() throws {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Services/devices/Sources/Migrations")
-        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path()).sorted()
-        #expect(
-            files
-                == DevicesMigrations.all.flatMap { migration in
-                    let stem = String(format: "%04d_", migration.number) + migration.name
-                    return [stem + ".down.sql", stem + ".up.sql"]
-                })
-        for migration in DevicesMigrations.all {
-            let stem = String(format: "%04d_", migration.number) + migration.name
-            #expect(Array(try Data(contentsOf: folder.appending(path: stem + ".up.sql"))) == migration.up)
-            #expect(Array(try Data(contentsOf: folder.appending(path: stem + ".down.sql"))) == migration.down)
-        }
-    }
 }

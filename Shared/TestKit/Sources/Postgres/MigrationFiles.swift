@@ -3,11 +3,11 @@ public import Postgres
 
 /// The migrations that lie in `Services/<service>/Sources/Migrations`, read from the files.
 ///
-/// Embedded files cannot be enumerated, so each service lists its own by hand; its tests compare that list with this.
+/// Embedded files cannot be enumerated, so each service lists its own by hand; its tests compare that list with these.
 ///
 /// - Throws: if a file's name is not `0001_name.up.sql` or `0001_name.down.sql`, or one of the two is missing.
-public func migrationFiles(of service: String, sourceFile: String = #filePath) throws -> [PostgresMigration] {
-    let root = URL(filePath: sourceFile).deletingLastPathComponent().appending(path: "../../../..").standardizedFileURL
+public func migrationFiles(of service: String) throws -> [PostgresMigration] {
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../..").standardizedFileURL
     let folder = root.appending(path: "Services/\(service)/Sources/Migrations")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
     let steps = Set(names.map { $0.replacing(/\.(up|down)\.sql$/, with: "") })
