@@ -21,7 +21,7 @@ struct ForwardingTests {
             let request = try #require(gateway.team.requests.first)
             #expect(request.head.uri == "/orders?x=1")
             #expect(request.field("Accept") == "a/b")
-            #expect(request.field("Host") == request.field("Host"))
+            #expect(request.field("Host")?.hasPrefix("127.0.0.1:") == true, "the upstream's own")
             #expect(request.field("X-Forwarded-Host") == "gatehouse.test")
             #expect(request.field("X-Forwarded-For") == "127.0.0.1")
             #expect(request.field("X-Forwarded-Proto") == "http")
