@@ -93,27 +93,6 @@ struct KeyAndFeedTests {
         }
     }
 
-    @Test("A feed that is followed never grows old; one that is lost does, from its loss on")
-    func staleness() {
-        let sessions = RevokedSessions(maximumStaleness: 5)
-        let session = UUID()
-        // A loss before anything was read changes nothing.
-        sessions.feedIsLost(now: 10)
-        #expect(!sessions.isUsable(now: 10))
-        sessions.apply([], isEnd: true, now: 20)
-        #expect(sessions.verdict(on: session, now: 1000) == .live && sessions.isUsable(now: 1000))
-        for second in Int64(1000)...1005 {
-            sessions.feedIsLost(now: second)
-            #expect(sessions.verdict(on: session, now: second) == .live)
-        }
-        #expect(sessions.verdict(on: session, now: 1006) == .unknown && !sessions.isUsable(now: 1006))
-        // Only its end makes it current.
-        sessions.apply([], isEnd: false, now: 1007)
-        #expect(!sessions.isUsable(now: 1007))
-        sessions.apply([], isEnd: true, now: 1008)
-        #expect(sessions.isUsable(now: 2000))
-    }
-
     @Test("A lost feed is known to be lost")
     func loss() async throws {
         let sessions = RevokedSessions(maximumStaleness: 0)
@@ -154,36 +133,5 @@ struct KeyAndFeedTests {
         try await running({ try await service.run() }) {
             try await eventually("the fetch is repeated") { store.isUsable(now: now) }
         }
-    }
-
-    @Test("The cache holds what it was told to, and nothing beyond generation or expiry")
-    func cache() throws {
-        var cache = TokenCache(capacity: 10)
-        func digest(_ number: Int) -> TokenCache.Digest {
-            Array("token \(number)".utf8).withUnsafeBytes { TokenCache.Digest($0) }
-        }
-        let claims = GatewayHarness.claims(expiresIn: 60)
-        let token = VerifiedToken(claims, generation: 1)
-        for number in 0..<100 {
-            cache.insert(token, as: digest(number))
-            #expect(cache.count <= 10)
-            // What is used stays.
-            #expect(cache.token(digest(0), generation: 1, now: now) != nil)
-        }
-        #expect(cache.token(digest(99), generation: 1, now: now) != nil)
-        #expect(cache.token(digest(50), generation: 1, now: now) == nil)
-        #expect(cache.token(digest(99), generation: 1, now: claims.expiresAt) == nil)
-        cache.insert(token, as: digest(1))
-        #expect(cache.token(digest(1), generation: 2, now: now) == nil)
-    }
-
-    @Test("Nothing of a token gets into a head but visible ASCII")
-    func identityLines() {
-        let token = VerifiedToken(
-            GatewayHarness.claims(role: "a\r\nb é", stores: ["x\r\ny", "z"]), generation: 1)
-        let text = String(decoding: token.identityLines, as: UTF8.self)
-        #expect(text.contains("Gatehouse-Role: a%0D%0Ab%20%C3%A9\r\n"))
-        #expect(text.contains("Gatehouse-Store-Ids: x%0D%0Ay,z\r\n"))
-        #expect(text.split(separator: "\r\n").count == 4)
     }
 }

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("Addresses of clients")
+struct ClientAddressTests {
+    @Test("IPv6 counts by network, IPv4 by address; proxies are believed when they are ours")
+    func clients() throws {
+        let one = try #require(ClientAddress("2001:db8::1"))
+        #expect(one.key == ClientAddress("2001:db8::ffff:1")?.key)
+        #expect(one.key != ClientAddress("2001:db8:0:1::1")?.key)
+        #expect(ClientAddress("::ffff:10.0.0.1") == ClientAddress("10.0.0.1"))
+        #expect(ClientAddress("10.0.0.1")?.key != ClientAddress("10.0.0.2")?.key)
+        let proxies = try #require(TrustedProxies(["10.0.0.0/8", "::1"]))
+        let peer = try #require(ClientAddress("10.1.2.3"))
+        #expect(proxies.contains(peer) && !proxies.contains(one))
+        let client = proxies.client(behind: peer, forwardedFor: ["6.6.6.6", "1.2.3.4", "10.9.9.9"])
+        #expect(client == ClientAddress("1.2.3.4"))
+        #expect(proxies.client(behind: one, forwardedFor: ["1.2.3.4"]) == one)
+        #expect(proxies.client(behind: peer, forwardedFor: ["1.2.3.4", "junk"]) == peer)
+        #expect(TrustedProxies(["10.0.0.0/33"]) == nil && TrustedProxies(["host"]) == nil)
+    }
+}
