@@ -95,15 +95,15 @@ import Testing
 
     @Test(arguments: [
         "en", "de-DE", "zh-Hant-TW", "sr-Latn-RS", "es-419", "sl-rozaj-biske", "de-CH-1901", "en-US-u-ca-gregory",
-        "x-private", "de-x-a", "EN-gb", "i-klingon", "art-lojban",
+        "x-private", "de-x-a", "EN-gb", "art-lojban",
     ])
     func languageTags(text: String) {
-        #expect(Self.refused { $0.locale = text } == (text == "i-klingon" ? ["locale"] : []))
+        #expect(Self.refused { $0.locale = text } == [])
     }
 
     @Test(arguments: [
         "", "e", "en_US", "en-", "-en", "en--US", "1en", "en-toolongsubtag", "en-u", "x", "en US", "dé", "en-US@x",
-        "toolonglanguage", String(repeating: "en-", count: 21) + "en-US",
+        "i-klingon", "toolonglanguage", String(repeating: "en-", count: 21) + "en-US",
     ])
     func textThatIsNoLanguageTag(text: String) {
         #expect(Self.refused { $0.locale = text } == ["locale"])
