@@ -22,7 +22,7 @@ import Testing
         let third = try await rotate(second)
         // Within the race window it may be a request that slept in a stopped replica: nothing is revoked.
         #expect(try await journey.refresh(session.refreshToken).status == 503)
-        try await age(sessionOf: session, by: 6)
+        try await system.age(session, by: 6)
         #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
         #expect(try await journey.refresh(third).code == "INVALID_REFRESH_TOKEN")
         try await journey.expectRefusedSoon(session.accessToken)
@@ -51,17 +51,6 @@ import Testing
         let answer = try await journey.refresh(token)
         try #require(answer.status == 200, "\(answer.text)")
         return try answer.decode(AuthResponse.self).refreshToken
-    }
-
-    /// Moves the session's last rotation into the past, as if the time had gone by.
-    private func age(sessionOf answer: AuthResponse, by seconds: Int) async throws {
-        try await system.withDatabase(of: "tokens") { connection in
-            try await connection.query(
-                """
-                UPDATE sessions SET rotated_at = rotated_at - make_interval(secs => \(Double(seconds)))
-                WHERE user_id = \(answer.user.id)
-                """)
-        }
     }
 
     private func generation(of answer: AuthResponse) async throws -> Int? {

@@ -41,12 +41,12 @@ struct EventfulRun {
         session = try await refresh(session)
         // The answer was lost, and the client comes back after the retry window.
         let late = try await refresh(session)
-        try await age(session, by: 61)
+        try await system.age(session, by: 61)
         let again = try await refresh(session)
         #expect(again.refreshToken == late.refreshToken)
         // A thief presents an old one.
         _ = try await refresh(again)
-        try await age(session, by: 61)
+        try await system.age(session, by: 61)
         #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
         // And the owner is back.
         _ = try await login(email, Journey.password)
@@ -241,16 +241,5 @@ struct EventfulRun {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         for answer in answers { take(answer) }
-    }
-
-    /// Moves the session's last rotation into the past, as if the time had gone by.
-    private func age(_ session: AuthResponse, by seconds: Int) async throws {
-        try await system.withDatabase(of: "tokens") { database in
-            try await database.query(
-                """
-                UPDATE sessions SET rotated_at = rotated_at - make_interval(secs => \(Double(seconds)))
-                WHERE user_id = \(session.user.id)
-                """)
-        }
     }
 }

@@ -1,4 +1,4 @@
-import AccessToken
+import Contracts
 import Foundation
 import Postgres
 import TestKit
@@ -44,6 +44,17 @@ final class GatehouseSystem: Sendable {
         let value = try await body(connection)
         await connection.close()
         return value
+    }
+
+    /// Moves the last rotation of a user's session into the past, as if the time had gone by.
+    func age(_ session: AuthResponse, by seconds: Int) async throws {
+        try await withDatabase(of: "tokens") { database in
+            try await database.query(
+                """
+                UPDATE sessions SET rotated_at = rotated_at - make_interval(secs => \(Double(seconds)))
+                WHERE user_id = \(session.user.id)
+                """)
+        }
     }
 
     static let databaseServices = ["identity", "tokens", "devices"]
