@@ -17,14 +17,16 @@ import Testing
     }
 
     /// Verifies with what the simulator publishes, as identity would.
-    private func verify(_ token: String, with accounts: AppleAccounts) async throws -> IdentityTokenClaims {
+    private func verify<Claims: JWTPayload>(
+        _ token: String, as claims: Claims.Type = IdentityTokenClaims.self, with accounts: AppleAccounts
+    ) async throws -> Claims {
         let keys = JWTKeyCollection()
         for key in await accounts.publishedKeys {
             try await keys.add(
                 jwk: .rsa(
                     .rs256, identifier: JWKIdentifier(string: key.kid), modulus: key.n, exponent: key.e))
         }
-        return try await keys.verify(token, as: IdentityTokenClaims.self)
+        return try await keys.verify(token, as: claims)
     }
 
     private func exchange(
@@ -161,12 +163,7 @@ import Testing
         let payload = try await accounts.notify(
             NotificationRequest(type: "email-disabled", sub: "1.2.3", email: "x@privaterelay.appleid.com")
         ).payload
-        let keys = JWTKeyCollection()
-        for key in await accounts.publishedKeys {
-            try await keys.add(
-                jwk: .rsa(.rs256, identifier: JWKIdentifier(string: key.kid), modulus: key.n, exponent: key.e))
-        }
-        let claims = try await keys.verify(payload, as: NotificationClaims.self)
+        let claims = try await verify(payload, as: NotificationClaims.self, with: accounts)
         #expect(claims.aud == "com.example.app" && !claims.jti.isEmpty)
         struct Event: Decodable { var type, sub, email, is_private_email: String }
         let event = try JSONDecoder().decode(Event.self, from: Data(claims.events.utf8))
