@@ -27,7 +27,7 @@ extension ServiceTests {
             }
         }
 
-        /// Issue 2: 200 at once over two replicas, with Redis and without.
+        /// 200 at once over two replicas, with Redis and without.
         @Test(arguments: [true, false])
         func twoHundredAtOnceGetOneSuccessor(redis: Bool) async throws {
             let settings = redis ? [:] : ["TOKENS_REDIS_URL": "redis://127.0.0.1:1"]

@@ -18,7 +18,7 @@ import Testing
         try await TokensFixture.with(redis: nowhere) { try await race($0) }
     }
 
-    /// Redis that grants the lock to everybody, or to nobody: the lock only saves work.
+    /// Its holder is gone: the lock only saves work.
     @Test func aLockThatNobodyReleasesDelaysOnly() async throws {
         try await TokensFixture.with { tokens in
             let first = try await tokens.signIn()
