@@ -167,8 +167,8 @@ let tools: [Target] = [
 let everyTest: [Target] = [
     tests("Contracts", uses: ["Contracts"]),
     tests("AccessToken", uses: ["AccessToken", "COpenSSL"]),
-    tests("Postgres", uses: ["Postgres", .logging, .metrics, .metricsTestKit]),
-    tests("Redis", uses: ["Redis", .logging, .nioCore, .nioPosix]),
+    tests("Postgres", uses: ["Postgres", .metrics, .metricsTestKit]),
+    tests("Redis", uses: ["Redis", .nioCore, .nioPosix]),
     tests(
         "ServiceKit",
         uses: [
@@ -181,22 +181,21 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "ServiceKit", .lifecycle, .logging, .nioCore, .nioEmbedded,
-            .nioPosix, .nioHTTP1,
+            "AccessToken", "Contracts", "GatewayService", "ServiceKit", .lifecycle, .nioCore, .nioEmbedded, .nioPosix,
+            .nioHTTP1,
         ]),
     tests(
         "Identity",
         uses: [
             "AccessToken", "Contracts", "IdentityService", "Postgres", "ServiceKit", .asyncHTTPClient, .crypto,
-            .httpTypes, .hummingbird, .jwtKit, .logging, .nioCore, .nioHTTP1,
+            .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1,
         ]),
     tests(
         "Tokens",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "TokensService", .logging, .metricsTestKit,
-            .nioCore,
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "TokensService", .metricsTestKit, .nioCore,
         ]),
-    tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .logging, .nioCore]),
+    tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
     // Against the running system: real binaries, real sockets, real faults.
     tests(
         "EndToEnd",
