@@ -8,7 +8,8 @@ import Redis
 /// A refresh through the gateway beside what no refresh can do without: the same UPDATE by pgbench, a signature by
 /// `openssl speed`, two commands by `redis-benchmark`, a request that gateway and tokens answer without any of these.
 ///
-/// All are measured in turn, several times over, since the speed of a shared machine changes from one moment to the next.
+/// All are measured in turn, several times over, since the speed of a shared machine changes from one moment to the
+/// next.
 struct RefreshBenchmark {
     let system: RunningSystem
     let client: GatewayClient
@@ -54,8 +55,9 @@ struct RefreshBenchmark {
         Table.note("The parts together take \(Table.number(sum)) µs.")
         Table.note("A refresh takes \(Table.ratio(cost / sum)) times that; target: at most 1.25.")
         Table.note(
-            "A refresh takes \(Table.number(cost)) µs; target: at most 600 on a machine that signs in 200. This one signs "
-                + "in \(Table.number(signature)); in proportion that is \(Table.number(cost / signature * 200)).")
+            "A refresh takes \(Table.number(cost)) µs; target: at most 600 on a machine that signs in 200. "
+                + "This one signs in \(Table.number(signature)); in proportion that is "
+                + "\(Table.number(cost / signature * 200)).")
     }
 
     func refresh(_ schedule: Schedule) async throws -> Measurement {

@@ -73,7 +73,8 @@ import Testing
         try await withDatabase { database in
             let id = UUID()
             let query: PostgresQuery = """
-                SELECT 1::smallint, -2::bigint, 1.5::float8, true, \(id), '\\x00ff'::bytea, 12.50::numeric, '10.0.0.1'::inet
+                SELECT 1::smallint, -2::bigint, 1.5::float8, true, \(id), '\\x00ff'::bytea, 12.50::numeric,
+                    '10.0.0.1'::inet
                 """
             let row = try await database.pool.query(query.returning(.text))[0]
             let (small, big, float, bool, uuid, bytes, numeric, address) = try row.decode(

@@ -10,7 +10,8 @@ import Testing
     }
 
     private static let filler = String(repeating: "x", count: 1000)
-    private let live = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+    /// The beginning of a head.
+    private let post = "POST /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 
     @Test(arguments: [
         ("GET /livez HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n", 431),
@@ -47,8 +48,7 @@ import Testing
 
     @Test func refusesABodyThatIsNoChunks() async throws {
         try await withEcho { url in
-            let head =
-                "POST /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            let head = post + "Transfer-Encoding: chunked\r\n\r\n"
             let (answer, isClosed) = try await rawExchange(url, [head + "2\r\n{}\r\nzz\r\n"])
             #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
             #expect(answer.contains("INVALID_REQUEST"))
@@ -59,8 +59,7 @@ import Testing
     @Test func answersALargeBodyBeforeItsEnd() async throws {
         try await withEcho { url in
             let piece = String(repeating: "x", count: 1 << 20)
-            let length =
-                "POST /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 10485760\r\n\r\n"
+            let length = post + "Content-Length: 10485760\r\n\r\n"
             // Answered from the head alone, and still readable for a client that sends all of it first.
             for pieces in [[length], [length] + Array(repeating: piece, count: 10)] {
                 let (answer, isClosed) = try await rawExchange(url, pieces)
@@ -68,8 +67,7 @@ import Testing
                 #expect(answer.hasSuffix("}"))
                 #expect(isClosed)
             }
-            let chunked =
-                "POST /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            let chunked = post + "Transfer-Encoding: chunked\r\n\r\n"
             let (answer, _) = try await rawExchange(
                 url, [chunked] + Array(repeating: "100000\r\n\(piece)\r\n", count: 10) + ["0\r\n\r\n"])
             #expect(answer.hasPrefix("HTTP/1.1 413 "), "\(answer.prefix(100))")
@@ -78,7 +76,7 @@ import Testing
 
     @Test func continuesWhoExpectsIt() async throws {
         try await withEcho { url in
-            let head = "POST /v1/echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+            let head = post + "Expect: 100-continue\r\n"
             let (answer, _) = try await rawExchange(
                 url, [head + "Content-Length: 12\r\n\r\n", #"{"text":"a"}"#], until: { $0.hasSuffix("}") })
             #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 "), "\(answer)")

@@ -127,8 +127,21 @@ import Testing
     func readsAFileBeneathTheEnvironment(_ kind: String) throws {
         let text =
             kind == "yaml"
-            ? "gatehouse:\n  environment: development\ntokens:\n  issuer: file\n  limit: 5\n  ids: [a, b]\n  none: null\nidentity:\n  any: 1\n"
-            : #"{"gatehouse":{"environment":"development"},"tokens":{"issuer":"file","limit":5,"ids":["a","b"],"none":null},"identity":{"any":1}}"#
+            ? """
+            gatehouse:
+              environment: development
+            tokens:
+              issuer: file
+              limit: 5
+              ids: [a, b]
+              none: null
+            identity:
+              any: 1
+            """
+            : """
+            {"gatehouse":{"environment":"development"},
+             "tokens":{"issuer":"file","limit":5,"ids":["a","b"],"none":null},"identity":{"any":1}}
+            """
         try withFile(text, "c.\(kind)") { path in
             let settings = settings(["TOKENS_CONFIG_FILE": path, "TOKENS_ISSUER": "environment"])
             #expect(settings.environment == .development)

@@ -29,9 +29,8 @@ struct AnswerTests {
                     case "/304": [.bytes("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\nETag: x\r\n\r\n")]
                     default:
                         [
-                            .bytes(
-                                "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-                            )
+                            .bytes("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"),
+                            .bytes("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
                         ]
                     }
                 }

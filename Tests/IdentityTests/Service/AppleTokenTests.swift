@@ -17,9 +17,9 @@ extension ServiceTests {
                 let apple = identity.apple
                 let header = { (text: String) in Data(text.utf8) }
                 let now = Int(Date.now.timeIntervalSince1970)
+                let times = #""iat":\#(now),"exp":\#(now + 600)"#
                 let claims = header(
-                    #"{"iss":"https://appleid.apple.com","aud":"com.example.app","sub":"001","iat":\#(now),"exp":\#(now + 600)}"#
-                )
+                    #"{"iss":"https://appleid.apple.com","aud":"com.example.app","sub":"001",\#(times)}"#)
                 let good = header(#"{"alg":"RS256","kid":"first"}"#)
                 #expect(try await identity.apple(apple.sign(header: good, payload: claims)).status == 200)
                 let whole = try apple.token(sub: "001")

@@ -90,7 +90,10 @@ extension ServiceTests {
                 #expect(users.isEmpty)
                 #expect(try await migrate("down", "--to", "0") == "Taken back: 1.\n")
                 let tables = try await database.pool.query(
-                    "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' AND tablename IN ('users', 'outbox')"
+                    """
+                    SELECT tablename::text FROM pg_tables
+                    WHERE schemaname = 'public' AND tablename IN ('users', 'outbox')
+                    """
                 ).decode(String.self)
                 #expect(tables == [])
             }

@@ -122,7 +122,8 @@ extension ServiceTests {
             }
         }
 
-        /// The process dies after a step and before noting it, at each step in turn: another one finds the claim run out.
+        /// The process dies after a step and before noting it, at each step in turn: another one finds the claim run
+        /// out.
         @Test(arguments: DeletionStep.allCases)
         func aCrashAtAnyStepForgetsNothing(step: DeletionStep) async throws {
             try await withIdentity { identity in

@@ -107,7 +107,9 @@ import Testing
             """
             CREATE FUNCTION refuse_more_than_a_batch() RETURNS trigger LANGUAGE plpgsql AS $$
             BEGIN
-                IF (SELECT count(*) FROM gone) > \(unescaped: "\(Housekeeping.batch)") THEN RAISE 'too many at once'; END IF;
+                IF (SELECT count(*) FROM gone) > \(unescaped: "\(Housekeeping.batch)") THEN
+                    RAISE 'too many at once';
+                END IF;
                 RETURN NULL;
             END $$
             """)

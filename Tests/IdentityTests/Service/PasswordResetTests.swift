@@ -16,7 +16,8 @@ extension ServiceTests {
             let mail = FakeMail()
             try await withHTTPServer(mail.router()) { mailURL in
                 try await withIdentity([
-                    "IDENTITY_RESET_HOOK_URL": mailURL.absoluteString + "/reset", "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
+                    "IDENTITY_RESET_HOOK_URL": mailURL.absoluteString + "/reset",
+                    "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
                 ]) { identity in try await body(identity, mail) }
             }
         }
@@ -27,7 +28,9 @@ extension ServiceTests {
             #expect(answer.status == 202)
         }
 
-        private func reset(_ token: String, _ password: String, at identity: Harness) async throws -> TestHTTPClient.Response {
+        private func reset(
+            _ token: String, _ password: String, at identity: Harness
+        ) async throws -> TestHTTPClient.Response {
             try await identity.post(
                 "/v1/auth/password/reset", ResetPasswordRequest(token: token, newPassword: password))
         }
