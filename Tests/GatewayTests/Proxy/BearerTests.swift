@@ -156,7 +156,7 @@ struct BearerTests {
             try keys.map { try $0.publicKey.pem }.joined().write(toFile: path, atomically: true, encoding: .utf8)
         }
         let next = try RSAPrivateKey.generate()
-        try write(GatewayHarness.key())
+        try write(GatewayHarness.key)
         try await GatewayHarness.withGateway(.init { $0.hasKeys = false }) { gateway in
             let file = PublicKeyFile(path: path, allowsDevelopment: false)
             let fetcher = KeyFetcher(
@@ -171,7 +171,7 @@ struct BearerTests {
                 let answer = try await gateway.send("GET /team", token: unknown)
                 #expect(answer.status == 401 && answer.code == "INVALID_TOKEN")
             }
-            try write(GatewayHarness.key(), next)
+            try write(GatewayHarness.key, next)
             try await eventually("the changed file is read") {
                 try await gateway.send("GET /team", token: unknown).status == 200
             }
@@ -180,7 +180,7 @@ struct BearerTests {
                 try text.write(toFile: path, atomically: true, encoding: .utf8)
                 try await eventually("the useless file is seen") { gateway.gateway.keys.snapshot.didLastFetchFail }
                 #expect(try await gateway.send("GET /team", token: good).status == 200)
-                try write(GatewayHarness.key(), next)
+                try write(GatewayHarness.key, next)
                 try await eventually("the good file is seen") { !gateway.gateway.keys.snapshot.didLastFetchFail }
             }
         }

@@ -4,14 +4,14 @@ import Foundation
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
-import Synchronization
 import TestKit
 
 @testable import GatewayService
 
 /// A gateway on a free port of this machine, in front of recording upstreams.
 struct GatewayHarness: Sendable {
-    static let signingKey = Mutex<RSAPrivateKey?>(nil)
+    /// Signs the tokens that this gateway takes.
+    static let key = try! RSAPrivateKey.generate()
     static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     let port: Int
@@ -102,7 +102,7 @@ struct GatewayHarness: Sendable {
             ] + options.routes(team)
 
         let keys = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse")
-        if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key().publicKey])) }
+        if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key.publicKey])) }
         let revoked = RevokedSessions(maximumStaleness: 3600)
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
         return Gateway(
@@ -110,13 +110,6 @@ struct GatewayHarness: Sendable {
     }
 
     // MARK: Tokens
-
-    static func key() -> RSAPrivateKey {
-        signingKey.withLock { key in
-            if key == nil { key = try! RSAPrivateKey.generate() }
-            return key!
-        }
-    }
 
     static func claims(
         role: String = "customer", stores: [String] = [], expiresIn: Int64 = 600, session: UUID = UUID(),
@@ -130,7 +123,7 @@ struct GatewayHarness: Sendable {
     }
 
     static func token(_ claims: AccessTokenClaims = claims(), key: RSAPrivateKey? = nil) throws -> String {
-        try AccessTokenSigner(key: key ?? self.key()).sign(claims)
+        try AccessTokenSigner(key: key ?? self.key).sign(claims)
     }
 
     // MARK: Requests
