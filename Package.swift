@@ -199,7 +199,7 @@ let everyTest: [Target] = [
     // Against the running system: real binaries, real sockets, real faults.
     tests(
         "EndToEnd",
-        uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .logging, .nioCore],
+        uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .nioCore],
         besides: ["OAuth/authlib_client.py"]),
 ]
 

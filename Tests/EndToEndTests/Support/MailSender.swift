@@ -2,7 +2,6 @@ import Contracts
 import Foundation
 import HTTPTypes
 import Hummingbird
-import Logging
 import NIOCore
 import Synchronization
 import TestKit
@@ -22,22 +21,7 @@ final class MailSender: Sendable {
             try sender.take(try await request.body.collect(upTo: 1 << 16))
             return Response(status: .ok)
         }
-        let (ports, port) = AsyncStream.makeStream(of: Int.self)
-        let server = Application(
-            router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-            onServerRunning: { port.yield($0.localAddress?.port ?? 0) },
-            logger: Logger(label: "mail") { _ in SwiftLogNoOpLogHandler() })
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
-                defer { port.finish() }
-                try await server.run()
-            }
-            defer { group.cancelAll() }
-            guard let number = await ports.first(where: { _ in true }),
-                let url = URL(string: "http://127.0.0.1:\(number)/password-reset")
-            else { throw TestKitError("The sender of mail does not listen.") }
-            try await body(sender, url)
-        }
+        try await withHTTPServer(router) { url in try await body(sender, url.appending(path: "password-reset")) }
     }
 
     /// What was to be sent there, the oldest first.
