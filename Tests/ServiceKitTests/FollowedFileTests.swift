@@ -38,4 +38,42 @@ import Testing
         try await eventually("it is read") { texts.withLock { $0.count } == 5 }
         #expect(texts.withLock { $0 } == ["one", "two", "end", "end", "end"])
     }
+
+    /// `chmod` and `chown` change neither what stands in a file nor when that was written.
+    @Test func isReadAgainWhenItsModeChanges() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "text".write(toFile: path, atomically: true, encoding: .utf8)
+        let reads = Mutex(0)
+        let following = Task {
+            await FollowedFile(path: path, pause: .milliseconds(1)).follow { reads.withLock { $0 += 1 } }
+        }
+        defer { following.cancel() }
+        try await eventually("it is read") { reads.withLock { $0 } == 1 }
+        try #require(chmod(path, 0o600) == 0)
+        try await eventually("it is read again") { reads.withLock { $0 } == 2 }
+    }
+
+    /// What was in the way (no file descriptor left, say) may go without a trace in the file.
+    @Test func whatCouldNotBeReadIsReadAtTheNextLook() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try "text".write(toFile: path, atomically: true, encoding: .utf8)
+        let reads = Mutex(0)
+        let following = Task {
+            await FollowedFile(path: path, pause: .milliseconds(1)).follow {
+                guard
+                    reads.withLock({ reads in
+                        reads += 1
+                        return reads
+                    }) >= 3
+                else { throw CocoaError(.fileReadUnknown) }
+            }
+        }
+        defer { following.cancel() }
+        try await eventually("it is read a third time") { reads.withLock { $0 } == 3 }
+        // Then it is known.
+        try "other".write(toFile: path, atomically: true, encoding: .utf8)
+        try await eventually("it is read once more") { reads.withLock { $0 } > 3 }
+    }
 }

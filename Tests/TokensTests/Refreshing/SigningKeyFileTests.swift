@@ -120,4 +120,24 @@ import Testing
             try await eventually("it signs with the new key") { store.signer.publicKey.thumbprint == second.keyID }
         }
     }
+
+    /// Put there in two steps, as by hand: first the file, then who may read it.
+    @Test func aFileThatWasRefusedIsTakenOnceItMayBeUsed() async throws {
+        try await withFile { file in
+            _ = try generate(file)
+            let log = CapturedLog()
+            let store = try SigningKeyStore(
+                file.read(), file: file, issuer: "http://gatehouse.localhost", audience: "gatehouse",
+                logger: log.logger, pause: .milliseconds(5))
+            let following = Task { try await store.run() }
+            defer { following.cancel() }
+            let other = try RSAPrivateKey.generate()
+            try KeyFile.replace(file.path + ".new", with: other.pem, mode: 0o644)
+            try #require(rename(file.path + ".new", file.path) == 0)
+            try await eventually("it is refused") { !log.lines.isEmpty }
+            try #require(chmod(file.path, 0o600) == 0)
+            try await eventually("it is used") { store.signer.publicKey == other.publicKey }
+            #expect(log.lines.count(where: { $0.hasPrefix("error") }) == 1, "however often it was looked at")
+        }
+    }
 }

@@ -27,6 +27,8 @@ final class SigningKeyStore: Service {
     private let logger: Logger
     private let pause: Duration
     private let present: Mutex<Present>
+    /// Why the file could not be used when it was read last.
+    private let complaint = Mutex<String?>(nil)
 
     /// - Parameters:
     ///   - keys: as read at the start.
@@ -56,30 +58,40 @@ final class SigningKeyStore: Service {
     func run() async throws {
         guard let file else { return try await gracefulShutdown() }
         await cancelWhenGracefulShutdown {
-            await FollowedFile(path: file.path, pause: self.pause).follow { self.read(file) }
+            await FollowedFile(path: file.path, pause: self.pause).follow { try self.read(file) }
         }
     }
 
-    private func read(_ file: SigningKeyFile) {
+    private func read(_ file: SigningKeyFile) throws {
         do {
-            let keys = try file.read()
-            guard allowsDevelopment || !keys.isForDevelopment else {
-                throw SigningKeysError("\(file.path) was made for development")
-            }
-            let new = try Present(keys, issuer: issuer, audience: audience)
-            let isNew = present.withLock { present in
-                defer { present = new }
-                return present.published != new.published
-                    || present.signer.publicKey.thumbprint != new.signer.publicKey.thumbprint
-            }
-            if isNew {
-                logger.notice(
-                    "The signing keys were read anew.", metadata: ["kid": "\(new.signer.publicKey.thumbprint)"])
-            }
+            try use(file.read(), of: file)
+            complaint.withLock { $0 = nil }
         } catch {
-            // The keys that are in use stay.
+            // The keys that are in use stay, and the file is read at each look: one complaint is enough.
             Counter(label: "tokens_signing_key_errors_total").increment()
-            logger.error("The signing keys could not be read anew.", metadata: ["error": "\(error)"])
+            let isKnown = complaint.withLock { complaint in
+                defer { complaint = "\(error)" }
+                return complaint == "\(error)"
+            }
+            if !isKnown {
+                logger.error("The signing keys could not be read anew.", metadata: ["error": "\(error)"])
+            }
+            throw error
+        }
+    }
+
+    private func use(_ keys: SigningKeys, of file: SigningKeyFile) throws {
+        guard allowsDevelopment || !keys.isForDevelopment else {
+            throw SigningKeysError("\(file.path) was made for development")
+        }
+        let new = try Present(keys, issuer: issuer, audience: audience)
+        let isNew = present.withLock { present in
+            defer { present = new }
+            return present.published != new.published
+                || present.signer.publicKey.thumbprint != new.signer.publicKey.thumbprint
+        }
+        if isNew {
+            logger.notice("The signing keys were read anew.", metadata: ["kid": "\(new.signer.publicKey.thumbprint)"])
         }
     }
 }

@@ -2,12 +2,14 @@ import Foundation
 
 /// A file that is read anew when it changes, so that no replica needs a restart for it.
 public struct FollowedFile: Sendable {
-    /// What tells that a file was replaced or rewritten.
+    /// What tells that a file was replaced or rewritten, or may be read by others than before.
     private struct Version: Equatable {
         var file: UInt64
         var size: Int64
-        /// As bytes: whose the fields of `timespec` are depends on which module the compiler reads first.
+        var mode: UInt32
         var modified: [UInt8]
+        /// Of what stands in the file or of its owner and mode, which leave `modified` as it is.
+        var changed: [UInt8]
 
         /// `nil` while there is no such file.
         init?(_ path: String) {
@@ -15,12 +17,16 @@ public struct FollowedFile: Sendable {
             var info = stat()
             guard stat(path, &info) == 0 else { return nil }
             #if canImport(Darwin)
-                modified = withUnsafeBytes(of: &info.st_mtimespec) { Array($0) }
+                let times = (modified: info.st_mtimespec, changed: info.st_ctimespec)
             #else
-                modified = withUnsafeBytes(of: &info.st_mtim) { Array($0) }
+                let times = (modified: info.st_mtim, changed: info.st_ctim)
             #endif
             file = UInt64(info.st_ino)
             size = Int64(info.st_size)
+            mode = UInt32(info.st_mode)
+            // Not its fields: whose `timespec` it is depends on which module the compiler has read first.
+            modified = withUnsafeBytes(of: times.modified) { Array($0) }
+            changed = withUnsafeBytes(of: times.changed) { Array($0) }
         }
     }
 
@@ -35,15 +41,14 @@ public struct FollowedFile: Sendable {
 
     /// Calls `read` at once, and again after each change of the file, until the task is cancelled.
     ///
-    /// It is called once for a change, also where it can't use the file: the same file is not complained of twice. A
-    /// file that is not there has not changed.
-    public func follow(_ read: @Sendable () async -> Void) async {
+    /// It is called once for a change; where it throws, at each look until it does not: what was in its way may go
+    /// without a trace in the file. A file that is not there has not changed.
+    public func follow(_ read: @Sendable () async throws -> Void) async {
         var seen: Version?
         while !Task.isCancelled {
             // Looked at before it is read: what is written meanwhile is another version.
             if let version = Version(path), version != seen {
-                seen = version
-                await read()
+                seen = (try? await read()) == nil ? nil : version
             }
             try? await Task.sleep(for: pause)
         }
