@@ -117,12 +117,15 @@ import Testing
             _ = try await tokens.signIn(user)
             try await tokens.store.signOut(user.id, except: nil, deadline: nil)
             let purger = Purger(store: tokens.store, revocationRetention: 604_800, logger: .quiet)
-            var position = Purger.Position()
-            try await purger.step(&position)
+            var position: UUID?
+            _ = try await purger.step(.users, &position)
             await #expect(throws: SessionRefusal.signedOut) { try await tokens.signIn(user, since: start) }
             try await tokens.database.pool.query(
                 "UPDATE users SET signed_out_at = signed_out_at - \(SessionStore.signOutMemory) * interval '1 second'")
-            try await purger.step(&position)
+            for table in [Purger.Table.sessions, .users] {
+                var position: UUID?
+                _ = try await purger.step(table, &position)
+            }
             #expect(try await tokens.count("users") == 0)
         }
     }

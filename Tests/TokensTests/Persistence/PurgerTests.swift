@@ -1,0 +1,142 @@
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import TokensService
+
+@Suite struct PurgerTests {
+    @Test func whatHasEndedIsPurgedInBatches() async throws {
+        try await TokensFixture.with { tokens in
+            var dead: [RefreshToken] = []
+            for index in 0..<10 {
+                let token = try await tokens.signIn()
+                if index.isMultiple(of: 2) { dead.append(token) }
+            }
+            for token in dead { try await tokens.age(token.sessionID, by: 2_592_001) }
+            let purger = Purger(
+                store: tokens.store, revocationRetention: 604_800, logger: .quiet, batch: 4)
+            var (session, user): (UUID?, UUID?) = (nil, nil)
+            var left = 10
+            for _ in 0..<6 {
+                _ = try await purger.step(.sessions, &session)
+                _ = try await purger.step(.users, &user)
+                let now = try await tokens.count("sessions")
+                #expect(left - now <= 4, "no more than a batch at a time")
+                left = now
+            }
+            #expect(left == 5)
+            #expect(try await tokens.count("users") == 5)
+            #expect(try await tokens.count("revocations WHERE reason = 'expired'") == 5)
+        }
+    }
+
+    /// A row that somebody is at is left for the next round.
+    @Test func aPurgeWaitsForNobody() async throws {
+        try await TokensFixture.with { tokens in
+            let (held, free) = (try await tokens.signIn(), try await tokens.signIn())
+            for token in [held, free] { try await tokens.age(token.sessionID, by: 2_592_001) }
+            try await tokens.database.pool.withTransaction(deadline: nil) { transaction in
+                try await transaction.query("UPDATE sessions SET late_replays = 1 WHERE id = \(held.sessionID)")
+                try await transaction.query("UPDATE users SET version = version")
+                #expect(try await tokens.store.purgeSessions(after: nil, batch: 10).removed == 1)
+                #expect(try await tokens.store.purgeUsers(after: nil, batch: 10).removed == 0)
+            }
+            #expect(try await tokens.store.purgeSessions(after: nil, batch: 10).removed == 1)
+            #expect(try await tokens.store.purgeUsers(after: nil, batch: 10).removed == 2)
+        }
+    }
+
+    /// A purge that is stopped in its middle, with all its locks, holds up no refresh and no sign-in.
+    @Test func nobodyWaitsForAPurge() async throws {
+        try await TokensFixture.with { tokens in
+            let user = User.sample()
+            let (dead, live) = (try await tokens.signIn(user), try await tokens.signIn(user))
+            try await tokens.age(dead.sessionID, by: 2_592_001)
+            let gate = try await tokens.database.connect()
+            try await gate.query("SELECT pg_advisory_lock(7)")
+            try await gate.query(
+                """
+                CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $$
+                BEGIN
+                    IF NEW.reason = 'expired' THEN PERFORM pg_advisory_xact_lock(7); END IF;
+                    RETURN NEW;
+                END $$
+                """)
+            try await gate.query(
+                "CREATE TRIGGER gate BEFORE INSERT ON revocations FOR EACH ROW EXECUTE FUNCTION wait_at_gate()")
+            let purge = Task { try await tokens.store.purgeSessions(after: nil, batch: 10).removed }
+            try await eventually("the purge is in its middle") {
+                try await gate.query(
+                    """
+                    SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+                    WHERE datname = current_database() AND locktype = 'advisory' AND objid = 7 AND NOT granted
+                    """
+                )[0].decode(Int.self) == 1
+            }
+            #expect(try await tokens.refresher().refresh(live).refresh.generation == 1)
+            _ = try await tokens.signIn(user)
+            try await tokens.store.revoke(live.sessionID, reason: .logout, deadline: .now + .seconds(20))
+            #expect(try await tokens.count("sessions") == 2, "the dead one, seen from outside, and the new one")
+            try await gate.query("SELECT pg_advisory_unlock(7)")
+            #expect(try await purge.value == 1)
+            #expect(try await tokens.count("sessions") == 1)
+            await gate.close()
+        }
+    }
+
+    /// A backlog is worked off batch after batch: the pause is for when there is nothing to do.
+    @Test func aBacklogDoesNotWait() async throws {
+        try await TokensFixture.with { tokens in
+            try await tokens.database.pool.query(
+                """
+                INSERT INTO revocations (session_id, user_id, revoked_at, access_expires_at, reason)
+                SELECT gen_random_uuid(), gen_random_uuid(), now() - interval '30 days', now() - interval '30 days',
+                    'logout'
+                FROM generate_series(1, 200)
+                """)
+            try await tokens.database.pool.query(
+                """
+                INSERT INTO audit_events (occurred_at, kind, user_id)
+                SELECT now() - interval '3 years', 'userErased', gen_random_uuid() FROM generate_series(1, 200)
+                """)
+            for _ in 0..<30 { try await tokens.age(tokens.signIn().sessionID, by: 2_592_001) }
+            let purging = Task {
+                await Purger(
+                    store: tokens.store, revocationRetention: 604_800, logger: .quiet, batch: 10,
+                    pause: .seconds(3600), breath: .milliseconds(1)
+                ).run()
+            }
+            defer { purging.cancel() }
+            try await eventually("all is purged") {
+                var left = try await tokens.count("sessions") + tokens.count("audit_events")
+                left += try await tokens.count("revocations WHERE reason = 'logout'")
+                return left == 0
+            }
+            #expect(try await tokens.count("revocations WHERE reason = 'expired'") == 30)
+        }
+    }
+
+    @Test func whatFailsStopsNothingElseAndIsTold() async throws {
+        try await TokensFixture.with { tokens in
+            try await tokens.age(tokens.signIn().sessionID, by: 2_592_001)
+            try await tokens.database.pool.query(
+                """
+                INSERT INTO revocations (session_id, user_id, revoked_at, access_expires_at, reason)
+                SELECT gen_random_uuid(), gen_random_uuid(), now() - interval '30 days', now(), 'logout'
+                """)
+            try await tokens.database.pool.query("ALTER TABLE sessions RENAME COLUMN expires_at TO gone")
+            let log = CapturedLog()
+            let purging = Task {
+                await Purger(
+                    store: tokens.store, revocationRetention: 604_800, logger: log.logger, pause: .milliseconds(10)
+                ).run()
+            }
+            defer { purging.cancel() }
+            try await eventually("others are purged") { try await tokens.count("revocations") == 0 }
+            try await eventually("it is told") { log.lines.contains { $0.hasPrefix("warning") } }
+            try await tokens.database.pool.query("ALTER TABLE sessions RENAME COLUMN gone TO expires_at")
+            try await eventually("it is tried again") { try await tokens.count("sessions") == 0 }
+        }
+    }
+}
