@@ -21,6 +21,20 @@ import Testing
         #expect(!("\(configuration) \(String(reflecting: configuration)) " + dumped).contains("s3cret"))
     }
 
+    @Test func whatIsCommittedIsOnTheDiskWhateverTheDefaultIs() async throws {
+        try await withDatabase { database in
+            try await database.pool.query(
+                """
+                DO $$ BEGIN
+                    EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database());
+                END $$
+                """)
+            let connection = try await database.connect()
+            #expect(try await connection.query("SHOW synchronous_commit")[0].decode(String.self) == "on")
+            await connection.close()
+        }
+    }
+
     @Test func nobodyListens() async throws {
         let error = try await failure(connectingTo: "postgres://postgres@127.0.0.1:\(try freePort())/postgres")
         #expect(error?.code == .connectionFailed)

@@ -48,8 +48,10 @@ public struct PostgresConfiguration: Sendable {
             ("statement_timeout", statementTimeout), ("lock_timeout", lockTimeout),
             ("idle_in_transaction_session_timeout", idleInTransactionTimeout),
         ].map { "-c \($0)=\($1.milliseconds)" }
+        // What was answered must survive a crash of the server, whatever the default of role, database or server is.
+        let fixed = ["-c synchronous_commit=on", "-c TimeZone=UTC", "-c DateStyle=ISO"]
         // The URL's own options come last, so that they win.
-        let options = session + ["-c TimeZone=UTC", "-c DateStyle=ISO"] + [given["options"]].compactMap(\.self)
+        let options = session + fixed + [given["options"]].compactMap(\.self)
         var parameters = [
             ("dbname", url), ("application_name", applicationName), ("client_encoding", "UTF8"),
             ("options", options.joined(separator: " ")),
