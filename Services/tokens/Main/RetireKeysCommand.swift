@@ -5,11 +5,16 @@ import TokensService
 /// `tokens keys retire`
 struct RetireKeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retire", abstract: "Remove the keys of which no token can live any more.")
+        commandName: "retire", abstract: "Remove the keys of which no token can live any more.",
+        discussion: """
+            What counts is the largest of: --access-token-lifetime or, without it, TOKENS_ACCESS_TOKEN_LIFETIME of the \
+            environment or of the file that TOKENS_CONFIG_FILE names (3600 where neither has it), and what `rotate` \
+            found there and noted with the key.
+            """)
 
     @OptionGroup var options: SigningKeyOptions
 
-    @Option(help: "Seconds; TOKENS_ACCESS_TOKEN_LIFETIME (3600) unless given. Where it was longer lately, that.")
+    @Option(help: "Seconds; TOKENS_ACCESS_TOKEN_LIFETIME unless given.")
     var accessTokenLifetime: Int?
 
     @Option(
@@ -17,22 +22,13 @@ struct RetireKeysCommand: ParsableCommand {
     var publicKeyFile: String?
 
     func run() throws {
-        let lifetime = try lifetime()
+        let lifetime = try accessTokenLifetime ?? options.settings().accessTokenLifetime
         let (keys, retired) = try options.file().change { keys in
-            let retired = keys.retire(at: .now, accessTokenLifetime: TimeInterval(lifetime))
+            let retired = keys.retire(at: .now, accessTokenLifetime: lifetime)
             return (keys, retired)
         }
         if let publicKeyFile { try KeyGenerator.writePublicKeys(keys, to: publicKeyFile) }
         if retired.isEmpty { print("No key can go yet.") }
         for entry in retired { print("\(entry.keyID) is gone.") }
-    }
-
-    private func lifetime() throws -> Int {
-        if let accessTokenLifetime { return accessTokenLifetime }
-        guard let text = ProcessInfo.processInfo.environment["TOKENS_ACCESS_TOKEN_LIFETIME"] else { return 3600 }
-        guard let seconds = Int(text) else {
-            throw ValidationError("TOKENS_ACCESS_TOKEN_LIFETIME is not a number of seconds: \(text)")
-        }
-        return seconds
     }
 }

@@ -5,7 +5,11 @@ import TokensService
 /// `tokens keys rotate`
 struct RotateKeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rotate", abstract: "Sign with the next key; the present one stays published.")
+        commandName: "rotate", abstract: "Sign with the next key; the present one stays published.",
+        discussion: """
+            Notes TOKENS_ACCESS_TOKEN_LIFETIME of the environment or of the file that TOKENS_CONFIG_FILE names with \
+            the present key, so that `retire` keeps it for at least as long.
+            """)
 
     @OptionGroup var options: SigningKeyOptions
 
@@ -13,8 +17,9 @@ struct RotateKeysCommand: ParsableCommand {
     var force = false
 
     func run() throws {
+        let lifetime = try options.settings().accessTokenLifetime
         let keys = try options.file().change { keys in
-            try keys.rotate(at: .now, force: force)
+            try keys.rotate(at: .now, accessTokenLifetime: lifetime, force: force)
             return keys
         }
         print("\(keys.entries[0].keyID) signs now.")

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import ServiceKit
 import TokensService
 
 /// Which file the commands on signing keys are about.
@@ -8,9 +8,18 @@ struct SigningKeyOptions: ParsableArguments {
     var signingKeyFile: String?
 
     func file() throws -> SigningKeyFile {
-        guard let path = signingKeyFile ?? ProcessInfo.processInfo.environment["TOKENS_SIGNING_KEY_FILE"] else {
+        guard let path = try signingKeyFile ?? settings().signingKeyFile else {
             throw ValidationError("Give --signing-key-file.")
         }
         return SigningKeyFile(path: path)
+    }
+
+    /// - Throws: the exit code.
+    func settings() throws(ExitCode) -> KeySettings {
+        do {
+            return try KeySettings()
+        } catch {
+            throw CommandError.wrongConfiguration(error)
+        }
     }
 }

@@ -28,7 +28,7 @@ public struct TokensConfiguration: Sendable {
         audience = settings.string("audience", default: "gatehouse")
         clientID = settings.string("clientID", default: "com.example.app")
         lifetimes = SessionStore.Lifetimes(
-            access: settings.interval("accessTokenLifetime", default: 3600, atLeast: 1),
+            access: TimeInterval(settings.accessTokenLifetime()),
             idle: settings.interval("idleLifetime", default: 2_592_000, atLeast: 1),
             absolute: settings.interval("absoluteLifetime", default: 31_536_000, atLeast: 1))
         rules = RotationRules(

@@ -34,6 +34,20 @@ import Testing
         #expect(keys.retire(at: .distantFuture, accessTokenLifetime: 0).isEmpty, "the active key never retires")
     }
 
+    /// Shortened meanwhile, or unknown to who retires it.
+    @Test func theLifetimeAtTheRotationCountsToo() throws {
+        for (noted, given, needed) in [(7200, 60, 7200), (60, 7200, 7200), (nil, 60, 60)] {
+            var keys = try keys()
+            try keys.add(next: RSAPrivateKey.generate(), at: now)
+            try keys.rotate(at: now + 600, accessTokenLifetime: noted)
+            var read = try SigningKeys(text: keys.text)
+            #expect(read.text == keys.text)
+            let end = now + 600 + Double(needed) + 60
+            #expect(read.retire(at: end - 1, accessTokenLifetime: given).isEmpty)
+            #expect(read.retire(at: end, accessTokenLifetime: given).count == 1)
+        }
+    }
+
     @Test func aHurriedRotationIsForced() throws {
         var keys = try keys()
         let next = try RSAPrivateKey.generate()
@@ -67,7 +81,8 @@ import Testing
     @Test func whatIsNoSetOfKeysIsRefused() throws {
         let (first, second) = (try RSAPrivateKey.generate().pem, try RSAPrivateKey.generate().pem)
         let texts = [
-            "", "junk", first + second, "# next\n" + first, first + first, "# next\n" + first + "# next\n" + second,
+            "", "junk", first + second, "# next\n" + first, first + first,
+            "# active since 2026-11-20T12:00:00Z lifetime long\n" + first, "# next\n" + first + "# next\n" + second,
             String(first.prefix(400)), first + "# retiring\n" + first,
             first + "# next\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
             try RSAPrivateKey.generate().publicKey.pem,

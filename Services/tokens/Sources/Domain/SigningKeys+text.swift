@@ -7,21 +7,24 @@ import ServiceKit
 ///
 ///     # active since 2026-11-20T12:00:00Z
 ///     -----BEGIN PRIVATE KEY-----
+///     …
+///     # retiring since 2026-11-20T12:00:00Z lifetime 3600
+///     -----BEGIN PRIVATE KEY-----
 extension SigningKeys {
     /// - Throws: `SigningKeysError`
     public init(text: String) throws(SigningKeysError) {
         var entries: [Entry] = []
-        var state = (State.active, Date?.none)
+        var mark = Self.unmarked
         var block: [Substring] = []
         for line in text.split(whereSeparator: \.isNewline) {
             if line.hasPrefix("-----BEGIN") || !block.isEmpty {
                 block.append(line)
                 guard line.hasPrefix("-----END") else { continue }
-                entries.append(Entry(key: try Self.key(block), state: state.0, since: state.1))
+                entries.append(try Self.entry(block, mark))
                 block = []
-                state = (.active, nil)
-            } else if let read = try Self.state(line) {
-                state = read
+                mark = Self.unmarked
+            } else if let read = try Self.mark(line) {
+                mark = read
             }
         }
         guard block.isEmpty else { throw SigningKeysError("a key ends in the middle") }
@@ -44,32 +47,40 @@ extension SigningKeys {
         return text
     }
 
-    private static func key(_ block: [Substring]) throws(SigningKeysError) -> RSAPrivateKey {
+    private typealias Mark = (state: State, since: Date?, lifetime: Int?)
+    private static let unmarked: Mark = (.active, nil, nil)
+
+    private static func entry(_ block: [Substring], _ mark: Mark) throws(SigningKeysError) -> Entry {
         do {
-            return try RSAPrivateKey(pem: block.joined(separator: "\n") + "\n")
+            let key = try RSAPrivateKey(pem: block.joined(separator: "\n") + "\n")
+            return Entry(key: key, state: mark.state, since: mark.since, lifetime: mark.lifetime)
         } catch {
             throw SigningKeysError("\(error)")
         }
     }
 
-    /// The state that a comment tells; `nil` for any other comment.
-    private static func state(_ line: Substring) throws(SigningKeysError) -> (State, Date?)? {
+    /// What a comment tells of the key that follows; `nil` for any other comment.
+    private static func mark(_ line: Substring) throws(SigningKeysError) -> Mark? {
         let words = line.split(separator: " ")
-        guard words.count == 2 || words.count == 4, words[0] == "#", let state = State(rawValue: String(words[1]))
-        else {
+        guard [2, 4, 6].contains(words.count), words[0] == "#", let state = State(rawValue: String(words[1])) else {
             return nil
         }
-        guard words.count == 4, words[2] == "since" else { return (state, nil) }
+        guard words.count > 2, words[2] == "since" else { return (state, nil, nil) }
         guard let since = try? Date(String(words[3]), strategy: .iso8601) else {
             throw SigningKeysError("'\(words[3])' is no time as in 2026-11-20T12:00:00Z")
         }
-        return (state, since)
+        guard words.count == 6, words[4] == "lifetime" else { return (state, since, nil) }
+        guard let lifetime = Int(words[5]), lifetime >= 0 else {
+            throw SigningKeysError("'\(words[5])' is no number of seconds")
+        }
+        return (state, since, lifetime)
     }
 }
 
 extension SigningKeys.Entry {
-    /// The state and since when: `active since 2026-11-20T12:00:00Z`.
+    /// The state, since when, and how long its tokens live: `retiring since 2026-11-20T12:00:00Z lifetime 3600`.
     public var label: String {
         state.rawValue + (since.map { " since " + $0.formatted(.iso8601) } ?? "")
+            + (lifetime.map { " lifetime \($0)" } ?? "")
     }
 }

@@ -22,6 +22,8 @@ public struct SigningKeys: Sendable {
         public internal(set) var state: State
         /// When the state was entered; `nil` for a key that was always there.
         public internal(set) var since: Date?
+        /// Seconds that its last tokens live; `nil` where nobody has said.
+        public internal(set) var lifetime: Int?
 
         /// The `kid` of its tokens: the key's thumbprint (RFC 7638).
         public var keyID: String { key.publicKey.thumbprint }
@@ -79,10 +81,14 @@ public struct SigningKeys: Sendable {
 
     /// Makes the next key the active one, and the active one retiring.
     ///
-    /// - Parameter force: also when the next key was published only a moment ago. Readers that do not ask again for an
-    ///   unknown key will refuse good tokens for some minutes.
+    /// - Parameters:
+    ///   - accessTokenLifetime: seconds; noted with the retiring key, in case it is shorter when that is to go.
+    ///   - force: also when the next key was published only a moment ago. Readers that do not ask again for an unknown
+    ///     key will refuse good tokens for some minutes.
     /// - Throws: when there is no next key, or it is too new.
-    public mutating func rotate(at now: Date, force: Bool = false) throws(SigningKeysError) {
+    public mutating func rotate(
+        at now: Date, accessTokenLifetime: Int? = nil, force: Bool = false
+    ) throws(SigningKeysError) {
         guard let next = entries.firstIndex(where: { $0.state == .next }) else {
             throw SigningKeysError("there is no next key: generate one first")
         }
@@ -93,6 +99,7 @@ public struct SigningKeys: Sendable {
         var changed = entries
         changed[0].state = .retiring
         changed[0].since = now
+        changed[0].lifetime = accessTokenLifetime
         changed[next].state = .active
         changed[next].since = now
         self = try SigningKeys(entries: changed, isForDevelopment: isForDevelopment)
@@ -100,12 +107,12 @@ public struct SigningKeys: Sendable {
 
     /// Removes the retiring keys of which no token can live any more.
     ///
-    /// - Parameter accessTokenLifetime: seconds.
+    /// - Parameter accessTokenLifetime: seconds. Where more was noted with a key, that counts.
     /// - Returns: what was removed.
-    public mutating func retire(at now: Date, accessTokenLifetime: TimeInterval) -> [Entry] {
+    public mutating func retire(at now: Date, accessTokenLifetime: Int) -> [Entry] {
         let isGone = { (entry: Entry) in
-            entry.state == .retiring
-                && (entry.since ?? .distantPast) + accessTokenLifetime + Self.noticeTime <= now
+            let lifetime = TimeInterval(max(accessTokenLifetime, entry.lifetime ?? 0))
+            return entry.state == .retiring && (entry.since ?? .distantPast) + lifetime + Self.noticeTime <= now
         }
         defer { entries.removeAll(where: isGone) }
         return entries.filter(isGone)

@@ -1,0 +1,25 @@
+public import Foundation
+public import ServiceKit
+
+/// What the commands on keys take from the service's settings: the environment, and the file that
+/// `TOKENS_CONFIG_FILE` names.
+public struct KeySettings: Sendable {
+    /// Where the signing keys are.
+    public let signingKeyFile: String?
+    /// Seconds that an access token lives at most.
+    public let accessTokenLifetime: Int
+
+    /// - Parameter environment: the process' environment; another one in tests.
+    /// - Throws: `SettingsError`
+    public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SettingsError) {
+        let settings = Settings(service: TokensApplication.name, environment: environment)
+        signingKeyFile = settings.optionalString("signingKeyFile")
+        accessTokenLifetime = settings.accessTokenLifetime()
+        try settings.finish(allowingUnknown: true)
+    }
+}
+
+extension Settings {
+    /// Seconds that an access token lives at most.
+    func accessTokenLifetime() -> Int { int("accessTokenLifetime", default: 3600, in: 1...Int(Int32.max)) }
+}
