@@ -37,7 +37,7 @@ public enum TokensApplication: MigratingApplication {
         let stalls = StallWatch(raceWindow: configuration.rules.raceWindow)
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
-            stalls: stalls, logger: boot.logger)
+            logger: boot.logger)
         let accessTokens = AccessTokenReader(keys: signingKeyStore)
         let revoker = TokenRevoker(keys: keys, accessTokens: accessTokens, store: store)
         let introspector = Introspector(
@@ -45,6 +45,8 @@ public enum TokensApplication: MigratingApplication {
             issuer: configuration.issuer, clientID: configuration.clientID)
 
         let router = ServiceRouter()
+        // Of the routes that follow.
+        router.add(middleware: ArrivalMiddleware(stalls: stalls))
         SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
         try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)

@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 import TestKit
 import Testing
 
@@ -22,6 +23,54 @@ import Testing
         let answer = try await late
         #expect(answer.status == 503, "\(answer.text)")
         _ = try await successor(of: third)
+    }
+
+    /// Nobody waits for its answer any more, and meanwhile the app may have done something else.
+    @Test func whatWaitedLongerThanItsDeadlineIsNotDone() async throws {
+        let first = try await system.journey.register().refreshToken
+        let stopped = system.process("tokens-2")
+        stopped.suspend()
+        defer { stopped.resume() }
+        let start = ContinuousClock.now
+        async let late = TestHTTPClient(stopped.url).post(
+            "/v1/auth/logout", json: LogoutRequest(refreshToken: first),
+            headers: [HeaderName.deadline: "1000"])
+        try await eventually("the replica has stood still for a while") { ContinuousClock.now > start + .seconds(2) }
+        stopped.resume()
+        let answer = try await late
+        #expect(answer.status == 503, "\(answer.text)")
+        _ = try await successor(of: first)
+    }
+
+    /// The sign-in began before the user signed out everywhere, however young it looks when it is read.
+    @Test func aSignInThatWaitedOutrunsNoSignOut() async throws {
+        let user = try await system.journey.register().user
+        let stopped = system.process("tokens-2")
+        stopped.suspend()
+        defer { stopped.resume() }
+        let start = ContinuousClock.now
+        let signIn = CreateSessionRequest(
+            sessionID: UUID(), snapshot: UserSnapshot(user: user, version: 2), credentialsVersion: 1, signInAge: 0)
+        async let late = TestHTTPClient(stopped.url).post(
+            "/internal/sessions", json: signIn,
+            headers: [HeaderName.credential: system.settings["IDENTITY_TOKENS_CREDENTIAL"] ?? ""])
+        let gateway = [
+            HeaderName.credential: system.settings["GATEWAY_TOKENS_CREDENTIAL"] ?? "",
+            HeaderName.userID: user.id.uuidString, HeaderName.sessionID: UUID().uuidString,
+            HeaderName.role: user.role,
+        ]
+        try await eventually("the replica has stood still for a while") { ContinuousClock.now > start + .seconds(1) }
+        let everywhere = try await TestHTTPClient(system.process("tokens").url).call(
+            "POST", "/v1/auth/logout-all", headers: gateway, body: nil)
+        try #require(everywhere.status == 204, "\(everywhere.text)")
+        try await eventually("the replica has stood still for longer") { ContinuousClock.now > start + .seconds(2) }
+        stopped.resume()
+        let answer = try await late
+        #expect(answer.status == 503, "\(answer.text)")
+        try await system.withDatabase(of: "tokens") { connection in
+            let left = try await connection.query("SELECT id FROM sessions WHERE user_id = \(user.id)")
+            #expect(left.isEmpty)
+        }
     }
 
     private func refresh(_ token: String, on replica: String) async throws -> TestHTTPClient.Response {

@@ -46,7 +46,7 @@ struct TokensFixture: Sendable {
                 issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),
-            stalls: StallWatch(raceWindow: rules.raceWindow), logger: .quiet)
+            logger: .quiet)
     }
 
     func signIn(

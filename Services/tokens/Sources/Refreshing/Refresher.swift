@@ -10,28 +10,26 @@ struct Refresher: Sendable {
     let store: SessionStore
     let lock: RaceLock
     let issuer: TokenIssuer
-    let stalls: StallWatch
     let logger: Logger
     private let metrics = RefreshMetrics()
     private let flights = SharedFlights<[UInt8], IssuedTokens>()
 
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        stalls: StallWatch, logger: Logger
+        logger: Logger
     ) {
         self.rules = rules
         self.keys = keys
         self.store = store
         self.lock = lock
         self.issuer = issuer
-        self.stalls = stalls
         self.logger = logger
     }
 
     /// What a refresh needs to know of its request.
     struct Origin: Sendable {
         var ipAddress: String?
-        /// When its head was read.
+        /// When it came, as far as can be known.
         var arrivedAt = ContinuousClock.now
         var deadline: ContinuousClock.Instant
     }
@@ -118,7 +116,7 @@ struct Refresher: Sendable {
     private func decision(
         on token: RefreshToken, isGenuine: Bool, _ reading: SessionStore.Reading, _ origin: Origin
     ) -> RotationDecision {
-        let age = ContinuousClock.now - stalls.arrival(ofReadAt: origin.arrivedAt)
+        let age = ContinuousClock.now - origin.arrivedAt
         let presented = RotationRules.Presented(
             generation: token.generation, hash: token.hash, isGenuine: isGenuine, age: age / .seconds(1))
         return rules.decide(on: presented, of: reading.state, at: reading.grant.now)

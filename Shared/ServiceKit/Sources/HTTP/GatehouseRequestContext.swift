@@ -11,10 +11,10 @@ public struct GatehouseRequestContext: RequestContext {
     /// The client's `X-Request-Id` where it is well-formed, else a new one.
     public let requestID: String
     public let trace: TraceContext
-    /// When the request's head was read.
-    public let arrivedAt = ContinuousClock.now
+    /// When the request came: when its head was read, unless somebody knows better.
+    public private(set) var arrivedAt = ContinuousClock.now
     /// When the caller stops waiting.
-    public let deadline: Deadline
+    public private(set) var deadline: Deadline
     /// The service whose credential was shown.
     public let caller: String?
     /// The signed-in user; present only together with the gateway's credential.
@@ -43,6 +43,12 @@ public struct GatehouseRequestContext: RequestContext {
             (isFromGateway ? fields[.gatehouseClientAddress] : nil) ?? source.channel.remoteAddress?.ipAddress ?? ""
         trace = fields[.traceparent].flatMap(TraceContext.init(traceparent:))?.child() ?? TraceContext()
         deadline = Self.deadline(fields[.gatehouseDeadline], isKnownCaller: caller != nil)
+    }
+
+    /// Takes the request for one that came earlier than it was read, and whose caller has waited since.
+    public mutating func arrived(at instant: ContinuousClock.Instant) {
+        deadline = Deadline(deadline.instant - instant.duration(to: arrivedAt))
+        arrivedAt = instant
     }
 
     /// The signed-in user.
