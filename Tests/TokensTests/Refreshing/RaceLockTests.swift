@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func itsMetricsTellWhatBecameOfARefresh() async throws {
-        try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
+        try await TokensFixture.with(rules: RotationRules(raceWindow: 3600), redis: .patient(TestRedis.url)) { tokens in
             let metrics = TestMetrics()
             let lock = RaceLock(
                 redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600), metrics: metrics)
@@ -109,6 +109,15 @@ import Testing
             let third = try await refresher.refresh(second).refresh
             #expect(third.generation == 2)
             expect(["taken": 3, "waited": 1, "timed_out": 1], "the holder brought no result")
+            // What is decided is not waited for: refused, too old, or of a session that is gone.
+            let other = RefreshToken(sessionID: first.sessionID, generation: 2, keys: tokens.keys)
+            #expect(try await refresher.refusal(of: other) == .invalidRefreshToken)
+            #expect(try await refresher.refusal(of: first) == .unavailable)
+            let gone = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
+            let heldToo = await lock.take(gone.sessionID)
+            #expect(try await refresher.refusal(of: gone) == .invalidRefreshToken)
+            await lock.release(heldToo)?.value
+            expect(["taken": 4, "waited": 4, "timed_out": 1], "there was nothing to wait for")
             await lock.release(held)?.value
 
             var nowhere = RedisConfiguration(host: "127.0.0.1", port: 1)

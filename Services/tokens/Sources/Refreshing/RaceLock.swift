@@ -53,7 +53,7 @@ struct RaceLock: Sendable {
         return Task { _ = try? await lease.release() }
     }
 
-    /// - Parameter found: whether the other's result was there after the wait.
+    /// - Parameter found: whether the other's result was there after the wait, or what cannot be waited for.
     func waited(found: Bool) {
         (found ? metrics.waited : metrics.timedOut).increment()
     }

@@ -41,7 +41,7 @@ struct Refresher: Sendable {
         guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
-        return try await flights.run(token.bytes) {
+        return try await flights.run(token.bytes, until: origin.deadline) {
             let turn = await lock.take(token.sessionID)
             defer { lock.release(turn) }
             return try await renew(token, isGenuine: authenticity == .genuine, turn, origin)
@@ -70,10 +70,13 @@ struct Refresher: Sendable {
     ) async throws -> IssuedTokens? {
         for pause in [Duration.milliseconds(10), .milliseconds(40)] {
             try await Task.sleep(for: pause)
-            guard let reading = try await store.read(token.sessionID, deadline: origin.deadline) else { break }
-            guard decision(on: token, isGenuine: isGenuine, reading, origin) == .repeatSuccessor else { continue }
+            let reading = try await store.read(token.sessionID, deadline: origin.deadline)
+            let decision = reading.map { decision(on: token, isGenuine: isGenuine, $0, origin) }
+            // Still the current token: the other is not through.
+            if decision == .rotate { continue }
             lock.waited(found: true)
-            return try repeatSuccessor(of: token, in: reading)
+            guard let reading, let decision else { throw refused(.unknownSession) }
+            return try await act(on: decision, of: token, reading, origin)
         }
         lock.waited(found: false)
         return nil
@@ -82,10 +85,19 @@ struct Refresher: Sendable {
     private func readAndDecide(
         _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
     ) async throws -> IssuedTokens? {
-        let (id, deadline) = (token.sessionID, origin.deadline)
-        guard let reading = try await store.read(id, deadline: deadline) else { throw refused(.unknownSession) }
-        let generation = reading.state.generation
-        switch decision(on: token, isGenuine: isGenuine, reading, origin) {
+        guard let reading = try await store.read(token.sessionID, deadline: origin.deadline) else {
+            throw refused(.unknownSession)
+        }
+        let decision = decision(on: token, isGenuine: isGenuine, reading, origin)
+        return try await act(on: decision, of: token, reading, origin)
+    }
+
+    /// - Returns: `nil` when the row is no longer as it was read.
+    private func act(
+        on decision: RotationDecision, of token: RefreshToken, _ reading: SessionStore.Reading, _ origin: Origin
+    ) async throws -> IssuedTokens? {
+        let (id, generation, deadline) = (token.sessionID, reading.state.generation, origin.deadline)
+        switch decision {
         case .rotate:
             return try await rotate(token, origin)
         case .repeatSuccessor:
