@@ -23,8 +23,7 @@ public struct TokensConfiguration: Sendable {
     init(settings: Settings) {
         credentials = settings.credentials(
             ofCallers: "gateway", "identity", "devices", optional: [IntrospectionRoutes.caller])
-        let isDevelopment = settings.environment == .development
-        issuer = settings.string("issuer", default: isDevelopment ? "http://gatehouse.localhost" : nil)
+        issuer = settings.issuer()
         audience = settings.string("audience", default: "gatehouse")
         clientID = settings.string("clientID", default: "com.example.app")
         lifetimes = SessionStore.Lifetimes(
@@ -55,6 +54,19 @@ extension Settings {
     /// Whole seconds.
     fileprivate func interval(_ key: String, default defaultValue: Int, atLeast minimum: Int = 0) -> TimeInterval {
         TimeInterval(int(key, default: defaultValue, in: minimum...Int(Int32.max)))
+    }
+
+    /// Who the tokens are from: in production an address as RFC 8414 §2 wants it.
+    fileprivate func issuer() -> String {
+        guard environment == .production else { return string("issuer", default: "http://gatehouse.localhost") }
+        let issuer = string("issuer")
+        let parts = URLComponents(string: issuer)
+        let isAddress =
+            parts?.scheme == "https" && parts?.namesServer == true && parts?.query == nil && parts?.fragment == nil
+        if !issuer.isEmpty, !isAddress {
+            problem("issuer", "must be an https address without query or fragment, not '\(issuer)'")
+        }
+        return issuer
     }
 
     /// From the environment, or from a file, which may then change while the service runs.

@@ -168,6 +168,24 @@ extension ServiceTests {
             }
         }
 
+        /// OAuth libraries encode both as in a form (RFC 6749 §2.3.1).
+        @Test func nameAndSecretAreFormEncoded() async throws {
+            let settings = ["TOKENS_INTROSPECTION_CREDENTIALS": "one two+three%25/=é"]
+            try await RunningTokens.with(settings: settings) { tokens in
+                let token = try await tokens.signIn().auth.accessToken
+                for pair in [
+                    "introspection:one+two%2Bthree%2525%2F%3D%C3%A9", "introspectio%6E:one%20two%2bthree%2525/=é",
+                ] {
+                    let answer = try await Self.introspect(tokens, token, authorization: Self.basic(pair))
+                    #expect(answer.status == 200, "\(pair)")
+                }
+                for pair in ["introspection:one two+three%25/=é", "introspection:%zz", "introspection:one%00"] {
+                    let answer = try await Self.introspect(tokens, token, authorization: Self.basic(pair))
+                    #expect(answer.status == 401, "\(pair)")
+                }
+            }
+        }
+
         @Test func withoutASettingNobodyIsKnown() async throws {
             try await RunningTokens.with { tokens in
                 let token = try await tokens.signIn().auth.accessToken

@@ -1,6 +1,7 @@
 import Foundation
+import ServiceKit
 
-/// A name and a secret as a caller shows them by Basic (RFC 7617).
+/// A name and a secret as a client shows them by Basic (RFC 7617), each encoded as in a form before (RFC 6749 §2.3.1).
 struct BasicCredential: Sendable, Equatable {
     var name: String
     var secret: String
@@ -11,7 +12,10 @@ struct BasicCredential: Sendable, Equatable {
             let pair = Data(base64Encoded: parts[1].trimmingCharacters(in: .whitespaces)),
             let text = String(validating: pair, as: UTF8.self), let colon = text.firstIndex(of: ":")
         else { return nil }
-        name = String(text[..<colon])
-        secret = String(text[text.index(after: colon)...])
+        guard let name = FormBody.decode(text[..<colon]),
+            let secret = FormBody.decode(text[text.index(after: colon)...])
+        else { return nil }
+        self.name = name
+        self.secret = secret
     }
 }

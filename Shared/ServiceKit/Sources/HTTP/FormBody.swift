@@ -32,7 +32,10 @@ public enum FormBody {
         return parameters
     }
 
-    /// Undoes `+` and percent-encoding; `nil` for what is not valid UTF-8, holds NUL or is encoded wrongly.
+    /// Reads a single name or value; `nil` for what is not valid UTF-8, holds NUL or is encoded wrongly.
+    public static func decode(_ text: Substring) -> String? { decode(Array(text.utf8)[...]) }
+
+    /// Undoes `+` and percent-encoding.
     private static func decode(_ bytes: ArraySlice<UInt8>) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)

@@ -1,0 +1,34 @@
+import ServiceKit
+import Testing
+
+@testable import TokensService
+
+@Suite struct ConfigurationTests {
+    /// RFC 8414 §2.
+    @Test(arguments: [
+        ("https://auth.example.com", false), ("https://auth.example.com:8443/a", false),
+        ("http://auth.example.com", true), ("auth.example.com", true), ("https://", true),
+        ("https://auth.example.com?a", true), ("https://auth.example.com#a", true),
+    ])
+    func theIssuerIsAnAddressInProduction(issuer: String, isRefused: Bool) {
+        #expect(complaints(["TOKENS_ISSUER": issuer]) == (isRefused ? 1 : 0))
+        #expect(complaints(["TOKENS_ISSUER": issuer, "GATEHOUSE_ENVIRONMENT": "development"]) == 0)
+    }
+
+    @Test func theIssuerMustBeSetInProductionAlone() {
+        #expect(complaints([:]) == 1)
+        #expect(complaints(["GATEHOUSE_ENVIRONMENT": "development"]) == 0)
+    }
+
+    /// How much is wrong with the issuer, among all that is missing.
+    private func complaints(_ environment: [String: String]) -> Int {
+        let settings = Settings(service: "tokens", environment: environment)
+        _ = TokensConfiguration(settings: settings)
+        do {
+            try settings.finish()
+            return 0
+        } catch {
+            return error.problems.count(where: { $0.name.contains("TOKENS_ISSUER") })
+        }
+    }
+}
