@@ -25,7 +25,11 @@ final class GatehouseSystem: Sendable {
 
     var gateway: TestHTTPClient { TestHTTPClient(process("gateway").url) }
     var apple: TestHTTPClient { TestHTTPClient(process("apple-simulator").url) }
-    var journey: Journey { Journey(api: gateway, apple: apple) }
+    var journey: Journey { journey(through: process("gateway")) }
+
+    func journey(through gateway: ServiceProcess) -> Journey {
+        Journey(api: TestHTTPClient(gateway.url), apple: apple)
+    }
 
     /// Gatehouse's own processes, without what stands in for others.
     var services: [ServiceProcess] { processes.values.filter { $0.program != "apple-simulator" } }
@@ -55,6 +59,25 @@ final class GatehouseSystem: Sendable {
                 WHERE user_id = \(session.user.id)
                 """)
         }
+    }
+
+    /// Runs `body` with a further gateway in front of the system, which `body` starts.
+    ///
+    /// - Parameter settings: environment variables that it does not share with the others.
+    func withGateway(
+        settings: [String: String] = [:], _ body: (ServiceProcess) async throws -> Void
+    ) async throws {
+        let port = try freePort()
+        let gateway = ServiceProcess(
+            name: "gateway-\(port)", program: "gateway", port: port, adminPort: try freePort(),
+            environment: self.settings.merging(settings) { _, own in own }, folder: folder)
+        do {
+            try await body(gateway)
+        } catch {
+            await gateway.stop()
+            throw error
+        }
+        await gateway.stop()
     }
 
     static let databaseServices = ["identity", "tokens", "devices"]

@@ -27,10 +27,17 @@ final class ServiceProcess: Sendable {
         self.log = folder.appending(path: "\(name).log")
     }
 
-    /// Starts the program and returns when it says that it is ready.
-    func start() async throws {
+    /// Starts the program.
+    @discardableResult
+    func launch() throws -> TestProcess {
         let child = try TestProcess(executable, ["serve"], environment: environment, output: log)
         running.withLock { $0 = child }
+        return child
+    }
+
+    /// Starts the program and returns when it says that it is ready.
+    func start() async throws {
+        let child = try launch()
         let admin = TestHTTPClient(adminURL)
         let end = ContinuousClock.now + .seconds(20)
         while ContinuousClock.now < end {
@@ -51,6 +58,13 @@ final class ServiceProcess: Sendable {
         let text = try String(contentsOf: output, encoding: .utf8)
         guard status == 0 else { throw TestKitError("\(name) \(arguments) ended with \(status):\n\(text)") }
         return text
+    }
+
+    /// What a metric without labels says.
+    func metric(_ name: String) async throws -> Double? {
+        let answer = try await TestHTTPClient(adminURL).get("/metrics")
+        let line = answer.text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+        return line.flatMap { Double($0.dropFirst(name.count + 1)) }
     }
 
     func kill() async { await running.withLock { $0 }?.kill9() }

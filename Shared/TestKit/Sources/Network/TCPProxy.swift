@@ -5,26 +5,27 @@ import Synchronization
 /// Stands between a client and a server on this machine, and cuts their connection when told to.
 public final class TCPProxy: Sendable {
     private let listener: any Channel
-    private let cut: Cut
+    private let link: Link
 
     /// The port to connect to.
     public let port: Int
 
     fileprivate init(to server: Int) async throws {
-        let cut = Cut()
-        self.cut = cut
+        let link = Link()
+        self.link = link
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { client in
-                ClientBootstrap(group: client.eventLoop)
+                guard link.carries(client) else { return client.eventLoop.makeFailedFuture(ChannelError.eof) }
+                return ClientBootstrap(group: client.eventLoop)
                     .channelInitializer { upstream in
                         upstream.eventLoop.makeCompletedFuture {
-                            try upstream.pipeline.syncOperations.addHandler(RelayHandler(to: client, cut: cut))
+                            try upstream.pipeline.syncOperations.addHandler(RelayHandler(to: client, link: link))
                         }
                     }
                     .connect(host: "127.0.0.1", port: server)
                     .flatMapThrowing { upstream in
-                        try client.pipeline.syncOperations.addHandler(RelayHandler(to: upstream, cut: nil))
+                        try client.pipeline.syncOperations.addHandler(RelayHandler(to: upstream, link: nil))
                     }
             }
         listener = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
@@ -33,8 +34,19 @@ public final class TCPProxy: Sendable {
 
     /// Ends the connection that brings the `count`th byte from the server, counted from now, after that byte.
     public func cut(afterBytesFromServer count: Int) {
-        cut.remaining.withLock { $0 = count }
+        link.cut(after: count, severs: false)
     }
+
+    /// Ends all connections and takes no new one until ``join()``.
+    public func sever() { link.sever() }
+
+    /// The same, at the `count`th byte from the server, counted from now over all connections.
+    public func sever(afterBytesFromServer count: Int) {
+        link.cut(after: count, severs: true)
+    }
+
+    /// Takes connections again.
+    public func join() { link.join() }
 
     fileprivate func close() async {
         try? await listener.close()
@@ -56,21 +68,67 @@ public func withTCPProxy<Value: Sendable>(
     return try result.get()
 }
 
-/// How many more bytes of the server may pass; nil lets all pass.
-private final class Cut: Sendable {
-    let remaining = Mutex<Int?>(nil)
+/// What passes between the two sides.
+private final class Link: Sendable {
+    private struct State {
+        /// How many more bytes of the server may pass; nil lets all pass.
+        var remaining: Int?
+        /// Whether the connections all end with the last of them, and no new one begins.
+        var severs = false
+        var isSevered = false
+        var clients: [ObjectIdentifier: any Channel] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    /// Takes note of a client that connects; returns whether it may.
+    func carries(_ client: any Channel) -> Bool {
+        let id = ObjectIdentifier(client)
+        let may = state.withLock { state in
+            if !state.isSevered { state.clients[id] = client }
+            return !state.isSevered
+        }
+        client.closeFuture.whenComplete { [self] _ in
+            _ = state.withLock { $0.clients.removeValue(forKey: id) }
+        }
+        return may
+    }
+
+    func cut(after count: Int, severs: Bool) {
+        state.withLock { state in
+            state.remaining = count
+            state.severs = severs
+        }
+    }
+
+    func sever() {
+        let clients = state.withLock { state in
+            state.isSevered = true
+            return state.clients.values
+        }
+        for client in clients { client.close(promise: nil) }
+    }
+
+    func join() {
+        state.withLock { state in
+            state.remaining = nil
+            state.isSevered = false
+        }
+    }
 
     /// Takes up to `count` from what may pass; returns how many do, and whether the connection ends after them.
     func admit(_ count: Int) -> (bytes: Int, ends: Bool) {
-        remaining.withLock { remaining in
-            guard let left = remaining else { return (count, false) }
+        let (bytes, ends, severs) = state.withLock { state in
+            guard let left = state.remaining else { return (count, false, false) }
             if count < left {
-                remaining = left - count
-                return (count, false)
+                state.remaining = left - count
+                return (count, false, false)
             }
-            remaining = nil
-            return (left, true)
+            state.remaining = nil
+            return (left, true, state.severs)
         }
+        if severs { sever() }
+        return (bytes, ends)
     }
 }
 
@@ -79,16 +137,16 @@ private final class RelayHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
-    private let cut: Cut?
+    private let link: Link?
 
-    init(to other: any Channel, cut: Cut?) {
+    init(to other: any Channel, link: Link?) {
         self.other = other
-        self.cut = cut
+        self.link = link
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = unwrapInboundIn(data)
-        let (bytes, ends) = cut?.admit(buffer.readableBytes) ?? (buffer.readableBytes, false)
+        let (bytes, ends) = link?.admit(buffer.readableBytes) ?? (buffer.readableBytes, false)
         let written = other.writeAndFlush(buffer.readSlice(length: bytes))
         if ends {
             context.close(promise: nil)
