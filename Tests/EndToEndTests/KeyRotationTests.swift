@@ -1,95 +1,84 @@
 import AccessToken
 import Contracts
 import Foundation
-import Synchronization
 import TestKit
 import Testing
 
-/// Until when clients go on.
-private final class Load: Sendable {
-    private let state = Mutex(true)
-
-    var goesOn: Bool { state.withLock { $0 } }
-
-    func end() { state.withLock { $0 = false } }
-}
-
 /// Signing keys are replaced while users go on.
-@Suite(.gatehouse(tokensReplicas: 2)) struct KeyRotationTests {
+@Suite(.gatehouse(tokensReplicas: 2, settings: ["TOKENS_ACCESS_TOKEN_LIFETIME": "4"])) struct KeyRotationTests {
     let system = GatehouseSystem.current
-    var journey: Journey { system.journey }
 
+    /// The whole rotation at the times that the operator's commands allow at least; none is forced.
     @Test func aRotationUnderLoadRefusesNoGoodToken() async throws {
-        let load = Load()
-        try await withThrowingTaskGroup(of: Set<String>.self) { group in
-            for _ in 0..<6 {
-                group.addTask {
-                    var session = try await journey.register()
-                    var keys: Set<String> = []
-                    while load.goesOn {
-                        // The old token as well as the new one, and at whichever replica the gateway chooses.
-                        let me = try await journey.me(session.accessToken)
-                        #expect(me.status == 200, "\(me.text)")
-                        let refreshed = try await journey.refresh(session.refreshToken)
-                        try #require(refreshed.status == 200, "\(refreshed.text)")
-                        let old = session.accessToken
-                        session = try refreshed.decode(AuthResponse.self)
-                        for token in [old, session.accessToken] {
-                            let answer = try await journey.me(token)
-                            #expect(answer.status == 200, "\(answer.text)")
-                        }
-                        keys.insert(try keyID(of: session.accessToken))
-                    }
-                    return keys
-                }
-            }
-            let first = try await published()
-            try await keys("generate")
+        let load = SignedTokenLoad(journey: system.journey)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { try await load.run() } }
+            let first = try #require(try await published().first?.first)
+            try await goesOn(load, with: first)
+
+            try await keys("generate", "--development", "--signing-key-file", system.signingKeyFile)
             try await eventually("both replicas publish two keys") {
-                try await published().allSatisfy { $0.keyIDs.count == 2 }
+                try await published().allSatisfy { $0.count == 2 }
             }
-            // Forced, since no gateway has asked for the keys since: it does so when it meets the new one.
-            #expect(try await keys("list").contains("next since"))
-            try await keys("rotate", "--force")
-            let second = try #require(Set(try await published().flatMap(\.keyIDs)).subtracting(first[0].keyIDs).first)
-            try await eventually("both replicas sign with it") {
-                let session = try await journey.register()
-                for replica in system.tokensReplicas {
-                    let answer = try await replica.call(
-                        "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: session.refreshToken))
-                    guard try keyID(of: answer.decode(AuthResponse.self).accessToken) == second else { return false }
-                }
+            await #expect(throws: TestKitError.self, "it is too new") { try await keys("rotate") }
+            try await eventually("the next key may sign", every: .milliseconds(250)) {
+                do { try await keys("rotate", "--publication-time", "3") } catch is TestKitError { return false }
                 return true
             }
-            try await keys("retire", "--access-token-lifetime", "3600")
-            #expect(try await published().allSatisfy { $0.keyIDs.count == 2 }, "its tokens still live")
+            let second = try #require(try await published().flatMap { $0 }.first { $0 != first })
+            // Tokens of both are about.
+            try await goesOn(load, with: first)
+            try await bothReplicasSign(with: second)
+
+            #expect(try await keys("retire").contains("No key can go yet."))
+            try await eventually("the old key may go", every: .milliseconds(250)) {
+                try await keys("retire", "--notice-time", "3").contains("\(first) is gone.")
+            }
+            #expect(load.lastExpiry(ofTokensBy: first) <= .now)
+            try await eventually("both replicas publish the new key alone") {
+                try await published().allSatisfy { $0 == [second] }
+            }
+            try await goesOn(load, with: second)
             load.end()
-            let used = try await group.reduce(into: Set<String>()) { $0.formUnion($1) }
-            #expect(used == Set(first[0].keyIDs).union([second]))
+            try await group.waitForAll()
+        }
+        #expect(load.refusals.isEmpty)
+    }
+
+    /// Waits until clients are served, again, with this key's tokens.
+    private func goesOn(_ load: SignedTokenLoad, with keyID: String) async throws {
+        let before = load.served(by: keyID)
+        try await eventually("clients are served") { load.served(by: keyID) > before }
+    }
+
+    private func bothReplicasSign(with keyID: String) async throws {
+        var token = try await system.journey.register().refreshToken
+        try await eventually("both replicas sign with the new key") {
+            var used: Set<String> = []
+            for replica in system.tokensReplicas {
+                let answer = try await replica.call(
+                    "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: token))
+                try #require(answer.status == 200, "\(answer.text)")
+                let session = try answer.decode(AuthResponse.self)
+                token = session.refreshToken
+                used.insert(try SignedTokenLoad.keyID(of: session.accessToken))
+            }
+            return used == [keyID]
         }
     }
 
     @discardableResult
     private func keys(_ arguments: String...) async throws -> String {
-        var arguments = arguments
-        if arguments == ["generate"] {
-            arguments += ["--development", "--signing-key-file", system.signingKeyFile]
-        }
-        return try await system.process("tokens").run(["keys"] + arguments)
+        try await system.process("tokens").run(["keys"] + arguments)
     }
 
-    private func published() async throws -> [VerificationKeySet] {
-        var sets: [VerificationKeySet] = []
+    /// The keys' identifiers, as each replica publishes them.
+    private func published() async throws -> [[String]] {
+        var sets: [[String]] = []
         for replica in system.tokensReplicas {
             let answer = try await replica.get("/.well-known/jwks.json")
-            sets.append(try VerificationKeySet(jwks: Array(answer.body)))
+            sets.append(Array(try VerificationKeySet(jwks: Array(answer.body)).keyIDs))
         }
         return sets
-    }
-
-    private func keyID(of token: String) throws -> String {
-        struct Header: Decodable { var kid: String }
-        let header = try #require(Base64URL.decode(token.prefix { $0 != "." }))
-        return try JSONDecoder().decode(Header.self, from: Data(header)).kid
     }
 }

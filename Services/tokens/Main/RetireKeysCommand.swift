@@ -17,14 +17,24 @@ struct RetireKeysCommand: ParsableCommand {
     @Option(help: "Seconds; TOKENS_ACCESS_TOKEN_LIFETIME unless given.")
     var accessTokenLifetime: Int?
 
+    @Option(help: "Seconds that replicas may take to notice a rotation, 3 or more.")
+    var noticeTime = Int(SigningKeys.noticeTime)
+
     @Option(
         help: ArgumentHelp("The file of public keys for gateways that read one; written anew.", valueName: "path"))
     var publicKeyFile: String?
 
+    func validate() throws {
+        guard TimeInterval(noticeTime) >= SigningKeys.shortestNotice else {
+            throw ValidationError("--notice-time must be 3 or more.")
+        }
+    }
+
     func run() throws {
         let lifetime = try accessTokenLifetime ?? options.settings().accessTokenLifetime
         let (keys, retired) = try options.file().change { keys in
-            let retired = keys.retire(at: .now, accessTokenLifetime: lifetime)
+            let retired = keys.retire(
+                at: .now, accessTokenLifetime: lifetime, noticeTime: TimeInterval(noticeTime))
             return (keys, retired)
         }
         if let publicKeyFile { try KeyGenerator.writePublicKeys(keys, to: publicKeyFile) }

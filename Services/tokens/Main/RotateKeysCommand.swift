@@ -16,10 +16,24 @@ struct RotateKeysCommand: ParsableCommand {
     @Flag(help: "Also when the next key was published only a moment ago.")
     var force = false
 
+    @Option(
+        help: """
+            Seconds for which the next key has to have been published, 3 or more. Less than 600 only where whoever \
+            verifies asks again for a key that it does not know, as gateways do.
+            """)
+    var publicationTime = Int(SigningKeys.publicationTime)
+
+    func validate() throws {
+        guard TimeInterval(publicationTime) >= SigningKeys.shortestNotice else {
+            throw ValidationError("--publication-time must be 3 or more.")
+        }
+    }
+
     func run() throws {
         let lifetime = try options.settings().accessTokenLifetime
         let keys = try options.file().change { keys in
-            try keys.rotate(at: .now, accessTokenLifetime: lifetime, force: force)
+            try keys.rotate(
+                at: .now, accessTokenLifetime: lifetime, publicationTime: TimeInterval(publicationTime), force: force)
             return keys
         }
         print("\(keys.entries[0].keyID) signs now.")

@@ -48,6 +48,15 @@ import Testing
         }
     }
 
+    @Test func theWaitsCanBeSet() throws {
+        var keys = try keys()
+        try keys.add(next: RSAPrivateKey.generate(), at: now)
+        #expect(throws: SigningKeysError.self) { try keys.rotate(at: now + 2, publicationTime: 3) }
+        try keys.rotate(at: now + 3, publicationTime: 3)
+        #expect(keys.retire(at: now + 15, accessTokenLifetime: 10, noticeTime: 3).isEmpty)
+        #expect(keys.retire(at: now + 16, accessTokenLifetime: 10, noticeTime: 3).count == 1)
+    }
+
     @Test func aHurriedRotationIsForced() throws {
         var keys = try keys()
         let next = try RSAPrivateKey.generate()

@@ -32,7 +32,9 @@ public struct SigningKeys: Sendable {
     /// Seconds for which a key is published before it signs: twice as long as readers may keep the JWKS.
     public static let publicationTime: TimeInterval = 600
     /// Seconds that replicas may take to notice a change of their keys.
-    static let noticeTime: TimeInterval = 60
+    public static let noticeTime: TimeInterval = 60
+    /// Seconds below which neither of these makes sense: a replica looks once a second, a file tells whole seconds.
+    public static let shortestNotice: TimeInterval = 3
 
     /// The active key first, then the others in the order in which they came.
     public private(set) var entries: [Entry]
@@ -83,16 +85,18 @@ public struct SigningKeys: Sendable {
     ///
     /// - Parameters:
     ///   - accessTokenLifetime: seconds; noted with the retiring key, in case it is shorter when that is to go.
+    ///   - publicationTime: seconds for which the next key has to have been published.
     ///   - force: also when the next key was published only a moment ago. Readers that do not ask again for an unknown
     ///     key will refuse good tokens for some minutes.
     /// - Throws: when there is no next key, or it is too new.
     public mutating func rotate(
-        at now: Date, accessTokenLifetime: Int? = nil, force: Bool = false
+        at now: Date, accessTokenLifetime: Int? = nil, publicationTime: TimeInterval = Self.publicationTime,
+        force: Bool = false
     ) throws(SigningKeysError) {
         guard let next = entries.firstIndex(where: { $0.state == .next }) else {
             throw SigningKeysError("there is no next key: generate one first")
         }
-        let missing = (entries[next].since ?? .distantPast) + Self.publicationTime - now
+        let missing = (entries[next].since ?? .distantPast) + publicationTime - now
         guard force || missing <= 0 else {
             throw SigningKeysError("the next key has to be published for \(Int(missing.rounded(.up))) s more")
         }
@@ -107,12 +111,16 @@ public struct SigningKeys: Sendable {
 
     /// Removes the retiring keys of which no token can live any more.
     ///
-    /// - Parameter accessTokenLifetime: seconds. Where more was noted with a key, that counts.
+    /// - Parameters:
+    ///   - accessTokenLifetime: seconds. Where more was noted with a key, that counts.
+    ///   - noticeTime: seconds for which a replica may have gone on signing with a key that retired.
     /// - Returns: what was removed.
-    public mutating func retire(at now: Date, accessTokenLifetime: Int) -> [Entry] {
+    public mutating func retire(
+        at now: Date, accessTokenLifetime: Int, noticeTime: TimeInterval = Self.noticeTime
+    ) -> [Entry] {
         let isGone = { (entry: Entry) in
             let lifetime = TimeInterval(max(accessTokenLifetime, entry.lifetime ?? 0))
-            return entry.state == .retiring && (entry.since ?? .distantPast) + lifetime + Self.noticeTime <= now
+            return entry.state == .retiring && (entry.since ?? .distantPast) + lifetime + noticeTime <= now
         }
         defer { entries.removeAll(where: isGone) }
         return entries.filter(isGone)
