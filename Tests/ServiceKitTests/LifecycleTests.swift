@@ -144,7 +144,7 @@ private struct FailingApplication: ServiceApplication {
                     // A part that fails ends the service.
                     try await eventually("the service has ended") {
                         do {
-                            _ = try await TestHTTPClient(service.url, timeout: 1).get("/livez")
+                            _ = try await TestHTTPClient(service.url, timeout: .seconds(1)).get("/livez")
                             return false
                         } catch {
                             throw UnforeseenError()

@@ -36,8 +36,10 @@ enum Fault: Hashable, CaseIterable {
         }
     }
 
-    /// How long what is stopped stays so.
-    private static let stop = Duration.seconds(3)
+    /// How long what is stopped stays so: one time in three for longer than the race window of tokens.
+    private static func stop(_ random: UInt64) -> Duration {
+        random.isMultiple(of: 3) ? .milliseconds(6_000 + (random >> 32) % 2_001) : .seconds(3)
+    }
 
     /// Returns when the victim is well again.
     func strike(_ system: GatehouseSystem, proxy: TCPProxy, random: UInt64) async throws {
@@ -48,7 +50,7 @@ enum Fault: Hashable, CaseIterable {
         case .replicaStopped(let name):
             system.process(name).suspend()
             defer { system.process(name).resume() }
-            try await Task.sleep(for: Self.stop)
+            try await Task.sleep(for: Self.stop(random))
         case .answerCut:
             proxy.cut(afterBytesFromServer: Int(random % 4_000))
         case .redisFlushed:
@@ -58,7 +60,7 @@ enum Fault: Hashable, CaseIterable {
             try await system.redis.restart()
         case .redisStopped:
             await system.redis.freeze()
-            let pause = await Task { try await Task.sleep(for: Self.stop) }.result
+            let pause = await Task { try await Task.sleep(for: Self.stop(random)) }.result
             await system.redis.thaw()
             try pause.get()
         case .redisConnectionsCut:

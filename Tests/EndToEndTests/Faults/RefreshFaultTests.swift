@@ -24,7 +24,8 @@ import Testing
 
     private func refreshUnderFaults(_ plan: FaultPlan, _ system: GatehouseSystem, _ proxy: TCPProxy) async throws {
         print("Faults for \(plan.duration) on \(plan.clients) clients; GATEHOUSE_FAULT_SEED=\(plan.seed)")
-        var clients = try await signIn(plan, system)
+        let sessions = try await signIn(plan, system)
+        var clients = self.clients(of: sessions, plan, system)
         let end = ContinuousClock.now + plan.duration
         let injector = FaultInjector(system: system, proxy: proxy)
         async let faults = injector.run(until: end, random: SeededGenerator(seed: plan.seed))
@@ -35,22 +36,22 @@ import Testing
         // Most are served: an outage is told of, and ends.
         let answers = clients.reduce(into: [:]) { $0.merge($1.statuses, uniquingKeysWith: +) }
         #expect(answers[200, default: 0] > answers[503, default: 0])
-        #expect(clients.allSatisfy { $0.rotations > 0 })
+        #expect(sessions.allSatisfy { $0.rotations > 0 })
         // A connection that ends breaks one answer off at the most.
         let ends = struck.count { [.network, .process("tokens"), .process("tokens-2")].contains($0.victim) }
         #expect(clients.reduce(0) { $0 + $1.brokenOff } <= ends)
-        for violation in Set(clients.flatMap(\.violations)) { Issue.record("a client was told: \(violation)") }
-        // The last answer of a client may have been lost; nothing else is uncertain.
+        expectNoViolation(clients)
+        // The last rotation may be one whose answer was lost or given up; nothing else is uncertain.
         let generations = try await generations(system)
         #expect(generations.count == plan.clients)
-        for client in clients {
-            let generation = try #require(generations[client.held.user.id], "the session is gone")
-            #expect((client.rotations...client.rotations + 1).contains(generation))
+        for session in sessions {
+            let generation = try #require(generations[session.held.user.id], "the session is gone")
+            #expect((session.rotations...session.rotations + 1).contains(generation))
         }
-        try await everySessionWorks(&clients, system)
+        try await everySessionWorks(sessions, plan, system)
     }
 
-    private func signIn(_ plan: FaultPlan, _ system: GatehouseSystem) async throws -> [RefreshingClient] {
+    private func signIn(_ plan: FaultPlan, _ system: GatehouseSystem) async throws -> [StoredSession] {
         var sessions: [AuthResponse] = []
         // A few at a time: a password's hash is work for a core.
         while sessions.count < plan.clients {
@@ -61,27 +62,49 @@ import Testing
                 return try await group.reduce(into: []) { $0.append($1) }
             }
         }
-        return sessions.enumerated().map { number, session in
-            RefreshingClient(
-                session, gateway: system.gateway,
-                random: SeededGenerator(seed: plan.seed &* 1_000_003 &+ UInt64(number)))
+        return sessions.map { StoredSession($0) }
+    }
+
+    /// A third of the apps do not wait long. A fifth have two processes, the second of which never does: requests of
+    /// one session are under way at once in either case.
+    private func clients(
+        of sessions: [StoredSession], _ plan: FaultPlan, _ system: GatehouseSystem
+    ) -> [RefreshingClient] {
+        let gateway = system.process("gateway").url
+        return sessions.enumerated().flatMap { number, session in
+            let seed = plan.seed &* 1_000_003 &+ 2 * UInt64(number)
+            let first = RefreshingClient(
+                session, gateway: gateway, isPatient: !number.isMultiple(of: 3), random: SeededGenerator(seed: seed))
+            guard number.isMultiple(of: 5) else { return [first] }
+            let second = RefreshingClient(
+                session, gateway: gateway, isPatient: false, random: SeededGenerator(seed: seed + 1))
+            return [first, second]
         }
     }
 
-    /// A last refresh of each client succeeds, its row counts as many rotations as it was given tokens, and its user
-    /// has that one session.
-    private func everySessionWorks(_ clients: inout [RefreshingClient], _ system: GatehouseSystem) async throws {
-        clients = try await each(clients) { client in
+    /// A last refresh of each session succeeds, its row counts as many rotations as its app was given tokens, and its
+    /// user has that one session.
+    private func everySessionWorks(
+        _ sessions: [StoredSession], _ plan: FaultPlan, _ system: GatehouseSystem
+    ) async throws {
+        let gateway = system.process("gateway").url
+        let clients = sessions.map { RefreshingClient($0, gateway: gateway, random: SeededGenerator(seed: plan.seed)) }
+        let settled = try await each(clients) { client in
             var settled = client
-            try await eventually("a client refreshes") { try await settled.refreshOnce() }
+            try await eventually("a client refreshes") { try await settled.refreshOnce() == .renewed }
             client = settled
             let sessions = try await system.gateway.call(
-                "GET", "/v1/auth/sessions", bearer: client.held.accessToken)
+                "GET", "/v1/auth/sessions", bearer: client.session.held.accessToken)
             #expect(sessions.status == 200, "\(sessions.text)")
             #expect(try sessions.decode(SessionList.self).sessions.map(\.current) == [true])
         }
+        expectNoViolation(settled)
         let generations = try await generations(system)
-        for client in clients { #expect(generations[client.held.user.id] == client.rotations) }
+        for session in sessions { #expect(generations[session.held.user.id] == session.rotations) }
+    }
+
+    private func expectNoViolation(_ clients: [RefreshingClient]) {
+        for violation in Set(clients.flatMap(\.violations)) { Issue.record("a client was told: \(violation)") }
     }
 
     private func each(
@@ -115,6 +138,7 @@ import Testing
         print("\(faults.count) faults: \(faults.map(\.description).joined(separator: ", "))")
         let counts = statuses.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }.joined(separator: ", ")
         let brokenOff = clients.reduce(0) { $0 + $1.brokenOff }
-        print("Answers: \(counts), \(brokenOff) broken off; longest: \(longest)")
+        let givenUp = clients.reduce(0) { $0 + $1.givenUp }
+        print("Answers: \(counts), \(brokenOff) broken off, \(givenUp) not waited for; longest: \(longest)")
     }
 }

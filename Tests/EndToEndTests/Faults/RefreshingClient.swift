@@ -2,64 +2,84 @@ import Contracts
 import Foundation
 import TestKit
 
-/// An app that refreshes again and again, and as an honest one does: with its token until it has the next.
+/// A process of an app that refreshes again and again, and as an honest one does: with the token that is stored.
 struct RefreshingClient: Sendable {
-    /// What it holds of its session.
-    private(set) var held: AuthResponse
-    /// How many different successors it was given.
-    private(set) var rotations = 0
+    enum Outcome {
+        case renewed
+        /// 503, or an answer that was lost on its way.
+        case failed
+        /// Nobody knows what became of the request, which may still be under way.
+        case gaveUp
+    }
+
+    let session: StoredSession
     private(set) var statuses: [Int: Int] = [:]
     /// Answers that ended in their middle. A gateway cannot take back the head that it has passed on.
     private(set) var brokenOff = 0
+    /// Answers that it did not wait for.
+    private(set) var givenUp = 0
     /// The slowest answer.
     private(set) var longest = Duration.zero
-    /// Each answer that is neither 200 nor 503, and each request without an answer.
+    /// Each answer that is neither 200 nor 503, and each request without an answer that it would have waited for.
     private(set) var violations: [String] = []
 
-    private let gateway: TestHTTPClient
+    private let gateway: URL
+    private let isPatient: Bool
     private var random: SeededGenerator
 
-    init(_ session: AuthResponse, gateway: TestHTTPClient, random: SeededGenerator) {
-        held = session
+    /// - Parameter isPatient: whether it waits for every answer; otherwise for 0.3 to 1.5 s.
+    init(_ session: StoredSession, gateway: URL, isPatient: Bool = true, random: SeededGenerator) {
+        self.session = session
         self.gateway = gateway
+        self.isPatient = isPatient
         self.random = random
     }
 
-    /// Refreshes in a loop. One answer in fifty is lost on the client's side: the app was killed, say.
+    /// Refreshes in a loop. One answer in fifty is lost on the client's side: the app was killed, say. One pause in
+    /// thirty is longer than any race window, and requests that were given up may be read after it.
     mutating func refresh(until end: ContinuousClock.Instant) async throws {
         while ContinuousClock.now < end {
-            try await refreshOnce(losesAnswer: Int.random(in: 0..<50, using: &random) == 0)
-            try await Task.sleep(for: .milliseconds(Int.random(in: 200...1_000, using: &random)))
+            let outcome = try await refreshOnce(losesAnswer: Int.random(in: 0..<50, using: &random) == 0)
+            if outcome == .gaveUp { continue }
+            let isLong = Int.random(in: 0..<30, using: &random) == 0
+            let pause = Int.random(in: isLong ? 5_500...7_500 : 200...1_000, using: &random)
+            try await Task.sleep(for: min(.milliseconds(pause), end - .now))
         }
     }
 
-    /// - Returns: whether it was given a successor.
     @discardableResult
-    mutating func refreshOnce(losesAnswer: Bool = false) async throws -> Bool {
+    mutating func refreshOnce(losesAnswer: Bool = false) async throws -> Outcome {
+        let patience = Duration.milliseconds(isPatient ? 15_000 : Int.random(in: 300...1_500, using: &random))
+        let sent = session.held.refreshToken
         let start = ContinuousClock.now
         do {
-            let answer = try await gateway.call(
-                "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: held.refreshToken))
+            let answer = try await TestHTTPClient(gateway, timeout: patience).call(
+                "POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: sent))
             longest = max(longest, ContinuousClock.now - start)
             statuses[answer.status, default: 0] += 1
             guard answer.status == 200 else {
                 if answer.status != 503 { violations.append("\(answer.status) \(answer.text)") }
-                return false
+                return .failed
             }
-            if losesAnswer { return false }
+            if losesAnswer { return .failed }
             let successor = try answer.decode(AuthResponse.self)
-            if successor.refreshToken == held.refreshToken { violations.append("its own token again") }
-            held = successor
-            rotations += 1
-            return true
+            if successor.refreshToken == sent { violations.append("its own token again") }
+            session.replace(sent, by: successor)
+            return .renewed
         } catch let error as CancellationError {
             throw error
-        } catch is TestHTTPClient.AnswerBrokenOff {
-            brokenOff += 1
-            return false
         } catch {
-            violations.append("no answer after \(ContinuousClock.now - start): \(error)")
-            return false
+            let time = ContinuousClock.now - start
+            if !isPatient, time >= patience {
+                givenUp += 1
+                return .gaveUp
+            }
+            if error is TestHTTPClient.AnswerBrokenOff {
+                brokenOff += 1
+            } else {
+                violations.append("no answer after \(time): \(error)")
+            }
+            return .failed
         }
     }
 }

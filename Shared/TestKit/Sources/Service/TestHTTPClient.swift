@@ -49,11 +49,11 @@ public struct TestHTTPClient: Sendable {
     private let baseURL: String
     private let timeout: TimeAmount
 
-    /// - Parameter timeout: of a whole exchange, in seconds.
-    public init(_ baseURL: URL, timeout: Int64 = 15) {
+    /// - Parameter timeout: of an exchange, up to the answer's head.
+    public init(_ baseURL: URL, timeout: Duration = .seconds(15)) {
         let text = baseURL.absoluteString
         self.baseURL = text.hasSuffix("/") ? String(text.dropLast()) : text
-        self.timeout = .seconds(timeout)
+        self.timeout = TimeAmount(timeout)
     }
 
     /// - Throws: ``AnswerBrokenOff``, or AsyncHTTPClient's error where there is not even a head.
