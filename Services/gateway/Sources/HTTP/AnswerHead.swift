@@ -9,7 +9,11 @@ struct AnswerHead {
     var date: [UInt8]
 
     func write(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
-        let capacity = bytes.count + 256
+        var capacity = bytes.count + 256
+        // A small body then goes with its head.
+        if case .length(let length) = head.framing(toHead: isToHead), length <= PendingOutput.small {
+            capacity += length
+        }
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
         buffer.write(atMost: capacity) { writer in
             writer.write("HTTP/1.1 ")

@@ -12,14 +12,12 @@ extension ClientConnection {
 
     func write(_ bytes: ByteBuffer) {
         guard let context else { return }
-        context.write(wrapOutboundOut(bytes), promise: nil)
-        needsFlush = true
+        if let before = output.add(bytes) { context.write(wrapOutboundOut(before), promise: nil) }
     }
 
     func flush() {
-        guard needsFlush else { return }
-        needsFlush = false
-        context?.flush()
+        guard let bytes = output.take() else { return }
+        context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
     /// The answer of `exchange` is written whole.
@@ -116,8 +114,7 @@ extension ClientConnection {
         let now = worker.now
         deadline = now + settings.lingerTimeout.nanoseconds
         lingersUntil = now + longestLinger
-        needsFlush = false
-        context?.flush()
+        flush()
         context?.close(mode: .output, promise: nil)
     }
 

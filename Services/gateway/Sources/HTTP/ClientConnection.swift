@@ -51,7 +51,7 @@ final class ClientConnection: ChannelDuplexHandler {
     var lingersUntil: Int64 = 0
     private var hasWaitedForKeys = false
     private var isProcessing = false
-    var needsFlush = false
+    var output = PendingOutput()
 
     init(worker: Worker) { self.worker = worker }
 
