@@ -1,3 +1,5 @@
+import NIOCore
+
 extension UInt8 {
     static let tab = UInt8(ascii: "\t")
     static let lineFeed = UInt8(ascii: "\n")
@@ -42,5 +44,12 @@ struct ListMembers: Sequence, IteratorProtocol {
             if !member.isEmpty { return UnsafeRawBufferPointer(rebasing: member) }
         }
         return nil
+    }
+}
+
+extension ByteBuffer {
+    /// Gives up memory of which nothing is left to read: NIO reads into it again, and an idle connection holds none.
+    mutating func letGoIfEmpty() {
+        if readableBytes == 0 { self = ByteBuffer() }
     }
 }

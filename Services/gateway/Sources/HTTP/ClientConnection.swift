@@ -141,6 +141,7 @@ final class ClientConnection: ChannelDuplexHandler {
             }
         }
         isProcessing = false
+        input.letGoIfEmpty()
         if holdsRead, input.readableBytes < Self.inputLimit {
             holdsRead = false
             context?.read()

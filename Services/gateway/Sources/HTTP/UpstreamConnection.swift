@@ -90,6 +90,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         var bytes = unwrapInboundIn(data)
         if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
         process()
+        input.letGoIfEmpty()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) { exchange?.flushClient() }
