@@ -19,18 +19,39 @@ final class VerifiedToken: Sendable {
         expiresAt = claims.expiresAt
         self.generation = generation
         let stores = claims.storeIDs.map { percentEncoded($0, keeping: Self.plain) }.joined(separator: ",")
-        identityLines = Array(
-            """
-            \(HeaderName.userID): \(claims.subject.uuidString.lowercased())\r
-            \(HeaderName.sessionID): \(claims.sessionID.uuidString.lowercased())\r
-            \(HeaderName.role): \(percentEncoded(claims.role, keeping: Self.visible))\r
-            \(HeaderName.storeIDs): \(stores)\r
-
-            """.utf8)
+        var lines: [UInt8] = []
+        lines.reserveCapacity(256)
+        lines.appendLine(HeaderName.userID) { $0.append(claims.subject) }
+        lines.appendLine(HeaderName.sessionID) { $0.append(claims.sessionID) }
+        lines.appendLine(HeaderName.role) { $0 += percentEncoded(claims.role, keeping: Self.visible).utf8 }
+        lines.appendLine(HeaderName.storeIDs) { $0 += stores.utf8 }
+        identityLines = lines
     }
 
     private static let plain = ByteSet(.alphanumeric, "-._~")
     private static let visible = ByteSet(.visible, "")
+}
+
+extension [UInt8] {
+    fileprivate mutating func appendLine(_ name: String, _ value: (inout [UInt8]) -> Void) {
+        self += name.utf8
+        self += ": ".utf8
+        value(&self)
+        self += "\r\n".utf8
+    }
+
+    /// In lower case. `uuidString` formats as C's `printf` does, which a new token would pay for twice.
+    fileprivate mutating func append(_ uuid: UUID) {
+        Swift.withUnsafeBytes(of: uuid.uuid) { bytes in
+            for (index, byte) in bytes.enumerated() {
+                if index == 4 || index == 6 || index == 8 || index == 10 { append(UInt8(ascii: "-")) }
+                append(Self.digits[Int(byte >> 4)])
+                append(Self.digits[Int(byte & 15)])
+            }
+        }
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
 }
 
 /// `text` with every byte escaped that is not one of `kept`.
