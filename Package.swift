@@ -183,7 +183,7 @@ let everyTest: [Target] = [
         uses: [
             "AccessToken", "Contracts", "GatewayService", "ServiceKit", .lifecycle, .nioCore, .nioEmbedded, .nioPosix,
             .nioHTTP1,
-        ]),
+        ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",
         uses: [

@@ -1,7 +1,3 @@
-import Foundation
-import NIOCore
-import NIOEmbedded
-import NIOHTTP1
 import TestKit
 import Testing
 

@@ -54,7 +54,7 @@ struct GatewayHarness: Sendable {
         let server = GatewayServer(
             gateway: gateway, group: group, host: "127.0.0.1", port: 0, grace: .seconds(5),
             onListening: { listening.yield($0) })
-        let services = ServiceGroup(services: [server], logger: .quiet)
+        let services = ServiceGroup(services: [gateway.names, server], logger: .quiet)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await services.run() }
             let port = await ports.first { _ in true }!
@@ -105,8 +105,11 @@ struct GatewayHarness: Sendable {
         if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key.publicKey])) }
         let revoked = RevokedSessions(maximumStaleness: 3600)
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
+        let store = RouteStore(try RouteTable(routes))
+        let names = UpstreamNames(
+            routes: store, logger: .quiet, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
-            settings: options.settings, table: try RouteTable(routes), keys: keys, revoked: revoked, logger: .quiet)
+            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked, logger: .quiet)
     }
 
     // MARK: Tokens

@@ -70,12 +70,14 @@ struct Refresher: Sendable {
     ) async throws -> IssuedTokens? {
         for pause in [Duration.milliseconds(10), .milliseconds(40)] {
             try await Task.sleep(for: pause)
-            let reading = try await store.read(token.sessionID, deadline: origin.deadline)
-            let decision = reading.map { decision(on: token, isGenuine: isGenuine, $0, origin) }
+            guard let reading = try await store.read(token.sessionID, deadline: origin.deadline) else {
+                lock.waited(found: true)
+                throw refused(.unknownSession)
+            }
+            let decision = decision(on: token, isGenuine: isGenuine, reading, origin)
             // Still the current token: the other is not through.
             if decision == .rotate { continue }
             lock.waited(found: true)
-            guard let reading, let decision else { throw refused(.unknownSession) }
             return try await act(on: decision, of: token, reading, origin)
         }
         lock.waited(found: false)
