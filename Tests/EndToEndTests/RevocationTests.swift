@@ -101,7 +101,8 @@ extension SystemTests {
                     }
                     return serves
                 }
-                #expect(try await admin.get("/readyz").status == 200)
+                // Readiness is looked at every now and then.
+                try await eventually("the gateway is ready") { try await admin.get("/readyz").status == 200 }
             }
         }
 

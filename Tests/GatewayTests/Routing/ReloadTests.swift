@@ -42,16 +42,16 @@ struct ReloadTests {
                 let routes = gateway.gateway.routes
                 routes.replace(try table("/x", to: portA))
                 let kept = try await gateway.connect()
-                try await eventually {
+                try await eventually("the first routes serve") {
                     try await kept.send(GatewayHarness.request("GET /x"))
                     return try await kept.answer().body == "a"
                 }
                 let busy = try await gateway.connect()
                 try await busy.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
-                try await eventually { upstreamA.begun == upstreamA.requests.count + 1 }
+                try await eventually("the upstream has the request") { upstreamA.begun == upstreamA.requests.count + 1 }
 
                 routes.replace(try table("/x", to: portB))
-                try await eventually {
+                try await eventually("the second routes serve") {
                     try await kept.send(GatewayHarness.request("GET /x"))
                     return try await kept.answer().body == "b"
                 }
@@ -61,15 +61,15 @@ struct ReloadTests {
                 try await busy.send(GatewayHarness.request("GET /x"))
                 #expect(try await busy.answer().body == "b")
                 #expect(upstreamA.requests.last?.text == "hello")
-                try await eventually { upstreamA.open == 0 }
+                try await eventually("the old upstream has no connection left") { upstreamA.open == 0 }
                 #expect(upstreamB.open > 0)
 
                 routes.replace(RouteTable())
-                try await eventually {
+                try await eventually("there is no route") {
                     try await kept.send(GatewayHarness.request("GET /x"))
                     return try await kept.answer().status == 404
                 }
-                try await eventually { upstreamB.open == 0 }
+                try await eventually("the upstream has no connection left") { upstreamB.open == 0 }
             }
         }
     }
@@ -86,11 +86,11 @@ struct ReloadTests {
                     return try await client.answer()
                 }
                 routes.replace(try table("/0", to: portA))
-                try await eventually { try await send("/0").status == 200 }
+                try await eventually("the first routes serve") { try await send("/0").status == 200 }
                 for number in 1...5 {
                     // Another path, and another address beside the first.
                     routes.replace(try table("/\(number)", to: portA, portB))
-                    try await eventually { try await send("/\(number)").status == 200 }
+                    try await eventually("the next routes serve") { try await send("/\(number)").status == 200 }
                     for _ in 0..<10 { #expect(try await send("/\(number)").status == 200) }
                 }
                 #expect(upstreamA.connections == 1)
@@ -111,11 +111,11 @@ struct ReloadTests {
                     return try await client.answer().status
                 }
                 routes.replace(try table("/x", to: port, authentication: .required))
-                try await eventually { try await status() == 200 }
+                try await eventually("everybody signed in may") { try await status() == 200 }
                 routes.replace(try table("/x", to: port, authentication: .required, roles: ["manager"]))
-                try await eventually { try await status() == 403 }
+                try await eventually("customers may not") { try await status() == 403 }
                 routes.replace(try table("/x", to: port, authentication: .required, roles: ["customer"]))
-                try await eventually { try await status() == 200 }
+                try await eventually("customers may") { try await status() == 200 }
             }
         }
     }
@@ -130,17 +130,17 @@ struct ReloadTests {
                     let log = CapturedLog()
                     let following = file.follow(for: gateway.gateway.routes, log: log)
                     defer { following.cancel() }
-                    try await eventually { try await gateway.send("GET /x").body == "a" }
+                    try await eventually("the first file serves") { try await gateway.send("GET /x").body == "a" }
                     for bad in ["routes:\n  - name: x\n    path: y", "routes: [", "routes: 5", ""] {
                         let complaints = log.lines.count
                         try file.write(.init(text: bad))
-                        try await eventually { log.lines.count > complaints }
+                        try await eventually("the bad file is told of") { log.lines.count > complaints }
                         #expect(log.lines[complaints].contains("cannot be used"), "\(log.lines)")
                         #expect(try await gateway.send("GET /x").body == "a")
                     }
                     #expect(log.lines.contains { $0.contains("line 3, route x: 'y' is not a plain path") })
                     try file.write(.init(port: portB))
-                    try await eventually { try await gateway.send("GET /x").body == "b" }
+                    try await eventually("the next file serves") { try await gateway.send("GET /x").body == "b" }
                 }
             }
         }
@@ -157,7 +157,7 @@ struct ReloadTests {
                     let log = CapturedLog()
                     let following = file.follow(for: gateway.gateway.routes, log: log)
                     defer { following.cancel() }
-                    try await eventually { try await gateway.send("GET /x").status == 200 }
+                    try await eventually("the file serves") { try await gateway.send("GET /x").status == 200 }
                     let load = Load()
                     try await withThrowingTaskGroup(of: Void.self) { clients in
                         for _ in 0..<8 {
@@ -174,7 +174,7 @@ struct ReloadTests {
                         for number in 1...100 {
                             let reloads = log.lines.count
                             try file.write(.init(port: ports[number % 2]))
-                            try await eventually { log.lines.count > reloads }
+                            try await eventually("the file was read") { log.lines.count > reloads }
                         }
                         load.end()
                         try await clients.waitForAll()
@@ -182,10 +182,12 @@ struct ReloadTests {
                     #expect(log.lines.allSatisfy { $0.contains("routes in force") }, "\(log.lines)")
                     #expect(!upstreamA.requests.isEmpty && !upstreamB.requests.isEmpty)
                     // The last file names the first alone.
-                    try await eventually { upstreamB.open == 0 }
+                    try await eventually("the second has no connection left") { upstreamB.open == 0 }
                     try file.write(.init(text: "routes: []"))
-                    try await eventually { upstreamA.open == 0 }
-                    try await eventually { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+                    try await eventually("the first has no connection left") { upstreamA.open == 0 }
+                    try await eventually("the gateway has no connection left") {
+                        gateway.gateway.openConnections.load(ordering: .relaxed) == 0
+                    }
                 }
             }
         }

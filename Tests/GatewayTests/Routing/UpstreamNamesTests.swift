@@ -69,25 +69,27 @@ struct UpstreamNamesTests {
                     try await client.send(GatewayHarness.request("GET /x"))
                     return try await client.answer().body
                 }
-                try await eventually { !(try await send().isEmpty) && one.requests.count > 0 && two.requests.count > 0 }
+                try await eventually("both addresses are used") {
+                    !(try await send().isEmpty) && one.requests.count > 0 && two.requests.count > 0
+                }
 
                 let busy = try await gateway.connect()
                 names.answer("team.test", with: ["127.0.0.2"])
-                try await eventually { one.open == 0 }
+                try await eventually("the first has no connection left") { one.open == 0 }
                 try await busy.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
-                try await eventually { two.begun == two.requests.count + 1 }
+                try await eventually("the second has the request") { two.begun == two.requests.count + 1 }
                 names.answer("team.test", with: nil)
                 let asked = names.asked("team.test")
-                try await eventually { names.asked("team.test") > asked + 3 }
+                try await eventually("the name was looked up again") { names.asked("team.test") > asked + 3 }
                 for _ in 0..<10 { #expect(try await send() == "two") }
 
                 // The request that is on its way there ends there.
                 names.answer("team.test", with: ["127.0.0.1"])
-                try await eventually { try await send() == "one" }
+                try await eventually("the first is used") { try await send() == "one" }
                 for _ in 0..<10 { #expect(try await send() == "one") }
                 try await busy.send("llo")
                 #expect(try await busy.answer().body == "two")
-                try await eventually { two.open == 0 }
+                try await eventually("the second has no connection left") { two.open == 0 }
             }
         }
     }
@@ -100,9 +102,9 @@ struct UpstreamNamesTests {
             let options = GatewayHarness.Options { $0.lookup = names.addresses }
             try await GatewayHarness.withGateway(options) { gateway in
                 gateway.gateway.routes.replace(try table("team.test", port: port))
-                try await eventually { try await gateway.send("GET /x").status == 502 }
+                try await eventually("the name has no address") { try await gateway.send("GET /x").status == 502 }
                 names.answer("team.test", with: ["127.0.0.1"])
-                try await eventually { try await gateway.send("GET /x").body == "one" }
+                try await eventually("the first is used") { try await gateway.send("GET /x").body == "one" }
             }
         }
     }
@@ -125,13 +127,13 @@ struct UpstreamNamesTests {
         await names.learn(both)
         let asked = server.asked("slow.test")
         let following = Task { try await names.run() }
-        try await eventually { server.asked("fast.test") > 20 }
+        try await eventually("the fast name was looked up") { server.asked("fast.test") > 20 }
         #expect(server.asked("slow.test") <= asked + 1)
         #expect(names.addresses.keys.sorted() == ["fast.test"])
         // A failure is told once, however long it lasts.
         server.answer("fast.test", with: nil)
         let now = server.asked("fast.test")
-        try await eventually { server.asked("fast.test") > now + 10 }
+        try await eventually("the fast name is looked up still") { server.asked("fast.test") > now + 10 }
         #expect(log.lines.count { $0.contains("cannot look up") } == 1, "\(log.lines)")
         #expect(names.addresses["fast.test"]?.compactMap(\.ipAddress) == ["127.0.0.1"])
         following.cancel()
@@ -149,7 +151,7 @@ struct UpstreamNamesTests {
                 let table = try table("localhost", port: port)
                 await gateway.gateway.names.learn(table)
                 gateway.gateway.routes.replace(table)
-                try await eventually { try await gateway.send("GET /x").body == "one" }
+                try await eventually("the first is used") { try await gateway.send("GET /x").body == "one" }
             }
         }
     }
