@@ -1,6 +1,6 @@
-import Logging
 import NIOCore
 import NIOEmbedded
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -19,13 +19,11 @@ struct LoadBalancerTests {
             route = Route(
                 name: "team", pattern: PathPattern("/", isPrefix: true)!, methods: .all, authentication: .none,
                 target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
-            var logger = Logger(label: "test")
-            logger.logLevel = .critical
             let routes = RouteStore(try RouteTable([route]))
             let gateway = Gateway(
-                settings: GatewaySettings(), routes: routes, names: UpstreamNames(routes: routes, logger: logger),
+                settings: GatewaySettings(), routes: routes, names: UpstreamNames(routes: routes, logger: .quiet),
                 keys: KeyStore(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),
-                logger: logger)
+                logger: .quiet)
             worker = Worker(eventLoop: EmbeddedEventLoop(), loops: 1, gateway: gateway)
             worker.takeRoutes()
         }

@@ -81,13 +81,16 @@ struct OutboxDelivery: Sendable {
 
     private func revoke(_ grant: AppleGrant, since: Date) async throws {
         guard let secret = apple.clientSecret else { return }
-        var token: String? = grant.secret
-        if grant.kind == .authorizationCode {
-            guard Date.now.timeIntervalSince(since) < AppleGrant.codeLifetime else { return }
-            token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
-        }
-        if let token {
-            try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
+        switch grant.kind {
+        case .refreshToken:
+            try await apple.revoke(refreshToken: grant.secret, clientID: grant.clientID, secret: secret)
+        case .authorizationCode:
+            guard Date.now.timeIntervalSince(since) < AppleGrant.codeLifetime,
+                let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
+            else { return }
+            try await persistently {
+                try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
+            }
         }
     }
 
@@ -97,15 +100,34 @@ struct OutboxDelivery: Sendable {
             let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer),
             let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
         else { return }
+        try await persistently { try await keep(token, of: subject, grant, for: userID) }
+    }
+
+    /// Keeps Apple's refresh token beside the identity, or has it revoked where that is gone: the user left while Apple
+    /// answered, or unlinked that Apple account.
+    private func keep(_ token: String, of subject: String, _ grant: AppleGrant, for userID: UUID) async throws {
         let isKept = try await accounts.keepRefreshToken(
             token, clientID: grant.clientID, of: userID, subject: subject, sealer: sealer)
         if !isKept {
-            // The user left while Apple answered, or unlinked that Apple account.
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             try await OutboxStore.enqueue(
                 .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: outbox.database,
                 sealing: { try rest.sealed(by: sealer, for: $0) })
         }
+    }
+
+    /// Tries again for half a minute what another attempt at the whole task could not make good: Apple gives the token of
+    /// a code once. That the task's claim may run out meanwhile does no harm, since the code is of no use to anybody.
+    private func persistently(_ action: () async throws -> Void) async throws {
+        for pause in [0.5, 1, 2, 4, 8, 16] {
+            do {
+                return try await action()
+            } catch {
+                logger.warning("A refresh token of Apple's is not kept yet", metadata: ["error": "\(error)"])
+                try await Task.sleep(for: .seconds(pause))
+            }
+        }
+        try await action()
     }
 
     /// A token that could not be handed over is of no use to anybody; the next attempt makes another.
