@@ -11,7 +11,7 @@ import Testing
     /// A request waits in the socket of a replica that stands still, and the app goes on with another: when it is read
     /// at last its token is long rotated away, and its holder is no thief.
     @Test func aRequestThatWaitedInAStoppedReplicasSocketIsNoTheft() async throws {
-        let first = try await system.journey.register().refreshToken
+        let first = try await registered().refreshToken
         let stopped = system.process("tokens-2")
         stopped.suspend()
         defer { stopped.resume() }
@@ -28,7 +28,7 @@ import Testing
 
     /// Nobody waits for its answer any more, and meanwhile the app may have done something else.
     @Test func whatWaitedLongerThanItsDeadlineIsNotDone() async throws {
-        let first = try await system.journey.register().refreshToken
+        let first = try await registered().refreshToken
         let stopped = system.process("tokens-2")
         stopped.suspend()
         defer { stopped.resume() }
@@ -45,7 +45,7 @@ import Testing
 
     /// The sign-in began before the user signed out everywhere, however young it looks when it is read.
     @Test func aSignInThatWaitedOutrunsNoSignOut() async throws {
-        let user = try await system.journey.register().user
+        let user = try await registered().user
         let stopped = system.process("tokens-2")
         stopped.suspend()
         defer { stopped.resume() }
@@ -72,6 +72,19 @@ import Testing
             let left = try await connection.query("SELECT id FROM sessions WHERE user_id = \(user.id)")
             #expect(left.isEmpty)
         }
+    }
+
+    /// A replica that has just gone on refuses what it cannot tell from requests that slept.
+    private func registered() async throws -> AuthResponse {
+        var session: AuthResponse?
+        try await eventually("a user registers") {
+            let answer = try await system.journey.api.call(
+                "POST", "/v1/auth/register",
+                json: RegisterRequest(identifier: Journey.uniqueEmail(), password: Journey.password))
+            if answer.status != 503 { session = try answer.decode(AuthResponse.self) }
+            return session != nil
+        }
+        return try #require(session)
     }
 
     private func refresh(_ token: String, on replica: String) async throws -> TestHTTPClient.Response {

@@ -73,7 +73,7 @@ struct Journey: Sendable {
         var lastAccepted = revoked
         var slowest = Duration.zero
         let lag = try await SchedulingLag.watch { lag in
-            try await eventually("the access token is refused", every: .zero) {
+            try await eventually("the access token is refused") {
                 let asked = ContinuousClock.now
                 let answer = try await me(accessToken)
                 slowest = max(slowest, ContinuousClock.now - asked)
