@@ -38,9 +38,17 @@ struct RefreshingClient: Sendable {
     /// Refreshes in a loop. One answer in fifty is lost on the client's side: the app was killed, say. One pause in
     /// thirty is longer than any race window, and requests that were given up may be read after it.
     mutating func refresh(until end: ContinuousClock.Instant) async throws {
+        var inARow = 0
         while ContinuousClock.now < end {
             let outcome = try await refreshOnce(losesAnswer: Int.random(in: 0..<50, using: &random) == 0)
-            if outcome == .gaveUp { continue }
+            if outcome == .gaveUp {
+                // At once the first time, then later each time: a crowd that never lets go would leave nothing to serve.
+                inARow += 1
+                let longest = min(100 << min(inARow, 6), 5_000)
+                if inARow > 1 { try await Task.sleep(for: .milliseconds(Int.random(in: 0...longest, using: &random))) }
+                continue
+            }
+            inARow = 0
             let isLong = Int.random(in: 0..<30, using: &random) == 0
             let pause = Int.random(in: isLong ? 5_500...7_500 : 200...1_000, using: &random)
             try await Task.sleep(for: min(.milliseconds(pause), end - .now))

@@ -40,6 +40,26 @@ import Testing
         }
     }
 
+    /// A request that waited for its turn on a busy machine: the app gave it up, closed the connection, and went on.
+    @Test func nobodyIsFoundToBeAThiefWhoDoesNotWaitForTheAnswer() async throws {
+        try await TokensFixture.with { tokens in
+            let refresher = try tokens.refresher()
+            let first = try await tokens.signIn()
+            var held = first
+            for _ in 0..<2 { held = try await refresher.refresh(held).refresh }
+            try await tokens.age(held.sessionID, by: 3600)
+            var givenUp = Refresher.Origin.test
+            givenUp.isAwaited = { false }
+            let abandoned = givenUp
+            await #expect(throws: Problem(.unavailable)) { try await refresher.refresh(first.text, from: abandoned) }
+            held = try await refresher.refresh(held).refresh
+            try await tokens.age(held.sessionID, by: 3600)
+            #expect(try await refresher.refusal(of: first) == .invalidRefreshToken)
+            #expect(
+                try await refresher.refusal(of: held) == .invalidRefreshToken, "whoever waits shows that there are two")
+        }
+    }
+
     /// A request that a replica had read before it was stopped. The app went on with another replica meanwhile.
     @Test func aRequestThatSleptIsJudgedAsOfItsArrival() async throws {
         try await TokensFixture.with { tokens in

@@ -65,6 +65,9 @@ struct SessionRoutes: Sendable {
 extension Refresher.Origin {
     /// - Throws: `UNAVAILABLE` when nobody waits for the answer any more.
     init(_ context: GatehouseRequestContext) throws(Problem) {
-        self.init(ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, deadline: try context.workDeadline())
+        guard context.isAnswerAwaited else { throw Problem(.unavailable) }
+        self.init(
+            ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, deadline: try context.workDeadline(),
+            isAwaited: { context.isAnswerAwaited })
     }
 }

@@ -32,6 +32,8 @@ struct Refresher: Sendable {
         /// When it came, as far as can be known.
         var arrivedAt = ContinuousClock.now
         var deadline: ContinuousClock.Instant
+        /// Whether somebody still waits for the answer.
+        var isAwaited: @Sendable () -> Bool = { true }
     }
 
     /// Requests with the same token at the same time share one answer.
@@ -111,6 +113,12 @@ struct Refresher: Sendable {
             metrics.count("lateReplay")
             return try repeatSuccessor(of: token, in: reading)
         case .revoke(let theft):
+            // An app that gave up may have rotated twice since, while this waited for its turn on a busy machine. Only
+            // who wants an answer shows that there are two holders.
+            guard origin.isAwaited() else {
+                metrics.count("abandoned")
+                throw Problem(.unavailable)
+            }
             guard try await store.revokeStolen(id, generation: generation, theft: theft, deadline: deadline) else {
                 return nil
             }

@@ -23,6 +23,7 @@ public struct GatehouseRequestContext: RequestContext {
     public let bearerError: ErrorCode?
     /// The client's address as the gateway saw it, or that of the connection.
     public let clientAddress: String
+    private let channel: any Channel
 
     /// A context of a request that came from nobody in particular.
     public init(source: ApplicationRequestContextSource) {
@@ -31,6 +32,7 @@ public struct GatehouseRequestContext: RequestContext {
 
     init(fields: HTTPFields, source: ApplicationRequestContextSource, credentials: CallerCredentials) {
         coreContext = CoreRequestContextStorage(source: source)
+        channel = source.channel
         caller = fields[.gatehouseCredential].flatMap(credentials.caller(showing:))
         let isFromGateway = caller == "gateway"
         user = isFromGateway ? ForwardedUser(fields) : nil
@@ -50,6 +52,9 @@ public struct GatehouseRequestContext: RequestContext {
         deadline = Deadline(deadline.instant - instant.duration(to: arrivedAt))
         arrivedAt = instant
     }
+
+    /// Whether the caller still holds the connection: one that gave up has closed it.
+    public var isAnswerAwaited: Bool { channel.isActive }
 
     /// The signed-in user.
     ///

@@ -66,7 +66,9 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .lingering = state, event as? ChannelEvent == .inputClosed { return close(context) }
+        // A caller that sends no more has given up: none of ours closes half of a connection and reads on. The route
+        // learns of it by the channel, which would seem open until something is written.
+        if event as? ChannelEvent == .inputClosed { return close(context) }
         context.fireUserInboundEventTriggered(event)
     }
 
