@@ -8,7 +8,7 @@ for part in common processes packages postgres redis; do
 done
 
 # Hundreds of tests at once would wait for one another's queries longer than the services allow.
-width=$((4 * $(getconf _NPROCESSORS_ONLN)))
+width=$((2 * $(getconf _NPROCESSORS_ONLN)))
 
 stop_test_servers() {
     stop TERM redis
