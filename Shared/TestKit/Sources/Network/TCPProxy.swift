@@ -58,14 +58,11 @@ public func withTCPProxy<Value: Sendable>(
     to server: Int, isolation: isolated (any Actor)? = #isolation, _ body: (TCPProxy) async throws -> Value
 ) async throws -> Value {
     let proxy = try await TCPProxy(to: server)
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(proxy))
-    } catch {
-        result = .failure(error)
+    return try await run {
+        try await body(proxy)
+    } finally: {
+        await proxy.close()
     }
-    await proxy.close()
-    return try result.get()
 }
 
 /// What passes between the two sides.

@@ -20,13 +20,10 @@ public func withHTTPServer<Value: Sendable>(
         try await running.value
         throw TestKitError("The server ended before it listened.")
     }
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(url))
-    } catch {
-        result = .failure(error)
+    return try await run {
+        try await body(url)
+    } finally: {
+        running.cancel()
+        _ = await running.result
     }
-    running.cancel()
-    _ = await running.result
-    return try result.get()
 }

@@ -14,12 +14,9 @@ public func withTCPServer<Value: Sendable>(
             channel.eventLoop.makeCompletedFuture { try onAccept(channel) }
         }
         .bind(host: "127.0.0.1", port: 0).get()
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(server.localAddress?.port ?? 0))
-    } catch {
-        result = .failure(error)
+    return try await run {
+        try await body(server.localAddress?.port ?? 0)
+    } finally: {
+        try await server.close()
     }
-    try await server.close()
-    return try result.get()
 }

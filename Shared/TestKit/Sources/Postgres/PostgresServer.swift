@@ -149,14 +149,11 @@ public func withPostgresServer<Value: Sendable>(
     _ body: (PostgresServer) async throws -> Value
 ) async throws -> Value {
     let server = try await PostgresServer.start(tls: tls)
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(server))
-    } catch {
-        result = .failure(error)
+    return try await run {
+        try await body(server)
+    } finally: {
+        await server.remove()
     }
-    await server.remove()
-    return try result.get()
 }
 
 /// The programs of a PostgreSQL installation that Debian keeps out of `PATH`.

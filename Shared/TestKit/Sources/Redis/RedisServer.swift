@@ -104,12 +104,9 @@ public func withRedisServer<Value: Sendable>(
     _ body: (RedisServer) async throws -> Value
 ) async throws -> Value {
     let server = try await RedisServer.start(password: password, tls: tls)
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(server))
-    } catch {
-        result = .failure(error)
+    return try await run {
+        try await body(server)
+    } finally: {
+        await server.remove()
     }
-    await server.remove()
-    return try result.get()
 }

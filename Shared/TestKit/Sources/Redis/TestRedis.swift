@@ -36,15 +36,12 @@ public func withRedisClient<Value: Sendable>(
     let client = RedisClient(
         configuration: configuration, eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: .quiet)
     let running = Task { await client.run() }
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(client))
-    } catch {
-        result = .failure(error)
+    return try await run {
+        try await body(client)
+    } finally: {
+        running.cancel()
+        await running.value
     }
-    running.cancel()
-    await running.value
-    return try result.get()
 }
 
 /// Runs `body` with a client of the shared server and a prefix for its keys that nobody else has. Keys that start
@@ -55,14 +52,11 @@ public func withRedis<Value: Sendable>(
 ) async throws -> Value {
     try await withRedisClient(.patient(TestRedis.url)) { client in
         let prefix = uniqueKeyPrefix()
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body(client, prefix))
-        } catch {
-            result = .failure(error)
+        return try await run {
+            try await body(client, prefix)
+        } finally: {
+            try await deleteKeys(prefix: prefix, with: client)
         }
-        try await deleteKeys(prefix: prefix, with: client)
-        return try result.get()
     }
 }
 
