@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # bench-gateway.sh [ARGUMENT OF bench…]   the gateway beside Envoy and HAProxy: each alone on one core, with the load
-# and what is behind them on another. The rest of Gatehouse runs in a yard of its own.
-root=$(cd "$(dirname "$0")/../.." && pwd)
-export GATEHOUSE_LOCAL=$root/.local/bench-gateway
-unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
-# shellcheck source=system.sh
-. "$(dirname "$0")/system.sh"
+# and what is behind them on another.
+# shellcheck source=measured-system.sh
+. "$(dirname "$0")/measured-system.sh"
+# The gateways that are compared have every feature on.
+unset GATEHOUSE_RATE_LIMITS
 # shellcheck source=gateway-peers.sh
 . "$local_scripts/gateway-peers.sh"
 
@@ -14,20 +13,9 @@ proxy_core=0
 load_core=$(($(getconf _NPROCESSORS_ONLN) > 1 ? 1 : 0))
 [ "$load_core" != "$proxy_core" ] || warn "there is one core only: load and proxies take turns on it"
 
-cleanup() {
-    system_down
-    rm -rf "$state"
-}
-
-# Whatever an earlier run left.
-if [ -d "$state" ]; then cleanup; fi
-mkdir -p "$state"
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
 # For 10,000 connections.
 ulimit -n "$(ulimit -Hn)"
 
-base=$(free_port_base)
 ensure_gateway_peers
 system_up
 # The benchmark starts gateways of its own, with these settings and some of its own.
@@ -36,6 +24,6 @@ printf '%s\n' "${environment[@]}" | grep = >"$state/gateway.environment"
 # NIO counts the machine's cores and does not look at what taskset allows: two loops would take turns on one core.
 echo NIO_SINGLETON_GROUP_LOOP_COUNT=1 >>"$state/gateway.environment"
 stop TERM gateway
-taskset -c "$load_core" "$binaries/bench" --environment-file "$state/env" --upstream-port $((base + 17)) \
+taskset -c "$load_core" "$binaries/bench" --environment-file "$state/env" --upstream-port "$upstream_port" \
     --only gateway --binaries "$binaries" --peers "$root/Tests/Benchmarks/Peers" --envoy "$(envoy_binary)" \
     --proxy-core "$proxy_core" "$@"

