@@ -25,9 +25,7 @@ struct RetireKeysCommand: ParsableCommand {
     var publicKeyFile: String?
 
     func validate() throws {
-        guard TimeInterval(noticeTime) >= SigningKeys.shortestNotice else {
-            throw ValidationError("--notice-time must be 3 or more.")
-        }
+        try SigningKeyOptions.check(noticeTime, of: "--notice-time")
     }
 
     func run() throws {

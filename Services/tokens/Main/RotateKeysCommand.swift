@@ -24,9 +24,7 @@ struct RotateKeysCommand: ParsableCommand {
     var publicationTime = Int(SigningKeys.publicationTime)
 
     func validate() throws {
-        guard TimeInterval(publicationTime) >= SigningKeys.shortestNotice else {
-            throw ValidationError("--publication-time must be 3 or more.")
-        }
+        try SigningKeyOptions.check(publicationTime, of: "--publication-time")
     }
 
     func run() throws {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import ServiceKit
 import TokensService
 
@@ -12,6 +13,13 @@ struct SigningKeyOptions: ParsableArguments {
             throw ValidationError("Give --signing-key-file.")
         }
         return SigningKeyFile(path: path)
+    }
+
+    /// Refuses what is too short for replicas to notice.
+    static func check(_ seconds: Int, of option: String) throws {
+        guard TimeInterval(seconds) >= SigningKeys.shortestNotice else {
+            throw ValidationError("\(option) must be \(Int(SigningKeys.shortestNotice)) or more.")
+        }
     }
 
     /// - Throws: the exit code.
