@@ -57,7 +57,7 @@ final class RouteSnapshot {
 extension Upstream.Address {
     /// Every address that it stands for: itself, or those of its name; none where the name is not known.
     fileprivate func resolved(by names: [String: [SocketAddress]]) -> [SocketAddress] {
-        if let address = try? SocketAddress(ipAddress: host, port: port) { return [address] }
+        if let literal { return [literal] }
         return (names[host] ?? []).map { address in
             var address = address
             address.port = port

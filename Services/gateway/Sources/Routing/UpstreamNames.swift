@@ -141,10 +141,15 @@ extension RouteTable {
         var names: Set<String> = []
         for route in routes {
             guard case .upstream(let upstream) = route.target else { continue }
-            for address in upstream.addresses where (try? SocketAddress(ipAddress: address.host, port: 0)) == nil {
+            for address in upstream.addresses where address.literal == nil {
                 names.insert(address.host)
             }
         }
         return names
     }
+}
+
+extension Upstream.Address {
+    /// The address itself; `nil` where the host is a name.
+    var literal: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
 }
