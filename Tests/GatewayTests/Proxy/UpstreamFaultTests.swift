@@ -90,6 +90,7 @@ struct UpstreamFaultTests {
             let answer = try await gateway.send("GET /open")
             #expect(answer.status == 504 && answer.code == "TIMEOUT")
             #expect(try await gateway.send("POST /open", body: "x").status == 504)
+            try await eventually("the upstream is let go") { gateway.team.open == 0 }
         }
     }
 

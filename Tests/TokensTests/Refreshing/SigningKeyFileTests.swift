@@ -19,6 +19,23 @@ import Testing
         try KeyGenerator(isForDevelopment: false).writeSigningKey(bits: 2048, to: file.path, publicKeyTo: path)
     }
 
+    /// A store that follows the file until the task is cancelled.
+    private func follow(
+        _ file: SigningKeyFile
+    ) throws -> (store: SigningKeyStore, log: CapturedLog, following: Task<Void, any Error>) {
+        let log = CapturedLog()
+        let store = try SigningKeyStore(
+            file.read(), file: file, issuer: "http://gatehouse.localhost", audience: "gatehouse", logger: log.logger,
+            pause: .milliseconds(5))
+        return (store, log, Task { try await store.run() })
+    }
+
+    /// Puts another file in its place at once.
+    private func put(_ text: String, mode: mode_t, in file: SigningKeyFile) throws {
+        try KeyFile.replace(file.path + ".new", with: text, mode: mode)
+        try #require(rename(file.path + ".new", file.path) == 0)
+    }
+
     private func mode(_ path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
@@ -97,11 +114,7 @@ import Testing
     @Test func aRunningServiceFollowsWhatMayBeUsedAlone() async throws {
         try await withFile { file in
             let first = try generate(file)
-            let log = CapturedLog()
-            let store = try SigningKeyStore(
-                file.read(), file: file, issuer: "http://gatehouse.localhost", audience: "gatehouse",
-                logger: log.logger, pause: .milliseconds(5))
-            let following = Task { try await store.run() }
+            let (store, log, following) = try follow(file)
             defer { following.cancel() }
             let other = try RSAPrivateKey.generate().pem
             let bad = [
@@ -110,8 +123,7 @@ import Testing
             ]
             for (text, mode) in bad {
                 let complaints = log.lines.count
-                try KeyFile.replace(file.path + ".new", with: text, mode: mode_t(mode))
-                try #require(rename(file.path + ".new", file.path) == 0)
+                try put(text, mode: mode_t(mode), in: file)
                 try await eventually("it complains") { log.lines.count > complaints }
                 #expect(store.published.keyIDs == [first.keyID])
             }
@@ -125,15 +137,10 @@ import Testing
     @Test func aFileThatWasRefusedIsTakenOnceItMayBeUsed() async throws {
         try await withFile { file in
             _ = try generate(file)
-            let log = CapturedLog()
-            let store = try SigningKeyStore(
-                file.read(), file: file, issuer: "http://gatehouse.localhost", audience: "gatehouse",
-                logger: log.logger, pause: .milliseconds(5))
-            let following = Task { try await store.run() }
+            let (store, log, following) = try follow(file)
             defer { following.cancel() }
             let other = try RSAPrivateKey.generate()
-            try KeyFile.replace(file.path + ".new", with: other.pem, mode: 0o644)
-            try #require(rename(file.path + ".new", file.path) == 0)
+            try put(other.pem, mode: 0o644, in: file)
             try await eventually("it is refused") { !log.lines.isEmpty }
             try #require(chmod(file.path, 0o600) == 0)
             try await eventually("it is used") { store.signer.publicKey == other.publicKey }
