@@ -14,8 +14,8 @@ struct AppleServer: Sendable {
     let clientSecret: AppleClientSecret?
 
     private static let timeout = TimeAmount.seconds(3)
-    /// A code works once: should Apple's answer be missed, its token can never be revoked. Nobody waits for an exchange,
-    /// and with a revocation behind it, it still ends before the task's claim does.
+    /// A code works once: should Apple's answer be missed, its token can never be revoked. Nobody waits for an exchange.
+    /// It and the first attempt at a revocation end before the task's claim does.
     private static let exchangeTimeout = TimeAmount.seconds(10)
     private static let maximumAnswer = 64 * 1024
 

@@ -123,7 +123,8 @@ struct OutboxDelivery: Sendable {
             do {
                 return try await action()
             } catch {
-                logger.warning("A refresh token of Apple's is not kept yet", metadata: ["error": "\(error)"])
+                logger.warning(
+                    "A refresh token of Apple's is neither kept nor revoked yet", metadata: ["error": "\(error)"])
                 try await Task.sleep(for: .seconds(pause))
             }
         }

@@ -7,8 +7,9 @@ public struct FollowedFile: Sendable {
         var file: UInt64
         var size: Int64
         var mode: UInt32
+        /// As bytes: whose the fields of `timespec` are depends on which module the compiler reads first.
         var modified: [UInt8]
-        /// Of what stands in the file or of its owner and mode, which leave `modified` as it is.
+        /// When owner or mode changed, which leaves `modified` as it is, or the contents.
         var changed: [UInt8]
 
         /// `nil` while there is no such file.
@@ -24,7 +25,6 @@ public struct FollowedFile: Sendable {
             file = UInt64(info.st_ino)
             size = Int64(info.st_size)
             mode = UInt32(info.st_mode)
-            // Not its fields: whose `timespec` it is depends on which module the compiler has read first.
             modified = withUnsafeBytes(of: times.modified) { Array($0) }
             changed = withUnsafeBytes(of: times.changed) { Array($0) }
         }
