@@ -22,6 +22,8 @@ public enum HeaderName {
     public static let internalRequestID = "Gatehouse-Request-Id"
     /// Milliseconds that remain until the caller stops waiting.
     public static let deadline = "Gatehouse-Deadline-Ms"
+    /// Milliseconds for which the request waited at the gateway; not there where they make no difference.
+    public static let waited = "Gatehouse-Waited-Ms"
     /// What a caller proves itself with, one value for each pair of caller and callee.
     public static let credential = "Gatehouse-Credential"
 

@@ -46,6 +46,20 @@ import Testing
         }
     }
 
+    /// What is read and waits for its turn grows older all the same.
+    @Test func aRequestsTimeRunsFromWhenItWasRead() async throws {
+        try await withEcho { url in
+            let slow = "GET /v1/slow HTTP/1.1\r\nHost: a\r\n\r\n"
+            let (answer, _) = try await rawExchange(
+                url, [slow + "GET /v1/seen HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"])
+            let age = try #require(answer.firstMatch(of: /"age":(\d+)/).flatMap { Int($0.1) }, "\(answer)")
+            #expect(age >= 290)
+            let short = "GET /v1/seen HTTP/1.1\r\nHost: a\r\nGatehouse-Deadline-Ms: 200\r\nConnection: close\r\n\r\n"
+            let (late, _) = try await rawExchange(url, [slow + short])
+            #expect(late.contains("HTTP/1.1 503 "), "\(late)")
+        }
+    }
+
     @Test func refusesABodyThatIsNoChunks() async throws {
         try await withEcho { url in
             let head = post + "Transfer-Encoding: chunked\r\n\r\n"

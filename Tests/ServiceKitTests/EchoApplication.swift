@@ -23,7 +23,10 @@ struct EchoApplication: ServiceApplication {
         var userID: UUID?
         var stores: [String]?
         var address: String
+        /// Until the deadline.
         var milliseconds: Int64
+        /// Milliseconds since the request came.
+        var age: Int64
     }
 
     static let name = "echo"
@@ -59,11 +62,12 @@ struct EchoApplication: ServiceApplication {
     }
 
     private static func seen(_ context: GatehouseRequestContext) -> Seen {
-        let (seconds, attoseconds) = context.deadline.remaining.components
+        func milliseconds(_ duration: Duration) -> Int64 { Int64(duration / .milliseconds(1)) }
         return Seen(
             requestID: context.requestID, traceID: context.trace.traceID, caller: context.caller,
             userID: context.user?.id, stores: context.user?.storeIDs, address: context.clientAddress,
-            milliseconds: seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+            milliseconds: milliseconds(context.deadline.remaining),
+            age: milliseconds(context.arrivedAt.duration(to: .now)))
     }
 }
 

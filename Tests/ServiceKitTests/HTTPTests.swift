@@ -164,6 +164,21 @@ import Testing
         }
     }
 
+    @Test func tellsSinceWhenARequestWaits() async throws {
+        try await withEcho { client in
+            func age(_ headers: [String: String]) async throws -> Int64 {
+                try await client.get("/v1/seen", headers: headers).decode(EchoApplication.Seen.self).age
+            }
+            let waited = ["Gatehouse-Waited-Ms": "40000", "Gatehouse-Read-At": "-40000000000"]
+            let fresh = try await age(waited)
+            #expect(fresh < 30_000, "a stranger's word")
+            let known = try await age(waited.merging(["Gatehouse-Credential": "dev-gateway-echo"]) { $1 })
+            #expect((40_000..<70_000).contains(known))
+            let junk = try await age(["Gatehouse-Waited-Ms": "-40000", "Gatehouse-Credential": "dev-gateway-echo"])
+            #expect((0..<30_000).contains(junk))
+        }
+    }
+
     @Test func continuesTracesAndRequestIDs() async throws {
         try await withEcho { client in
             func seen(_ headers: [String: String]) async throws -> EchoApplication.Seen {

@@ -34,7 +34,6 @@ public enum TokensApplication: MigratingApplication {
             keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
-        let stalls = StallWatch(raceWindow: configuration.rules.raceWindow)
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
             logger: boot.logger)
@@ -45,8 +44,6 @@ public enum TokensApplication: MigratingApplication {
             issuer: configuration.issuer, clientID: configuration.clientID)
 
         let router = ServiceRouter()
-        // Of the routes that follow.
-        router.add(middleware: ArrivalMiddleware(stalls: stalls))
         SessionRoutes(refresher: refresher, revoker: revoker, store: store).add(to: router)
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
         try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
@@ -60,7 +57,7 @@ public enum TokensApplication: MigratingApplication {
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
         // Redis saves work and is not needed to serve.
         return ServiceAssembly(
-            services: [pool, redis, purger, signingKeyStore, stalls],
+            services: [pool, redis, purger, signingKeyStore],
             readiness: [ReadinessCheck("postgres") { await pool.probe() }],
             router: router, credentials: configuration.credentials, boot: boot)
     }

@@ -38,6 +38,7 @@ extension HTTPField.Name {
     static let gatehouseClientAddress = Self(HeaderName.clientAddress)!
     static let gatehouseRequestID = Self(HeaderName.internalRequestID)!
     static let gatehouseDeadline = Self(HeaderName.deadline)!
+    static let gatehouseWaited = Self(HeaderName.waited)!
     static let gatehouseCredential = Self(HeaderName.credential)!
     static let traceparent = Self(HeaderName.traceparent)!
 }

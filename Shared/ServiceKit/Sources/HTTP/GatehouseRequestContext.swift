@@ -11,8 +11,10 @@ public struct GatehouseRequestContext: RequestContext {
     /// The client's `X-Request-Id` where it is well-formed, else a new one.
     public let requestID: String
     public let trace: TraceContext
-    /// When the request came: when its head was read, unless somebody knows better.
-    public private(set) var arrivedAt = ContinuousClock.now
+    /// When the request's head was read.
+    let readAt: ContinuousClock.Instant
+    /// When the request came: when its head was read, or earlier where somebody knows that it waited before.
+    public private(set) var arrivedAt: ContinuousClock.Instant
     /// When the caller stops waiting.
     public private(set) var deadline: Deadline
     /// The service whose credential was shown.
@@ -35,6 +37,9 @@ public struct GatehouseRequestContext: RequestContext {
         channel = source.channel
         caller = fields[.gatehouseCredential].flatMap(credentials.caller(showing:))
         let isFromGateway = caller == "gateway"
+        readAt = ArrivalStamp.instant(in: fields) ?? .now
+        let waited = isFromGateway ? Self.milliseconds(fields[.gatehouseWaited]) : nil
+        arrivedAt = readAt - (waited ?? .zero)
         user = isFromGateway ? ForwardedUser(fields) : nil
         bearerError = isFromGateway ? fields[.gatehouseBearerError].flatMap(ErrorCode.init(rawValue:)) : nil
         requestID =
@@ -44,13 +49,14 @@ public struct GatehouseRequestContext: RequestContext {
         clientAddress =
             (isFromGateway ? fields[.gatehouseClientAddress] : nil) ?? source.channel.remoteAddress?.ipAddress ?? ""
         trace = fields[.traceparent].flatMap(TraceContext.init(traceparent:))?.child() ?? TraceContext()
-        deadline = Self.deadline(fields[.gatehouseDeadline], isKnownCaller: caller != nil)
+        deadline = Deadline(
+            readAt + Self.patience(fields[.gatehouseDeadline], isKnownCaller: caller != nil))
     }
 
-    /// Takes the request for one that came earlier than it was read, and whose caller has waited since.
-    public mutating func arrived(at instant: ContinuousClock.Instant) {
-        deadline = Deadline(deadline.instant - instant.duration(to: arrivedAt))
-        arrivedAt = instant
+    /// Takes the request for one that waited before its head was read, and whose caller waited with it.
+    mutating func waited(for duration: Duration) {
+        arrivedAt -= duration
+        deadline = Deadline(deadline.instant - duration)
     }
 
     /// Whether the caller still holds the connection: one that gave up has closed it.
@@ -79,12 +85,17 @@ public struct GatehouseRequestContext: RequestContext {
         return text
     }
 
-    /// Anyone may ask for a shorter wait than the default; only a known caller for a longer one.
-    private static func deadline(_ field: String?, isKnownCaller: Bool) -> Deadline {
-        guard let field, let milliseconds = Int64(field), milliseconds >= 0 else {
-            return .after(defaultPatience)
-        }
-        return .after(min(.milliseconds(milliseconds), isKnownCaller ? longestPatience : defaultPatience))
+    /// How long the caller waits from when the head was read. Anyone may ask for a shorter wait than the default; only a known caller for
+    /// a longer one.
+    private static func patience(_ field: String?, isKnownCaller: Bool) -> Duration {
+        guard let patience = milliseconds(field) else { return defaultPatience }
+        return min(patience, isKnownCaller ? longestPatience : defaultPatience)
+    }
+
+    /// `nil` where the field is missing or makes no sense.
+    private static func milliseconds(_ field: String?) -> Duration? {
+        guard let field, let milliseconds = Int64(field), milliseconds >= 0 else { return nil }
+        return .milliseconds(milliseconds)
     }
 
     static let defaultPatience = Duration.seconds(10)

@@ -7,7 +7,7 @@ import NIOHTTPTypes
 
 /// What Hummingbird leaves open about a connection: answers for what is no HTTP (431 and 400 as problems),
 /// `Expect: 100-continue`, requests whose body never ends, and a close after which the client can still read the
-/// answer.
+/// answer. It notes when each request came.
 final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -109,7 +109,7 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func read(_ part: HTTPRequestPart, _ data: NIOAny, _ context: ChannelHandlerContext) {
         switch part {
-        case .head(let head):
+        case .head(var head):
             isRequestIncomplete = true
             if head.headerFields[.expect]?.lowercased() == "100-continue", requestsInProgress == 0,
                 Self.declaredLength(head) <= BodyLimit.bytes
@@ -118,6 +118,8 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
             }
             if head.headerFields[.connection]?.lowercased() == "close" { closesAfterResponse = true }
             requestsInProgress += 1
+            ArrivalStamp.set(.now, in: &head.headerFields)
+            return context.fireChannelRead(wrapInboundOut(.head(head)))
         case .body: break
         case .end:
             isRequestIncomplete = false

@@ -13,21 +13,22 @@ struct RequestPipeline: Sendable {
     let credentials: CallerCredentials
     let metrics: RouteMetrics
     let readiness: Readiness
+    let stalls = StallWatch()
     let logger: Logger
     /// Off for the admin port, which is asked every few seconds for ever.
     let isLogged: Bool
 
     func respond(to request: Request, channel: any Channel) async -> Response {
-        let start = ContinuousClock.now
         let source = ApplicationRequestContextSource(channel: channel, logger: logger)
-        let context = GatehouseRequestContext(fields: request.headers, source: source, credentials: credentials)
+        var context = GatehouseRequestContext(fields: request.headers, source: source, credentials: credentials)
+        context.waited(for: stalls.wait(ofReadAt: context.readAt))
         var scope = ServiceContext.topLevel
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace)
-        return await ServiceContext.withValue(scope) {
+        return await ServiceContext.withValue(scope) { [context] in
             var response = await answer(request, context)
             response.headers[.requestID] = context.requestID
             if readiness.isDraining { response.headers[.connection] = "close" }
-            finish(request, context, response.status.code, start)
+            finish(request, context, response.status.code)
             return response
         }
     }
@@ -41,17 +42,15 @@ struct RequestPipeline: Sendable {
             let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)
             if isUnforeseen {
                 logger.error("unforeseen error", .error(error), .route(route(context)))
-            } else if response.status == .serviceUnavailable {
+            } else if response.status == .serviceUnavailable, !(error is Problem) {
                 logger.warning("unavailable", .error(error), .route(route(context)))
             }
             return response
         }
     }
 
-    private func finish(
-        _ request: Request, _ context: GatehouseRequestContext, _ status: Int, _ start: ContinuousClock.Instant
-    ) {
-        let duration = start.duration(to: .now)
+    private func finish(_ request: Request, _ context: GatehouseRequestContext, _ status: Int) {
+        let duration = context.readAt.duration(to: .now)
         let method = request.method.rawValue
         metrics.record(
             route: context.coreContext.endpointPath.value, method: method, status: status, duration: duration)

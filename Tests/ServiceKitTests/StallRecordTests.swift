@@ -1,0 +1,29 @@
+import ServiceKit
+import Testing
+
+@Suite struct StallRecordTests {
+    let start = ContinuousClock.now
+
+    private func wait(_ record: StallRecord, ofReadAt seconds: Double) -> Double {
+        record.wait(ofReadAt: start + .seconds(seconds)) / .seconds(1)
+    }
+
+    @Test func aLoopThatRunsReadsWhatHasJustCome() {
+        var record = StallRecord()
+        #expect(wait(record, ofReadAt: 100) == 0, "nobody has looked at the clock")
+        for beat in 0..<10 { record.beat(at: start + .seconds(beat)) }
+        #expect(wait(record, ofReadAt: 9) == 0)
+        #expect(wait(record, ofReadAt: 10) == 0, "late by a second at most")
+    }
+
+    @Test func whatIsReadAfterAStallMayHaveComeAtItsStart() {
+        var record = StallRecord()
+        record.beat(at: start)
+        #expect(wait(record, ofReadAt: 60) == 60, "before the first look after the stall")
+        record.beat(at: start + .seconds(60))
+        #expect(wait(record, ofReadAt: 60.5) == 60.5)
+        record.beat(at: start + .seconds(60.5))
+        #expect(wait(record, ofReadAt: 61) == 0, "what has waited is read by then")
+        #expect(wait(record, ofReadAt: -1) == 0, "read before the stall")
+    }
+}
