@@ -15,6 +15,9 @@ final class Exchange {
         case timeout
     }
 
+    /// From when on the upstream is told how long the request has waited here; nanoseconds.
+    private static let noteworthyWait: Int64 = 100_000_000
+
     private enum Phase {
         case connecting
         case waitingForAnswer
@@ -36,6 +39,8 @@ final class Exchange {
     private let expectsContinue: Bool
     private let trace: TraceContext
     private let startedAt: Int64
+    /// Before `startedAt`, if the request may have waited in its socket.
+    private let arrivedAt: Int64
     private var phase = Phase.connecting
     /// Where a connection is waited for.
     private var pool: UpstreamPool?
@@ -49,7 +54,7 @@ final class Exchange {
 
     init(
         client: ClientConnection, plan: RoutePlan, head: ByteBuffer, method: MethodSet, framing: BodyFraming,
-        expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, startedAt: Int64
+        expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, startedAt: Int64, arrivedAt: Int64
     ) {
         self.client = client
         self.plan = plan
@@ -61,7 +66,8 @@ final class Exchange {
         self.requestID = requestID
         self.trace = trace
         self.startedAt = startedAt
-        deadline = startedAt + plan.timeout
+        self.arrivedAt = arrivedAt
+        deadline = arrivedAt + plan.timeout
         isRequestComplete = framing == .length(0)
     }
 
@@ -85,9 +91,14 @@ final class Exchange {
         upstream = connection
         phase = .waitingForAnswer
         head.moveWriterIndex(to: headLength)
-        head.write(atMost: 64) { writer in
+        let now = worker.now
+        head.write(atMost: ForwardedHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")
-            writer.write(decimal: Int(max(1, (deadline - worker.now) / 1_000_000)))
+            writer.write(decimal: Int(max(1, (deadline - now) / 1_000_000)))
+            if now - arrivedAt >= Self.noteworthyWait {
+                writer.write("\r\nGatehouse-Waited-Ms: ")
+                writer.write(decimal: Int((now - arrivedAt) / 1_000_000))
+            }
             writer.write("\r\n\r\n")
         }
         connection.begin(self, head: head)

@@ -17,11 +17,14 @@ struct ForwardedHead {
     var span: UInt64
     var continuesTrace: Bool
 
-    /// Writes all but the deadline and the empty line, which are added when the head is sent.
+    /// Bytes that are kept free for what is written when the head is sent.
+    static let roomForTimes = 96
+
+    /// Writes all but the deadline, how long the request has waited, and the empty line, which are added when the head is sent.
     func write(_ head: borrowing RequestHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
         let capacity = bytes.count * 2 + upstreamLines.count + (identity?.identityLines.count ?? 0) + 1024
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
-        buffer.write(atMost: capacity - 64) { writer in
+        buffer.write(atMost: capacity - Self.roomForTimes) { writer in
             writeRequestLine(head, bytes, to: &writer)
             writer.write(upstreamLines)
             head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }

@@ -86,6 +86,9 @@ extension Worker {
         }
 
         let plan = routes.plan(for: route)
+        let arrivedAt = now - wait
+        // Nobody waits for the answer any more.
+        guard now < arrivedAt + plan.timeout else { return refuse(Problem(.unavailable)) }
         let given = fields.traceparent.flatMap {
             TraceContext(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
         }
@@ -99,7 +102,7 @@ extension Worker {
             Exchange(
                 client: client, plan: plan, head: head.write(requestHead, bytes), method: requestHead.method,
                 framing: framing, expectsContinue: fields.expect != nil, requestID: requestID, trace: trace,
-                startedAt: now))
+                startedAt: now, arrivedAt: arrivedAt))
     }
 
     private static func challenge(_ code: ErrorCode) -> String {

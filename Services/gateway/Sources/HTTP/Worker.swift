@@ -20,6 +20,7 @@ final class Worker {
     private(set) var connections: [ClientConnection] = []
     private let maximumRequestsInFlight: Int
     private var sweeps = 0
+    private var stalls = StallRecord()
     /// The `Date` field, a whole line. Kept true by `sweep`, so that no answer pays for it.
     private(set) var dateLine: [UInt8] = []
     private var dateSecond: Int64 = 0
@@ -48,6 +49,9 @@ final class Worker {
     /// Seconds since 1970. `time()` would lag behind by up to a tick of the kernel, and a token live on for it.
     var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
+    /// Nanoseconds for which a request that is read now may have waited in its socket.
+    var wait: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
+
     /// How often `sweep` is to be called.
     static let sweepInterval = TimeAmount.milliseconds(50)
 
@@ -55,6 +59,7 @@ final class Worker {
     func sweep() {
         writeDate()
         let now = now
+        stalls.beat(at: .now)
         // From the end, because whoever leaves gives its place to the last.
         for index in connections.indices.reversed() where index < connections.count {
             let connection = connections[index]
