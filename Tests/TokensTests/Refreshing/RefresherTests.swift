@@ -83,6 +83,31 @@ import Testing
         }
     }
 
+    @Test func whatIsTooMuchIsToldToComeLaterAndChangesNothing() async throws {
+        try await TokensFixture.with { tokens in
+            let first = try await tokens.signIn()
+            let full = try tokens.refresher(load: ConcurrencyLimit(limit: 0))
+            #expect(try await full.refusal(of: first) == .unavailable)
+            #expect(try await tokens.generation(of: first.sessionID) == 0)
+        }
+    }
+
+    /// Whatever becomes of a refresh, it makes room for the next.
+    @Test func aRefreshThatHasEndedIsNoLoad() async throws {
+        try await TokensFixture.with { tokens in
+            let token = try await tokens.signIn()
+            let unknown = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
+            let late = Refresher.Origin(deadline: .now - .seconds(1))
+            let refused = try tokens.refresher(load: ConcurrencyLimit(limit: 1))
+            #expect(try await refused.refusal(of: unknown) == .invalidRefreshToken)
+            let failed = try tokens.refresher(load: ConcurrencyLimit(limit: 1))
+            await #expect(throws: PostgresError.self) { try await failed.refresh(token.text, from: late) }
+            let served = try tokens.refresher(load: ConcurrencyLimit(limit: 1))
+            #expect(try await served.refusal(of: token) == nil)
+            for refresher in [refused, failed, served] { #expect(try await refresher.refusal(of: token) == nil) }
+        }
+    }
+
     @Test func strictModeForgivesNoLateReplay() async throws {
         try await TokensFixture.with(rules: RotationRules(mode: .strict)) { tokens in
             let first = try await tokens.signIn()

@@ -22,8 +22,8 @@ struct RotationRules: Sendable, Equatable {
         var hash: [UInt8]
         /// `false` when the key it was made under is not known here: only its hash speaks for it.
         var isGenuine: Bool
-        /// Seconds since the request reached this replica. The windows look at when a token came, not at when a
-        /// replica that was stopped meanwhile got round to it.
+        /// Seconds since the request came, as far as gateway and replica know. The windows look at when a token came,
+        /// not at when somebody who was stopped or busy meanwhile got round to it.
         var age: TimeInterval = 0
     }
 

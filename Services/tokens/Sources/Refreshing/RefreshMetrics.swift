@@ -6,7 +6,7 @@ struct RefreshMetrics: Sendable {
 
     init() {
         let names =
-            ["rotated", "repeated", "lateReplay", "tryLater", "abandoned", "broken"]
+            ["rotated", "repeated", "lateReplay", "tryLater", "abandoned", "overloaded", "broken"]
             + RotationDecision.Theft.allCases.map { "theft." + $0.rawValue }
             + RotationDecision.Refusal.allCases.map { "refused." + $0.rawValue }
         outcomes = Dictionary(

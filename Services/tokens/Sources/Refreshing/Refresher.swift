@@ -2,9 +2,10 @@ import Contracts
 import Foundation
 import Logging
 import Redis
+import Synchronization
 
 /// Refreshes a session: the whole way of a refresh token from the request to its successor.
-struct Refresher: Sendable {
+final class Refresher: Sendable {
     let rules: RotationRules
     let keys: RefreshKeyRing
     let store: SessionStore
@@ -13,11 +14,13 @@ struct Refresher: Sendable {
     let logger: Logger
     private let metrics = RefreshMetrics()
     private let flights = SharedFlights<[UInt8], IssuedTokens>()
+    private let load: Mutex<ConcurrencyLimit>
 
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        logger: Logger
+        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit()
     ) {
+        self.load = Mutex(load)
         self.rules = rules
         self.keys = keys
         self.store = store
@@ -43,7 +46,13 @@ struct Refresher: Sendable {
         guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
-        return try await flights.run(token.bytes, until: origin.deadline) {
+        return try await flights.run(token.bytes, until: origin.deadline) { [self] in
+            let start = ContinuousClock.now
+            guard load.withLock({ $0.begin(at: start) }) else {
+                metrics.count("overloaded")
+                throw Problem(.unavailable)
+            }
+            defer { load.withLock { $0.end(begunAt: start, at: .now) } }
             let turn = await lock.take(token.sessionID)
             defer { lock.release(turn) }
             return try await renew(token, isGenuine: authenticity == .genuine, turn, origin)
