@@ -46,6 +46,12 @@ extension SystemTests {
             let login = try await journey.api.call(
                 "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: Journey.password))
             #expect(login.code == "INVALID_CREDENTIALS")
+            let user = session.user.id.uuidString.lowercased()
+            for (name, database) in system.databases {
+                try await eventually("no row in \(name)") {
+                    try await rows(mentioning: [user, identifier], in: database) == 0
+                }
+            }
             let anew = try await journey.register(identifier: identifier)
             #expect(anew.user.id != session.user.id)
         }
