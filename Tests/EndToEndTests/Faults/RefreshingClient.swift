@@ -6,8 +6,10 @@ import TestKit
 struct RefreshingClient: Sendable {
     enum Outcome {
         case renewed
-        /// 503, or an answer that was lost on its way.
-        case failed
+        /// 503.
+        case told
+        /// The answer was lost on its way.
+        case lost
         /// Nobody knows what became of the request, which may still be under way.
         case gaveUp
     }
@@ -38,20 +40,26 @@ struct RefreshingClient: Sendable {
     /// Refreshes in a loop. One answer in fifty is lost on the client's side: the app was killed, say. One pause in
     /// thirty is longer than any race window, and requests that were given up may be read after it.
     mutating func refresh(until end: ContinuousClock.Instant) async throws {
-        var inARow = 0
+        var failures = 0
         while ContinuousClock.now < end {
             let outcome = try await refreshOnce(losesAnswer: Int.random(in: 0..<50, using: &random) == 0)
-            if outcome == .gaveUp {
-                // At once the first time, then later each time: a crowd that never lets go would leave nothing to serve.
-                inARow += 1
-                let longest = min(100 << min(inARow, 6), 5_000)
-                if inARow > 1 { try await Task.sleep(for: .milliseconds(Int.random(in: 0...longest, using: &random))) }
-                continue
-            }
-            inARow = 0
+            failures = outcome == .renewed || outcome == .lost ? 0 : failures + 1
+            try await Task.sleep(for: min(pause(after: outcome, failures), end - .now))
+        }
+    }
+
+    /// Later each time that it fails: a crowd that never lets go would leave nothing to serve.
+    private mutating func pause(after outcome: Outcome, _ failures: Int) -> Duration {
+        let backoff = min(100 << min(failures, 6), 5_000)
+        switch outcome {
+        case .renewed, .lost:
             let isLong = Int.random(in: 0..<30, using: &random) == 0
-            let pause = Int.random(in: isLong ? 5_500...7_500 : 200...1_000, using: &random)
-            try await Task.sleep(for: min(.milliseconds(pause), end - .now))
+            return .milliseconds(Int.random(in: isLong ? 5_500...7_500 : 200...1_000, using: &random))
+        case .told:
+            // A second is what `Retry-After` says.
+            return .milliseconds(1_000 + Int.random(in: 0...backoff, using: &random))
+        case .gaveUp:
+            return failures == 1 ? .zero : .milliseconds(Int.random(in: 0...backoff, using: &random))
         }
     }
 
@@ -67,9 +75,9 @@ struct RefreshingClient: Sendable {
             statuses[answer.status, default: 0] += 1
             guard answer.status == 200 else {
                 if answer.status != 503 { violations.append("\(answer.status) \(answer.text)") }
-                return .failed
+                return .told
             }
-            if losesAnswer { return .failed }
+            if losesAnswer { return .lost }
             let successor = try answer.decode(AuthResponse.self)
             if successor.refreshToken == sent { violations.append("its own token again") }
             session.replace(sent, by: successor)
@@ -87,7 +95,7 @@ struct RefreshingClient: Sendable {
             } else {
                 violations.append("no answer after \(time): \(error)")
             }
-            return .failed
+            return .lost
         }
     }
 }

@@ -16,7 +16,7 @@ import Testing
         stopped.suspend()
         defer { stopped.resume() }
         let start = ContinuousClock.now
-        async let late = refresh(first, on: "tokens-2")
+        async let late = refresh(first, through: stopped)
         let second = try await successor(of: first)
         let third = try await successor(of: second)
         try await eventually("the replica has stood still for a while") { ContinuousClock.now > start + .seconds(2) }
@@ -24,6 +24,31 @@ import Testing
         let answer = try await late
         #expect(answer.status == 503, "\(answer.text)")
         _ = try await successor(of: third)
+    }
+
+    /// The same in the socket of a gateway, which tells tokens for how long it stood still.
+    @Test func aRequestThatWaitedInAStoppedGatewaysSocketIsNoTheft() async throws {
+        try await system.withGateway { stopped in
+            try await stopped.start()
+            let first = try await registered().refreshToken
+            stopped.suspend()
+            defer { stopped.resume() }
+            let start = ContinuousClock.now
+            async let late = refresh(first, through: stopped)
+            // What the way from gateway to tokens takes is not seen: the rotations lie well behind the stop.
+            try await eventually("the gateway has stood still for a while") {
+                ContinuousClock.now > start + .seconds(1)
+            }
+            let second = try await successor(of: first)
+            let third = try await successor(of: second)
+            try await eventually("the gateway has stood still for longer") {
+                ContinuousClock.now > start + .seconds(2)
+            }
+            stopped.resume()
+            let answer = try await late
+            #expect(answer.status == 503, "\(answer.text)")
+            _ = try await successor(of: third)
+        }
     }
 
     /// Nobody waits for its answer any more, and meanwhile the app may have done something else.
@@ -55,18 +80,40 @@ import Testing
         async let late = TestHTTPClient(stopped.url).post(
             "/internal/sessions", json: signIn,
             headers: [HeaderName.credential: system.settings["IDENTITY_TOKENS_CREDENTIAL"] ?? ""])
+        try await signOutEverywhere(user, whileStoppedSince: start)
+        stopped.resume()
+        try await expectRefused(try await late, user)
+    }
+
+    /// The same where it waited in the socket of identity, which tells tokens how old it is.
+    @Test func aSignInThatWaitedInIdentityOutrunsNoSignOut() async throws {
+        let email = Journey.uniqueEmail()
+        let user = try await registered(email).user
+        let stopped = system.process("identity")
+        stopped.suspend()
+        defer { stopped.resume() }
+        let start = ContinuousClock.now
+        async let late = TestHTTPClient(stopped.url).call(
+            "POST", "/v1/auth/login", json: LoginRequest(identifier: email, password: Journey.password))
+        try await signOutEverywhere(user, whileStoppedSince: start)
+        stopped.resume()
+        try await expectRefused(try await late, user)
+    }
+
+    private func signOutEverywhere(_ user: User, whileStoppedSince start: ContinuousClock.Instant) async throws {
         let gateway = [
             HeaderName.credential: system.settings["GATEWAY_TOKENS_CREDENTIAL"] ?? "",
             HeaderName.userID: user.id.uuidString, HeaderName.sessionID: UUID().uuidString,
             HeaderName.role: user.role,
         ]
-        try await eventually("the replica has stood still for a while") { ContinuousClock.now > start + .seconds(1) }
+        try await eventually("the process has stood still for a while") { ContinuousClock.now > start + .seconds(1) }
         let everywhere = try await TestHTTPClient(system.process("tokens").url).call(
             "POST", "/v1/auth/logout-all", headers: gateway, body: nil)
         try #require(everywhere.status == 204, "\(everywhere.text)")
-        try await eventually("the replica has stood still for longer") { ContinuousClock.now > start + .seconds(2) }
-        stopped.resume()
-        let answer = try await late
+        try await eventually("the process has stood still for longer") { ContinuousClock.now > start + .seconds(2) }
+    }
+
+    private func expectRefused(_ answer: TestHTTPClient.Response, _ user: User) async throws {
         #expect(answer.status == 503, "\(answer.text)")
         try await system.withDatabase(of: "tokens") { connection in
             let left = try await connection.query("SELECT id FROM sessions WHERE user_id = \(user.id)")
@@ -75,25 +122,27 @@ import Testing
     }
 
     /// A replica that has just gone on refuses what it cannot tell from requests that slept.
-    private func registered() async throws -> AuthResponse {
+    private func registered(_ email: String = Journey.uniqueEmail()) async throws -> AuthResponse {
         var session: AuthResponse?
         try await eventually("a user registers") {
             let answer = try await system.journey.api.call(
                 "POST", "/v1/auth/register",
-                json: RegisterRequest(identifier: Journey.uniqueEmail(), password: Journey.password))
+                json: RegisterRequest(identifier: email, password: Journey.password))
             if answer.status != 503 { session = try answer.decode(AuthResponse.self) }
             return session != nil
         }
         return try #require(session)
     }
 
-    private func refresh(_ token: String, on replica: String) async throws -> TestHTTPClient.Response {
-        try await TestHTTPClient(system.process(replica).url)
+    private func refresh(
+        _ token: String, through process: ServiceProcess
+    ) async throws -> TestHTTPClient.Response {
+        try await TestHTTPClient(process.url)
             .call("POST", "/v1/auth/refresh", json: RefreshRequest(refreshToken: token))
     }
 
     private func successor(of token: String) async throws -> String {
-        let answer = try await refresh(token, on: "tokens")
+        let answer = try await refresh(token, through: system.process("tokens"))
         try #require(answer.status == 200, "\(answer.text)")
         return try answer.decode(AuthResponse.self).refreshToken
     }
