@@ -48,7 +48,7 @@ enum Fault: Hashable, CaseIterable {
             await system.process(name).kill()
             try await system.process(name).start()
         case .replicaStopped(let name):
-            system.process(name).suspend()
+            await system.process(name).suspend()
             defer { system.process(name).resume() }
             try await Task.sleep(for: Self.stop(random))
         case .answerCut:

@@ -13,7 +13,7 @@ import Testing
     @Test func aRequestThatWaitedInAStoppedReplicasSocketIsNoTheft() async throws {
         let first = try await registered().refreshToken
         let stopped = system.process("tokens-2")
-        stopped.suspend()
+        await stopped.suspend()
         defer { stopped.resume() }
         let start = ContinuousClock.now
         async let late = refresh(first, through: stopped)
@@ -31,7 +31,7 @@ import Testing
         try await system.withGateway { stopped in
             try await stopped.start()
             let first = try await registered().refreshToken
-            stopped.suspend()
+            await stopped.suspend()
             defer { stopped.resume() }
             let start = ContinuousClock.now
             async let late = refresh(first, through: stopped)
@@ -55,7 +55,7 @@ import Testing
     @Test func whatWaitedLongerThanItsDeadlineIsNotDone() async throws {
         let first = try await registered().refreshToken
         let stopped = system.process("tokens-2")
-        stopped.suspend()
+        await stopped.suspend()
         defer { stopped.resume() }
         let start = ContinuousClock.now
         async let late = TestHTTPClient(stopped.url).post(
@@ -72,7 +72,7 @@ import Testing
     @Test func aSignInThatWaitedOutrunsNoSignOut() async throws {
         let user = try await registered().user
         let stopped = system.process("tokens-2")
-        stopped.suspend()
+        await stopped.suspend()
         defer { stopped.resume() }
         let start = ContinuousClock.now
         let signIn = CreateSessionRequest(
@@ -90,7 +90,7 @@ import Testing
         let email = Journey.uniqueEmail()
         let user = try await registered(email).user
         let stopped = system.process("identity")
-        stopped.suspend()
+        await stopped.suspend()
         defer { stopped.resume() }
         let start = ContinuousClock.now
         async let late = TestHTTPClient(stopped.url).call(

@@ -68,7 +68,7 @@ final class ServiceProcess: Sendable {
     }
 
     func kill() async { await running.withLock { $0 }?.kill9() }
-    func suspend() { running.withLock { $0?.signal(SIGSTOP) } }
+    func suspend() async { await running.withLock { $0 }?.suspend() }
     func resume() { running.withLock { $0?.signal(SIGCONT) } }
 
     /// Asks the program to end, and waits until it has.

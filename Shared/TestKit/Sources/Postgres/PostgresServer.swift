@@ -107,8 +107,8 @@ public actor PostgresServer {
     }
 
     /// `SIGSTOP` to all of its processes: connections stay, and the kernel accepts new ones, but nobody answers.
-    public func freeze() {
-        process.signal(SIGSTOP)
+    public func freeze() async {
+        await process.suspend()
         for child in children { Foundation.kill(child, SIGSTOP) }
     }
 

@@ -3,7 +3,6 @@ public import Foundation
 /// A program that a test has started, and may stop, continue and kill.
 public final class TestProcess: Sendable {
     private let process: Process
-    private let exit: AsyncStream<Void>
 
     /// Starts `executable` (a path, or a name to look up in `PATH`). What it prints goes to `output`, a file that is
     /// made; by default nowhere.
@@ -23,28 +22,55 @@ public final class TestProcess: Sendable {
         }
         process.standardOutput = sink ?? FileHandle.nullDevice
         process.standardError = sink ?? FileHandle.nullDevice
-        let (exit, ended) = AsyncStream.makeStream(of: Void.self)
-        process.terminationHandler = { _ in ended.finish() }
         self.process = process
-        self.exit = exit
         try process.run()
     }
 
     public var processID: Int32 { process.processIdentifier }
 
-    public var isRunning: Bool { process.isRunning }
+    public var isRunning: Bool { exitStatus == nil }
 
     /// Sends a signal: `SIGSTOP`, `SIGCONT`, `SIGTERM`, `SIGKILL` …
     public func signal(_ number: Int32) {
-        guard process.isRunning else { return }
+        guard isRunning else { return }
         kill(process.processIdentifier, number)
+    }
+
+    /// Stops it by `SIGSTOP`, until it is sent `SIGCONT`. Returns when it stands still: on a busy machine it may do
+    /// something yet after the signal.
+    public func suspend() async {
+        signal(SIGSTOP)
+        while isRunning, change(WSTOPPED) == nil { await Self.pause() }
     }
 
     /// Waits until the process has ended, and returns its exit status, or the signal that ended it.
     @discardableResult
     public func waitForExit() async -> Int32 {
-        for await _ in exit {}
-        return process.terminationStatus
+        while true {
+            if let exitStatus { return exitStatus }
+            await Self.pause()
+        }
+    }
+
+    /// Also in a task that is cancelled.
+    private static func pause() async {
+        await Task { try? await Task.sleep(for: .milliseconds(2)) }.value
+    }
+
+    /// `nil` while it runs. Foundation learns of an end by a socket that the process leaves, and that any other which was
+    /// started in the same moment may have inherited: of a process whose heir lives on it would never learn.
+    private var exitStatus: Int32? {
+        if let change = change(WEXITED) { return change._sifields._sigchld.si_status }
+        // Or Foundation was told after all, and the kernel knows it no more.
+        return process.isRunning ? nil : process.terminationStatus
+    }
+
+    /// What has become of the process, if anything did, which others can ask again.
+    private func change(_ options: Int32) -> siginfo_t? {
+        var info = siginfo_t()
+        guard waitid(P_PID, id_t(processID), &info, options | WNOHANG | WNOWAIT) == 0, info.si_signo == SIGCHLD
+        else { return nil }
+        return info
     }
 
     /// Kills the process at once and waits until it is gone.

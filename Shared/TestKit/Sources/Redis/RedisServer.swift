@@ -72,8 +72,8 @@ public actor RedisServer {
     }
 
     /// `SIGSTOP`: connections stay, and the kernel accepts new ones, but nobody answers.
-    public func freeze() {
-        process.signal(SIGSTOP)
+    public func freeze() async {
+        await process.suspend()
     }
 
     /// `SIGCONT`.
