@@ -112,7 +112,7 @@ let libraries: [Target] = [
         "TestKit", at: "TestKit/Sources",
         uses: [
             "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
-            .logging, .nioCore, .nioHTTP1, .nioPosix,
+            .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix,
         ]),
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",

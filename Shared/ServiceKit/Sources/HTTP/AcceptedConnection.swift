@@ -1,6 +1,6 @@
-import HummingbirdCore
-import Logging
-import NIOCore
+package import HummingbirdCore
+package import Logging
+package import NIOCore
 import Synchronization
 
 /// An accepted connection on its way to whoever serves it.
@@ -8,11 +8,11 @@ import Synchronization
 /// A server that stops drops connections that it accepted in its last moment, and NIO ends the process when an
 /// asynchronous channel goes that nobody has opened (apple/swift-nio#2637). Such a connection is opened and closed
 /// here.
-final class AcceptedConnection: ServerChildChannelValue {
+package final class AcceptedConnection: ServerChildChannelValue {
     let connection: HTTP1Channel.Value
     private let isServed = Atomic(false)
 
-    var channel: any Channel { connection.channel }
+    package var channel: any Channel { connection.channel }
 
     init(_ connection: HTTP1Channel.Value) { self.connection = connection }
 
@@ -28,14 +28,16 @@ final class AcceptedConnection: ServerChildChannelValue {
 }
 
 /// HTTP/1.1 connections of which none is lost unopened.
-struct ServedHTTP1Channel: ServerChildChannel {
+package struct ServedHTTP1Channel: ServerChildChannel {
     let http1: HTTP1Channel
 
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<AcceptedConnection> {
+    package init(http1: HTTP1Channel) { self.http1 = http1 }
+
+    package func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<AcceptedConnection> {
         http1.setup(channel: channel, logger: logger).map { AcceptedConnection($0) }
     }
 
-    func handle(value: AcceptedConnection, logger: Logger) async {
+    package func handle(value: AcceptedConnection, logger: Logger) async {
         await value.serve { await http1.handle(value: $0, logger: logger) }
     }
 }

@@ -1,6 +1,8 @@
 public import Foundation
 public import Hummingbird
+import HummingbirdCore
 import NIOCore
+import ServiceKit
 
 /// Runs `body` with an HTTP server on a free port of this machine, in the place of one that a service calls.
 public func withHTTPServer<Value: Sendable>(
@@ -9,7 +11,9 @@ public func withHTTPServer<Value: Sendable>(
 ) async throws -> Value {
     let (ports, port) = AsyncStream.makeStream(of: Int.self)
     let server = Application(
-        router: router, configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+        router: router,
+        server: HTTPServerBuilder { ServedHTTP1Channel(http1: HTTP1Channel(responder: $0)) },
+        configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
         onServerRunning: { channel in port.yield(channel.localAddress?.port ?? 0) }, logger: .quiet)
     let running = Task {
         defer { port.finish() }
