@@ -96,16 +96,16 @@ import Testing
         }
     }
 
-    @Test func aReaderThatWaitsIsAnsweredSoon() async throws {
+    @Test func aReaderThatWaitsIsAnsweredLongBeforeItsTimeIsUp() async throws {
         try await TokensFixture.with { tokens in
             let feed = RevocationFeed(pool: tokens.database.pool)
             let cursor = try await read(feed, after: nil).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(60)) }
             let session = UUID()
             try await revoke(session, on: tokens.database.pool)
-            let (page, time) = try await SchedulingLag.time { try await waiting.value }
-            #expect(page.entries.map(\.sessionID) == [session])
-            #expect(time < .seconds(1))
+            let start = ContinuousClock.now
+            #expect(try await waiting.value.entries.map(\.sessionID) == [session])
+            #expect(ContinuousClock.now - start < .seconds(30))
         }
     }
 
