@@ -84,9 +84,12 @@ expect "make down ends" "$local_scripts/down.sh"
 expect "make down stops everything" all_ended
 refuse "make down removes the env file" test -e "$state/env"
 
-# Ctrl-C at a terminal goes to the whole process group, which `set -m` makes.
+# Ctrl-C at a terminal goes to the whole process group, which `set -m` makes. Where these tests were themselves started
+# in the background, the signal is ignored, and a script cannot take that back for itself.
+heed_interrupt=()
+if env --default-signal=INT true 2>/dev/null; then heed_interrupt=(env --default-signal=INT); fi
 set -m
-GATEHOUSE_PORT_BASE=$base "$local_scripts/run.sh" >"$state/run-output" 2>&1 &
+GATEHOUSE_PORT_BASE=$base "${heed_interrupt[@]}" "$local_scripts/run.sh" >"$state/run-output" 2>&1 &
 runner=$!
 set +m
 wait_until 60 grep -q 'Ctrl-C stops everything' "$state/run-output" || {
@@ -96,5 +99,8 @@ wait_until 60 grep -q 'Ctrl-C stops everything' "$state/run-output" || {
 step "make run prints the walk-through"
 pids=$(sed -n 's/.*_PID=//p' "$state/env")
 kill -INT -- "-$runner"
-wait "$runner" || fail "make run ended with an error"
+{ sleep 60 && kill -KILL -- "-$runner"; } 2>/dev/null &
+guard=$!
+wait "$runner" || fail "make run ended with an error, or not at all"
+kill "$guard" 2>/dev/null || true
 expect "Ctrl-C stops everything" all_ended
