@@ -2,6 +2,9 @@ import Synchronization
 
 /// How late this process' tasks are run because the machine is busy with other tests: what a test of speed allows for.
 public final class SchedulingLag: Sendable {
+    /// What is forgiven at the most, however busy the machine.
+    public static let mostForgiven = Duration.seconds(5)
+
     private let longest = Mutex(Duration.zero)
 
     /// The longest time by which a task was late.
@@ -25,14 +28,14 @@ public final class SchedulingLag: Sendable {
     }
 
     /// How long `body` takes, less what other tests held it up: a request and its answer wait for their turn about four
-    /// times, with the client and with the server. No more than five seconds are forgiven.
+    /// times, with the client and with the server. No more than `mostForgiven` is allowed for.
     public static func time<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
     ) async throws -> (value: Value, time: Duration) {
         try await watch { lag in
             let start = ContinuousClock.now
             let value = try await body()
-            return (value, ContinuousClock.now - start - min(lag.allowance * 4, .seconds(5)))
+            return (value, ContinuousClock.now - start - min(lag.allowance * 4, mostForgiven))
         }
     }
 }

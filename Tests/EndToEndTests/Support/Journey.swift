@@ -62,7 +62,7 @@ struct Journey: Sendable {
     ///
     /// What counts is when the last request was sent that was accepted: that an answer is late makes nobody wait. News of
     /// the revocation waits for its turn on this machine as requests do and as tasks of this process do, in tokens, in
-    /// PostgreSQL and at the gateway: so much is forgiven, and no more than five seconds.
+    /// PostgreSQL and at the gateway: so much is forgiven, as far as anything is.
     ///
     /// - Parameter revoked: at the latest when tokens answered that the session had ended.
     /// - Returns: how long after it that was.
@@ -84,7 +84,7 @@ struct Journey: Sendable {
             return lag.allowance
         }
         let time = lastAccepted - revoked
-        let forgiven = min((slowest + lag) * 4, .seconds(5))
+        let forgiven = min((slowest + lag) * 4, SchedulingLag.mostForgiven)
         #expect(time < .seconds(1) + forgiven, "the slowest answer took \(slowest), a task was late by \(lag)")
         return time
     }

@@ -100,20 +100,20 @@ import Testing
             let skipped = try await tokens.database.pool.query(
                 "SELECT transaction_id::text FROM revocations WHERE session_id = ANY(\(missing.map(\.uuidString))::uuid[])"
             ).decode(String.self)
-            #expect(missing.isEmpty, "of the transactions \(skipped); the cursors: \(cursors)")
+            #expect(found == Set(sessions), "missing of the transactions \(skipped); the cursors: \(cursors)")
         }
     }
 
-    @Test func aReaderThatWaitsIsAnsweredLongBeforeItsTimeIsUp() async throws {
+    @Test func aReaderThatWaitsIsAnsweredSoon() async throws {
         try await TokensFixture.with { tokens in
             let feed = RevocationFeed(pool: tokens.database.pool)
             let cursor = try await read(feed, after: nil).cursor
             let waiting = Task { try await feed.page(after: cursor, waitingUntil: .now + .seconds(60)) }
             let session = UUID()
             try await revoke(session, on: tokens.database.pool)
-            let start = ContinuousClock.now
-            #expect(try await waiting.value.entries.map(\.sessionID) == [session])
-            #expect(ContinuousClock.now - start < .seconds(30))
+            let (page, time) = try await SchedulingLag.time { try await waiting.value }
+            #expect(page.entries.map(\.sessionID) == [session])
+            #expect(time < .seconds(1))
         }
     }
 

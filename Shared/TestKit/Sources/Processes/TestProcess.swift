@@ -60,7 +60,7 @@ public final class TestProcess: Sendable {
     /// `nil` while it runs. Foundation learns of an end by a socket that the process leaves, and that any other which was
     /// started in the same moment may have inherited: of a process whose heir lives on it would never learn.
     private var exitStatus: Int32? {
-        if let change = change(WEXITED) { return change._sifields._sigchld.si_status }
+        if let change = change(WEXITED) { return change.status }
         // Or Foundation was told after all, and the kernel knows it no more.
         return process.isRunning ? nil : process.terminationStatus
     }
@@ -87,5 +87,16 @@ public final class TestProcess: Sendable {
             if FileManager.default.isExecutableFile(atPath: url.path) { return url }
         }
         throw TestKitError("There is no program \(executable). `make test` installs what the tests need.")
+    }
+}
+
+extension siginfo_t {
+    /// The exit status, or the signal that ended or stopped the process.
+    fileprivate var status: Int32 {
+        #if canImport(Darwin)
+            si_status
+        #else
+            _sifields._sigchld.si_status
+        #endif
     }
 }
