@@ -20,7 +20,8 @@ struct ForwardedHead {
     /// Bytes that are kept free for what is written when the head is sent.
     static let roomForTimes = 96
 
-    /// Writes all but the deadline, how long the request has waited, and the empty line, which are added when the head is sent.
+    /// Writes all but the deadline, how long the request has waited, and the empty line, which are added when the head is
+    /// sent.
     func write(_ head: borrowing RequestHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
         let capacity = bytes.count * 2 + upstreamLines.count + (identity?.identityLines.count ?? 0) + 1024
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
