@@ -99,7 +99,7 @@ wait_until 60 grep -q 'Ctrl-C stops everything' "$state/run-output" || {
 step "make run prints the walk-through"
 pids=$(sed -n 's/.*_PID=//p' "$state/env")
 kill -INT -- "-$runner"
-{ sleep 60 && kill -KILL -- "-$runner"; } 2>/dev/null &
+{ sleep 60 && kill -KILL -- "-$runner"; } >/dev/null 2>&1 &
 guard=$!
 wait "$runner" || fail "make run ended with an error, or not at all"
 kill "$guard" 2>/dev/null || true
