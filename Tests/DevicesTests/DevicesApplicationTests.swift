@@ -205,7 +205,8 @@ import Testing
         try await withPostgresServer { server in
             try await Self.migrate(server.url())
             try await withFakeTokens { feed, tokens in
-                let settings = TestDevices.settings(database: server.url(), tokens: tokens)
+                var settings = TestDevices.settings(database: server.url(), tokens: tokens)
+                settings["GATEHOUSE_PATIENCE_MS"] = "1500"
                 try await withService(DevicesApplication.self, settings: settings) { service in
                     let devices = TestDevices(url: service.url, feed: feed)
                     #expect(try await devices.register(token: "aa", as: ada).status == 200)

@@ -17,6 +17,26 @@ import Testing
         #expect(database.pool.maximumConnections == 7)
         #expect(database.pool.name == "tokens")
         #expect(database.connection.applicationName == "tokens")
+        #expect(database.connection.statementTimeout == .milliseconds(1500))
+        #expect(database.pool.acquireTimeout == .milliseconds(1500))
+    }
+
+    @Test func aRequestsPatienceIsASetting() throws {
+        let settings = Settings(
+            service: "tokens",
+            environment: ["TOKENS_DATABASE_URL": "postgres://db/tokens", "GATEHOUSE_PATIENCE_MS": "3000"])
+        let database = DatabaseConfiguration(settings: settings)
+        try settings.finish()
+        #expect(database.connection.statementTimeout == .seconds(3))
+        #expect(database.connection.lockTimeout == .seconds(2))
+        #expect(database.connection.connectTimeout == .milliseconds(3500))
+        #expect(database.pool.acquireTimeout == .seconds(3))
+    }
+
+    @Test(arguments: ["99", "60001", "1.5", "soon"]) func aWrongPatienceIsTold(value: String) {
+        let settings = Settings(service: "tokens", environment: ["GATEHOUSE_PATIENCE_MS": value])
+        let error = #expect(throws: SettingsError.self) { try settings.finish() }
+        #expect(error.map { "\($0)".contains("GATEHOUSE_PATIENCE_MS") } == true)
     }
 
     @Test(arguments: ["", "mysql://db/s3cret", "s3cret"])

@@ -10,15 +10,16 @@ import Testing
 
 @Suite struct ServiceClientTests {
     private let deadline = Deadline.after(.seconds(60))
-    /// For calls that are not about time: the machine may be busy.
-    private let patience = Duration.seconds(60)
 
     private func withClient(
-        _ urls: [URL], credential: String = "dev-identity-one", _ body: (ServiceClient) async throws -> Void
+        _ urls: [URL], credential: String = "dev-identity-one", patience: Duration = .seconds(60),
+        _ body: (ServiceClient) async throws -> Void
     ) async throws {
         let httpClient = HTTPClient(configuration: .gatehouse())
         do {
-            try await body(ServiceClient(callee: "echo", urls: urls, credential: credential, httpClient: httpClient))
+            try await body(
+                ServiceClient(
+                    callee: "echo", urls: urls, credential: credential, httpClient: httpClient, patience: patience))
         } catch {
             try await httpClient.shutdown()
             throw error
@@ -55,7 +56,7 @@ import Testing
                 context.requestScope = RequestScope(requestID: "from-caller", trace: trace)
                 let seen = try await ServiceContext.withValue(context) {
                     try await client.send(
-                        .post, "/internal/things", deadline: .after(.milliseconds(30_500)), timeout: patience,
+                        .post, "/internal/things", deadline: .after(.milliseconds(30_500)),
                         as: EchoApplication.Seen.self)
                 }
                 #expect(seen.caller == "identity")
@@ -64,9 +65,9 @@ import Testing
                 #expect((1...30_500).contains(seen.milliseconds))
                 let echo = try await client.send(
                     .post, "/v1/echo", body: EchoApplication.Echo(text: "é", count: 3), query: [("a", "b c&d/é")],
-                    deadline: deadline, timeout: patience, as: EchoApplication.Echo.self)
+                    deadline: deadline, as: EchoApplication.Echo.self)
                 #expect(echo == EchoApplication.Echo(text: "é", count: 3))
-                try await client.send(.get, "/livez", deadline: deadline, timeout: patience)
+                try await client.send(.get, "/livez", deadline: deadline)
             }
         }
     }
@@ -75,7 +76,7 @@ import Testing
         try await withService(EchoApplication.self, settings: echoSettings) { service in
             try await withClient([service.url]) { client in
                 let refusal = await error { () throws(ServiceClientError) in
-                    try await client.send(.post, "/v1/echo", body: ["text": 1], deadline: deadline, timeout: patience)
+                    try await client.send(.post, "/v1/echo", body: ["text": 1], deadline: deadline)
                 }
                 #expect(refusal?.problem.code == .invalidRequest)
                 #expect(refusal?.problem.errors.map(\.field) == ["text"])
@@ -109,7 +110,7 @@ import Testing
     @Test func isUnavailableAtOnceWhereNobodyListens() async throws {
         try await withClient([try deadAddress()]) { client in
             let trouble = await error { () throws(ServiceClientError) in
-                try await client.send(.post, "/x", deadline: deadline, timeout: patience)
+                try await client.send(.post, "/x", deadline: deadline)
             }
             #expect(trouble?.isUnavailable == true)
             #expect(trouble?.mayHaveActed == false)
@@ -118,9 +119,9 @@ import Testing
     }
 
     @Test func isUnavailableWithinTwoSecondsWhereNobodyAnswers() async throws {
-        #expect(ServiceClient.defaultTimeout < .seconds(2))
         try await withSilentServer { url in
-            try await withClient([url]) { client in
+            try await withClient([url], patience: Deadline.defaultPatience) { client in
+                #expect(client.timeout < .seconds(2))
                 for short in [deadline, .after(.milliseconds(200))] {
                     let trouble = await error { () throws(ServiceClientError) in
                         try await client.send(.get, "/x", deadline: short)
@@ -137,7 +138,7 @@ import Testing
         try await withService(EchoApplication.self, settings: echoSettings) { service in
             try await withClient([try deadAddress(), service.url]) { client in
                 for _ in 0..<10 {
-                    try await client.send(.post, "/internal/things", deadline: deadline, timeout: patience)
+                    try await client.send(.post, "/internal/things", deadline: deadline)
                 }
             }
         }

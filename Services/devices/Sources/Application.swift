@@ -26,7 +26,7 @@ public enum DevicesApplication: MigratingApplication {
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
-            httpClient: boot.httpClient)
+            httpClient: boot.httpClient, patience: boot.patience)
         let consumer = RevocationConsumer(
             tokens: tokens, store: RevocationStore(database: database), logger: boot.logger)
 

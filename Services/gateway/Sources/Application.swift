@@ -40,7 +40,7 @@ public enum GatewayApplication: ServiceApplication {
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
-            httpClient: boot.httpClient)
+            httpClient: boot.httpClient, patience: boot.patience)
         var services: [any Service] = redis.map { [$0] } ?? []
         services.append(
             KeyFetcher(

@@ -36,7 +36,8 @@ public struct GatewayConfiguration: Sendable {
         tokensURLs = tokens.addresses.compactMap { URL(string: "http://\($0.authority)") }
         tokensCredential = tokens.credential ?? ""
         routes = RoutesSource(
-            builtIn: BuiltInRoutes.routes(owners), path: settings.optionalString("routesFile"),
+            builtIn: BuiltInRoutes.routes(owners, patience: settings.patience),
+            path: settings.optionalString("routesFile"),
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)

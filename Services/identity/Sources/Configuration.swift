@@ -28,9 +28,11 @@ public struct IdentityConfiguration: Sendable {
         var name: String
         var urls: [URL]
         var credential: String
+        /// How long it may wait for what it needs itself.
+        var patience: Duration
 
         func client(_ httpClient: HTTPClient) -> ServiceClient {
-            ServiceClient(callee: name, urls: urls, credential: credential, httpClient: httpClient)
+            ServiceClient(callee: name, urls: urls, credential: credential, httpClient: httpClient, patience: patience)
         }
     }
 
@@ -56,9 +58,11 @@ public struct IdentityConfiguration: Sendable {
         isLimited = settings.rateLimitsEnabled
         credentials = settings.credentials(ofCallers: "gateway")
         tokens = Peer(
-            name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"))
+            name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"),
+            patience: settings.patience)
         devices = Peer(
-            name: "devices", urls: settings.urls("devicesURL"), credential: settings.secret("devicesCredential"))
+            name: "devices", urls: settings.urls("devicesURL"), credential: settings.secret("devicesCredential"),
+            patience: settings.patience)
         apple = Apple(settings: settings)
         sealingKeys = Self.keys("sealingKeysFile", settings)
         pepperKeys = Self.keys("pepperKeysFile", settings)

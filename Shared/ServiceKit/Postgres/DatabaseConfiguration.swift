@@ -14,13 +14,16 @@ public struct DatabaseConfiguration: Sendable {
         pool = PostgresPoolConfiguration()
         pool.name = settings.service
         // A request waits for a connection as long as it would for the answer.
-        pool.acquireTimeout = Deadline.databasePatience
+        pool.acquireTimeout = settings.patience
         pool.maximumConnections = settings.int(
             "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
         let url = settings.string("databaseURL", secret: true)
         do {
             connection = try PostgresConfiguration(url: url.isEmpty ? Self.placeholder : url)
             connection.applicationName = settings.service
+            connection.connectTimeout = settings.patience + .milliseconds(500)
+            connection.statementTimeout = settings.patience
+            connection.lockTimeout = settings.patience * 2 / 3
         } catch {
             settings.problem("databaseURL", "must be an address as in postgres://user:password@host:5432/name")
             guard let placeholder = try? PostgresConfiguration(url: Self.placeholder) else {

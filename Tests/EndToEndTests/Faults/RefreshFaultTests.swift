@@ -16,7 +16,8 @@ import Testing
             // The second replica is reached by way of the proxy, the first directly: a port that refuses connections
             // and one that cuts them are different faults to a gateway.
             let urls = "\(ports.url("tokens")),http://127.0.0.1:\(proxy.port)"
-            try await GatehouseSystem.run(ports: ports, settings: ["GATEWAY_TOKENS_URL": urls]) { system in
+            let settings = SystemSettings.impatient.merging(["GATEWAY_TOKENS_URL": urls]) { $1 }
+            try await GatehouseSystem.run(ports: ports, settings: settings) { system in
                 try await refreshUnderFaults(plan, system, proxy)
             }
         }

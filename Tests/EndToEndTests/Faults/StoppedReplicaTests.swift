@@ -5,13 +5,13 @@ import TestKit
 import Testing
 
 /// Without a race window, so that nothing else forgives.
-@Suite(.gatehouse(tokensReplicas: 2, settings: ["TOKENS_RACE_WINDOW": "0"]), .serialized) struct StoppedReplicaTests {
+@Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient.merging(["TOKENS_RACE_WINDOW": "0"]) { $1 }), .serialized) struct StoppedReplicaTests {
     let system = GatehouseSystem.current
 
     /// A request waits in the socket of a replica that stands still, and the app goes on with another: when it is read
     /// at last its token is long rotated away, and its holder is no thief.
     @Test func aRequestThatWaitedInAStoppedReplicasSocketIsNoTheft() async throws {
-        let first = try await registered().refreshToken
+        let first = try await system.journey.register().refreshToken
         let stopped = system.process("tokens-2")
         await stopped.suspend()
         defer { stopped.resume() }
@@ -30,7 +30,7 @@ import Testing
     @Test func aRequestThatWaitedInAStoppedGatewaysSocketIsNoTheft() async throws {
         try await system.withGateway { stopped in
             try await stopped.start()
-            let first = try await registered().refreshToken
+            let first = try await system.journey.register().refreshToken
             await stopped.suspend()
             defer { stopped.resume() }
             let start = ContinuousClock.now
@@ -49,7 +49,7 @@ import Testing
 
     /// Nobody waits for its answer any more, and meanwhile the app may have done something else.
     @Test func whatWaitedLongerThanItsDeadlineIsNotDone() async throws {
-        let first = try await registered().refreshToken
+        let first = try await system.journey.register().refreshToken
         let stopped = system.process("tokens-2")
         await stopped.suspend()
         defer { stopped.resume() }
@@ -66,7 +66,7 @@ import Testing
 
     /// The sign-in began before the user signed out everywhere, however young it looks when it is read.
     @Test func aSignInThatWaitedOutrunsNoSignOut() async throws {
-        let user = try await registered().user
+        let user = try await system.journey.register().user
         let stopped = system.process("tokens-2")
         await stopped.suspend()
         defer { stopped.resume() }
@@ -84,7 +84,7 @@ import Testing
     /// The same where it waited in the socket of identity, which tells tokens how old it is.
     @Test func aSignInThatWaitedInIdentityOutrunsNoSignOut() async throws {
         let email = Journey.uniqueEmail()
-        let user = try await registered(email).user
+        let user = try await system.journey.register(identifier: email).user
         let stopped = system.process("identity")
         await stopped.suspend()
         defer { stopped.resume() }
@@ -120,19 +120,6 @@ import Testing
     /// Waits until a process that was stopped has stood still for so many seconds. Here time passes by nature.
     private func stillStands(_ seconds: Int, since start: ContinuousClock.Instant) async throws {
         try await Task.sleep(until: start + .seconds(seconds))
-    }
-
-    /// A replica that has just gone on refuses what it cannot tell from requests that slept.
-    private func registered(_ email: String = Journey.uniqueEmail()) async throws -> AuthResponse {
-        var session: AuthResponse?
-        try await eventually("a user registers") {
-            let answer = try await system.journey.api.call(
-                "POST", "/v1/auth/register",
-                json: RegisterRequest(identifier: email, password: Journey.password))
-            if answer.status != 503 { session = try answer.decode(AuthResponse.self) }
-            return session != nil
-        }
-        return try #require(session)
     }
 
     private func refresh(

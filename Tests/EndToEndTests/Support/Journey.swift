@@ -42,12 +42,18 @@ struct Journey: Sendable {
         return try answer.decode(AuthResponse.self)
     }
 
+    /// Heeds a 503 as apps do, which says that nothing is wrong but the moment.
     func register(identifier: String = uniqueEmail(), device: SessionDevice? = nil) async throws -> AuthResponse {
-        let answer = try await api.call(
-            "POST", "/v1/auth/register",
-            json: RegisterRequest(identifier: identifier, password: Self.password, device: device))
-        try #require(answer.status == 201, "\(answer.text)")
-        return try answer.decode(AuthResponse.self)
+        let request = RegisterRequest(identifier: identifier, password: Self.password, device: device)
+        var session: AuthResponse?
+        try await eventually("a user is registered") {
+            let answer = try await api.call("POST", "/v1/auth/register", json: request)
+            if answer.status == 503 { return false }
+            try #require(answer.status == 201, "\(answer.text)")
+            session = try answer.decode(AuthResponse.self)
+            return true
+        }
+        return try #require(session)
     }
 
     func refresh(_ token: String) async throws -> TestHTTPClient.Response {

@@ -4,6 +4,9 @@ import Foundation
 
 /// The environment of a system under test: what `make up` sets, with keys and addresses of its own.
 enum SystemSettings {
+    /// For suites in which parts fail: services are as impatient as in production.
+    static let impatient = ["GATEHOUSE_PATIENCE_MS": "1500"]
+
     static func make(
         databases: [String: String], redisURL: String, ports: SystemPorts, keys folder: URL
     ) throws -> [String: String] {
@@ -22,6 +25,8 @@ enum SystemSettings {
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
             "GATEHOUSE_ENVIRONMENT": "development",
             "GATEHOUSE_RATE_LIMITS": "off",
+            // Nothing is away, only slow: a machine may be busy with other tests.
+            "GATEHOUSE_PATIENCE_MS": "20000",
             "GATEWAY_TOKENS_URL": ports.tokensURLs.joined(separator: ","),
             "GATEWAY_IDENTITY_URL": ports.url("identity"),
             "GATEWAY_DEVICES_URL": ports.url("devices"),

@@ -22,7 +22,8 @@ struct RunningTokens: Sendable {
         }
     }
 
-    /// On an empty database of another server than the tests'.
+    /// On an empty database of another server than the tests', which may fail: the service is no more patient than in
+    /// production.
     static func with(
         databaseURL: String, settings: [String: String] = [:], _ body: @Sendable (RunningTokens) async throws -> Void
     ) async throws {
@@ -31,7 +32,8 @@ struct RunningTokens: Sendable {
         await connection.close()
         let pool = PostgresPool(configuration: try .patient(databaseURL), pool: .patient)
         defer { pool.close() }
-        try await start(1, on: databaseURL, pool, settings: settings, body)
+        try await start(
+            1, on: databaseURL, pool, settings: ["GATEHOUSE_PATIENCE_MS": "1500"].merging(settings) { $1 }, body)
     }
 
     private static func start(

@@ -1,10 +1,12 @@
 import Contracts
+import ServiceKit
 
 /// Gatehouse's own routes, as every gateway has them.
 enum BuiltInRoutes {
     /// Bytes of the largest body on Gatehouse's own routes.
     static let bodyLimit = 64 * 1024
-    static let timeout = Duration.seconds(5)
+    /// How much longer than a service is patient its answer is waited for.
+    private static let leeway = Duration.milliseconds(3500)
 
     /// Where guessing could find a way in: a stricter limit per address holds.
     private static let signIn: Set<String> = [
@@ -15,8 +17,13 @@ enum BuiltInRoutes {
     /// First segments below which a routes file may name nothing.
     static let reserved = ["/v1/auth", "/v1/devices", "/oauth", "/.well-known", "/livez", "/readyz", "/internal"]
 
-    /// - Parameter upstreams: one for each owner.
-    static func routes(_ upstreams: [PublicRoute.Owner: Upstream]) -> [Route] {
+    /// - Parameters:
+    ///   - upstreams: one for each owner.
+    ///   - patience: how long services wait for what they need themselves.
+    static func routes(
+        _ upstreams: [PublicRoute.Owner: Upstream], patience: Duration = Deadline.defaultPatience
+    ) -> [Route] {
+        let timeout = patience + leeway
         let health: [(String, Route.Target)] = [("/livez", .liveness), ("/readyz", .readiness)]
         return PublicRoute.all.flatMap { route in
             spellings(of: route.path).map { path in

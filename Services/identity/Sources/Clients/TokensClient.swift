@@ -57,7 +57,7 @@ struct TokensClient: Sendable {
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil
     ) async throws {
         try await client.send(
-            method, path, body: body, deadline: .after(ServiceClient.defaultTimeout), idempotent: true)
+            method, path, body: body, deadline: .after(client.timeout), idempotent: true)
     }
 }
 
@@ -67,7 +67,7 @@ struct DevicesClient: Sendable {
 
     func erase(_ userID: UUID) async throws {
         try await client.send(
-            .delete, "/internal/users/\(userID.path)", deadline: .after(ServiceClient.defaultTimeout),
+            .delete, "/internal/users/\(userID.path)", deadline: .after(client.timeout),
             idempotent: true)
     }
 

@@ -26,6 +26,8 @@ public struct ServiceBoot: Sendable {
     public let eventLoopGroup: any EventLoopGroup
     /// For calls to other services and to Apple. Shut down after the service's parts have ended.
     public let httpClient: HTTPClient
+    /// How long a request waits for PostgreSQL or for another service.
+    public let patience: Duration
     /// Where a service with a server of its own listens.
     public let listenAddress: ListenAddress
     /// To be told the port by a service with a server of its own.

@@ -10,6 +10,8 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
     public var adminListenAddress: ListenAddress
     /// How long requests in flight may take to end once the service is told to stop.
     public var shutdownGrace: Duration
+    /// How long a request waits for PostgreSQL or for another service.
+    public var patience: Duration
 
     /// Reads the settings.
     ///
@@ -27,7 +29,8 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
                 "listenAddress", default: ListenAddress(port: Application.defaultPort)),
             adminListenAddress: settings.listenAddress(
                 "adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10)),
-            shutdownGrace: settings.seconds("shutdownGrace", default: 20, in: 1...3600))
+            shutdownGrace: settings.seconds("shutdownGrace", default: 20, in: 1...3600),
+            patience: settings.patience)
         try settings.finish()
         return configuration
     }

@@ -52,7 +52,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
 
     private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
         let boot = ServiceBoot(
-            logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient,
+            logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient, patience: configuration.patience,
             listenAddress: configuration.listenAddress, listening: listening, readiness: readiness)
         let assembly = try await Application.build(configuration.application, boot: boot)
         readiness.require(assembly.readiness)
@@ -88,8 +88,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.listenAddress,
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
-                metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness, logger: logger,
-                isLogged: true),
+                metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness,
+                patience: configuration.patience, logger: logger, isLogged: true),
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
 
@@ -99,7 +99,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.adminListenAddress,
             pipeline: RequestPipeline(
                 routes: routes, credentials: CallerCredentials([:]), metrics: RouteMetrics(methods: [:]),
-                readiness: readiness, logger: logger, isLogged: false),
+                readiness: readiness, patience: configuration.patience, logger: logger, isLogged: false),
             eventLoopGroup: eventLoopGroup, listening: adminListening)
     }
 }

@@ -13,8 +13,9 @@ import ServiceContextModule
 /// call is tried a second time, at another replica where there is one, only if nothing was sent or if repeating it
 /// does no harm. Trouble on the way is `UNAVAILABLE`, never a refusal: a client signs its user out on refusals.
 public struct ServiceClient: Sendable {
-    /// How long a callee may take unless a call says otherwise: a stopped one is known within two seconds.
-    public static let defaultTimeout = Duration.milliseconds(1800)
+    /// How long a callee may take unless a call says otherwise: a little longer than it waits for PostgreSQL itself, so
+    /// that a stopped one is known within two seconds.
+    public let timeout: Duration
     /// Bytes of an answer at most.
     public static let maximumResponseBytes = 4 << 20
 
@@ -27,7 +28,12 @@ public struct ServiceClient: Sendable {
     ///   - callee: for logs and errors.
     ///   - urls: the replicas' addresses.
     ///   - credential: what this caller proves itself with.
-    public init(callee: String, urls: [URL], credential: String, httpClient: HTTPClient) {
+    ///   - patience: how long a callee may wait for what it needs itself.
+    public init(
+        callee: String, urls: [URL], credential: String, httpClient: HTTPClient,
+        patience: Duration = Deadline.defaultPatience
+    ) {
+        timeout = patience + .milliseconds(300)
         self.callee = callee
         self.credential = credential
         self.httpClient = httpClient
@@ -38,15 +44,15 @@ public struct ServiceClient: Sendable {
     ///
     /// - Parameters:
     ///   - query: names and values, not yet encoded.
-    ///   - timeout: caps the deadline.
+    ///   - timeout: caps the deadline, in place of ``timeout``.
     ///   - idempotent: whether a call whose outcome is unknown may be made again; by default that of the method.
     /// - Throws: ``ServiceClientError``: the callee's refusal, or that it is unavailable.
     public func send<Response: Decodable>(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
-        query: [(String, String)] = [], deadline: Deadline, timeout: Duration = ServiceClient.defaultTimeout,
+        query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
         idempotent: Bool? = nil, as type: Response.Type = Response.self
     ) async throws(ServiceClientError) -> Response {
-        let (_, bytes) = try await call(method, path, body, query, deadline.capped(at: timeout), idempotent)
+        let (_, bytes) = try await call(method, path, body, query, deadline.capped(at: timeout ?? self.timeout), idempotent)
         do {
             return try StrictJSON.decode(type, from: bytes)
         } catch {
@@ -58,10 +64,10 @@ public struct ServiceClient: Sendable {
     /// As the other form, for a call whose answer holds nothing of use.
     public func send(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
-        query: [(String, String)] = [], deadline: Deadline, timeout: Duration = ServiceClient.defaultTimeout,
+        query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
         idempotent: Bool? = nil
     ) async throws(ServiceClientError) {
-        _ = try await call(method, path, body, query, deadline.capped(at: timeout), idempotent)
+        _ = try await call(method, path, body, query, deadline.capped(at: timeout ?? self.timeout), idempotent)
     }
 
     // MARK: Attempts

@@ -1,9 +1,12 @@
 /// The moment after which nobody waits for the answer any more. It shrinks along the chain of calls.
 public struct Deadline: Sendable, Equatable {
     public let instant: ContinuousClock.Instant
+    /// How long PostgreSQL may keep a request.
+    private let patience: Duration
 
-    public init(_ instant: ContinuousClock.Instant) {
+    public init(_ instant: ContinuousClock.Instant, patience: Duration = Deadline.defaultPatience) {
         self.instant = instant
+        self.patience = patience
     }
 
     /// A deadline that lies `duration` ahead.
@@ -22,15 +25,19 @@ public struct Deadline: Sendable, Equatable {
 
     /// The earlier of this one and one that lies `duration` ahead.
     public func capped(at duration: Duration) -> Deadline {
-        Deadline(min(instant, .now.advanced(by: duration)))
+        Deadline(min(instant, .now.advanced(by: duration)), patience: patience)
     }
 
-    /// How long PostgreSQL may keep a request: when it is away or hangs, the answer is with the client within 2 s.
-    public static let databasePatience: Duration = .milliseconds(1500)
+    func earlier(by duration: Duration) -> Deadline {
+        Deadline(instant - duration, patience: patience)
+    }
+
+    /// When PostgreSQL is away or hangs, the answer is with the client within 2 s.
+    public static let defaultPatience = Duration.milliseconds(1500)
 
     /// Until when to wait for PostgreSQL, however patient the caller is.
     public var forDatabase: ContinuousClock.Instant {
-        capped(at: Self.databasePatience).instant
+        capped(at: patience).instant
     }
 
     /// What is left in whole milliseconds, as it is told to the next service.

@@ -29,10 +29,13 @@ public struct GatehouseRequestContext: RequestContext {
 
     /// A context of a request that came from nobody in particular.
     public init(source: ApplicationRequestContextSource) {
-        self.init(fields: [:], source: source, credentials: CallerCredentials([:]))
+        self.init(fields: [:], source: source, credentials: CallerCredentials([:]), patience: Deadline.defaultPatience)
     }
 
-    init(fields: HTTPFields, source: ApplicationRequestContextSource, credentials: CallerCredentials) {
+    /// - Parameter patience: how long PostgreSQL may keep the request.
+    init(
+        fields: HTTPFields, source: ApplicationRequestContextSource, credentials: CallerCredentials, patience: Duration
+    ) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
         caller = fields[.gatehouseCredential].flatMap(credentials.caller(showing:))
@@ -50,13 +53,14 @@ public struct GatehouseRequestContext: RequestContext {
             (isFromGateway ? fields[.gatehouseClientAddress] : nil) ?? source.channel.remoteAddress?.ipAddress ?? ""
         trace = fields[.traceparent].flatMap(TraceContext.init(traceparent:))?.child() ?? TraceContext()
         deadline = Deadline(
-            readAt + Self.patience(fields[.gatehouseDeadline], isKnownCaller: caller != nil))
+            readAt + Self.callersPatience(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
+            patience: patience)
     }
 
     /// Takes the request for one that waited before its head was read, and whose caller waited with it.
     mutating func waited(for duration: Duration) {
         arrivedAt -= duration
-        deadline = Deadline(deadline.instant - duration)
+        deadline = deadline.earlier(by: duration)
     }
 
     /// Whether the caller still holds the connection: one that gave up has closed it.
@@ -85,9 +89,9 @@ public struct GatehouseRequestContext: RequestContext {
         return text
     }
 
-    /// How long the caller waits from when the head was read. Anyone may ask for a shorter wait than the default; only a known caller for
-    /// a longer one.
-    private static func patience(_ field: String?, isKnownCaller: Bool) -> Duration {
+    /// How long the caller waits from when the head was read. Anyone may ask for a shorter wait than the default; only a
+    /// known caller for a longer one.
+    private static func callersPatience(_ field: String?, isKnownCaller: Bool) -> Duration {
         guard let patience = milliseconds(field) else { return defaultPatience }
         return min(patience, isKnownCaller ? longestPatience : defaultPatience)
     }

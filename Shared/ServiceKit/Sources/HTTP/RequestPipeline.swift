@@ -14,13 +14,16 @@ struct RequestPipeline: Sendable {
     let metrics: RouteMetrics
     let readiness: Readiness
     let stalls = StallWatch()
+    /// How long PostgreSQL may keep a request.
+    let patience: Duration
     let logger: Logger
     /// Off for the admin port, which is asked every few seconds for ever.
     let isLogged: Bool
 
     func respond(to request: Request, channel: any Channel) async -> Response {
         let source = ApplicationRequestContextSource(channel: channel, logger: logger)
-        var context = GatehouseRequestContext(fields: request.headers, source: source, credentials: credentials)
+        var context = GatehouseRequestContext(
+            fields: request.headers, source: source, credentials: credentials, patience: patience)
         context.waited(for: stalls.wait(ofReadAt: context.readAt))
         var scope = ServiceContext.topLevel
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace)

@@ -45,14 +45,18 @@ extension Settings {
 
     /// A whole number within `range`.
     public func int(_ key: String, default defaultValue: Int? = nil, in range: ClosedRange<Int> = 0...Int.max) -> Int {
-        guard let text = optionalString(key) else {
+        int(SettingName(service: service, key: key), default: defaultValue, in: range)
+    }
+
+    func int(_ name: SettingName, default defaultValue: Int?, in range: ClosedRange<Int>) -> Int {
+        guard let text = raw(name) else {
             if let defaultValue { return defaultValue }
-            problem(key, "is not set")
+            note(name.description, "is not set")
             return range.lowerBound
         }
         guard let value = Int(text), range.contains(value) else {
             let wanted = range.upperBound == .max ? "of at least \(range.lowerBound)" : "from \(range)"
-            problem(key, "must be a whole number \(wanted), not '\(text)'")
+            note(name.description, "must be a whole number \(wanted), not '\(text)'")
             return range.lowerBound
         }
         return value

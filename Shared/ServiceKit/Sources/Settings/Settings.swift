@@ -22,6 +22,9 @@ public final class Settings {
     public private(set) var environment = Environment.production
     /// Whether rate and attempt limits are in force; off only for load tests, never in production.
     public private(set) var rateLimitsEnabled = true
+    /// How long a request waits for PostgreSQL or for another service; it is answered `UNAVAILABLE` then. 1.5 s unless
+    /// `GATEHOUSE_PATIENCE_MS` says otherwise, at most a minute.
+    public private(set) var patience = Deadline.defaultPatience
 
     let variables: [String: String]
     let file: SettingsFile
@@ -53,6 +56,8 @@ public final class Settings {
         if limits == .off && self.environment == .production {
             note("GATEHOUSE_RATE_LIMITS", "must not be off in production")
         }
+        let milliseconds = int(SettingName(service: "gatehouse", key: "patienceMs"), default: 1500, in: 100...60_000)
+        patience = .milliseconds(milliseconds)
     }
 
     enum Switch: String, CaseIterable {

@@ -13,7 +13,8 @@ public struct RunningService: Sendable {
 
 /// Runs the real application on free ports while `body` runs, and stops it gracefully afterwards.
 ///
-/// - Parameter settings: as in the environment. Development and free ports unless said otherwise.
+/// - Parameter settings: as in the environment. Development and free ports unless said otherwise, and more patient than a busy machine
+///   is slow.
 /// - Throws: what the settings, the application or `body` throw.
 public func withService<Application: ServiceApplication, Result: Sendable>(
     _ application: Application.Type, settings: [String: String] = [:],
@@ -22,6 +23,7 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
     let prefix = Application.name.uppercased().replacing("-", with: "_")
     let defaults = [
         "GATEHOUSE_ENVIRONMENT": "development",
+        "GATEHOUSE_PATIENCE_MS": "60000",
         "\(prefix)_LISTEN_ADDRESS": "127.0.0.1:0",
         "\(prefix)_ADMIN_LISTEN_ADDRESS": "127.0.0.1:0",
         "\(prefix)_SHUTDOWN_GRACE": "10",
