@@ -90,20 +90,22 @@ final class GatehouseSystem: Sendable {
     static func run(
         ports: SystemPorts, settings: [String: String], _ body: @Sendable (GatehouseSystem) async throws -> Void
     ) async throws {
-        try await withPostgresServer { postgres in
-            try await withRedisServer { redis in
-                try await MailSender.run { mail, resetHook in
-                    let system = try await GatehouseSystem(
-                        postgres: postgres, redis: redis, mail: mail, resetHook: resetHook, ports: ports,
-                        settings: settings)
-                    do {
-                        try await system.start()
-                        try await body(system)
-                    } catch {
+        try await SystemPlaces.shared.hold {
+            try await withPostgresServer { postgres in
+                try await withRedisServer { redis in
+                    try await MailSender.run { mail, resetHook in
+                        let system = try await GatehouseSystem(
+                            postgres: postgres, redis: redis, mail: mail, resetHook: resetHook, ports: ports,
+                            settings: settings)
+                        do {
+                            try await system.start()
+                            try await body(system)
+                        } catch {
+                            await system.stop()
+                            throw error
+                        }
                         await system.stop()
-                        throw error
                     }
-                    await system.stop()
                 }
             }
         }

@@ -39,11 +39,11 @@ final class ServiceProcess: Sendable {
     func start() async throws {
         let child = try launch()
         let admin = TestHTTPClient(adminURL)
-        let end = ContinuousClock.now + .seconds(20)
+        let end = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < end {
             if let answer = try? await admin.call("GET", "/readyz", body: nil), answer.status == 200 { return }
             guard child.isRunning else { throw TestKitError("\(name) ended at once:\n\(logText)") }
-            try await Task.sleep(for: .milliseconds(20))
+            try await Task.sleep(for: .milliseconds(50))
         }
         throw TestKitError("\(name) is not ready:\n\(logText)")
     }

@@ -43,6 +43,23 @@ import Testing
         }
     }
 
+    /// Pages follow the transactions' numbers, also where they gain a digit.
+    @Test(arguments: 1...4) func noPageSkipsAnEntry(pageSize: Int) async throws {
+        try await TokensFixture.with { tokens in
+            let transactions = [8, 9, 10, 11, 99, 100, 101, 999, 1000]
+            let sessions = transactions.map { _ in UUID() }
+            for (transaction, session) in zip(transactions, sessions).shuffled() {
+                try await tokens.database.pool.query(
+                    """
+                    INSERT INTO revocations (session_id, user_id, access_expires_at, reason, transaction_id)
+                    VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout', \(String(transaction))::xid8)
+                    """)
+            }
+            let feed = RevocationFeed(pool: tokens.database.pool, pageSize: pageSize)
+            #expect(try await read(feed, after: nil).sessions == sessions)
+        }
+    }
+
     /// The entry with the lower number commits after the higher one was read.
     @Test func whatCommitsLateIsNotSkipped() async throws {
         try await TokensFixture.with { tokens in

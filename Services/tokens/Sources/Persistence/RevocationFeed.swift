@@ -78,6 +78,8 @@ struct RevocationFeed: Sendable {
 
     /// One page of what the reading's snapshot sees and the position's has not seen. A reading of the whole takes
     /// every row: one whose transaction is not of this cluster (a restored dump) is in no snapshot.
+    ///
+    /// The order names the table's column. The bare name would be that of the answer's, which is text: 1000 before 999.
     private func read(from position: RevocationCursor?, _ now: Look) async throws(PostgresError) -> RevocationPage {
         let seen = position?.seen
         let last = position?.reading
@@ -90,7 +92,7 @@ struct RevocationFeed: Sendable {
                 AND transaction_id >= COALESCE(pg_snapshot_xmin(\(seen)::pg_snapshot), '0')
                 AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
                     AND pg_visible_in_snapshot(transaction_id, \(snapshot)::pg_snapshot))
-            ORDER BY transaction_id, id LIMIT \(pageSize)
+            ORDER BY revocations.transaction_id, id LIMIT \(pageSize)
             """)
         let decoded = try rows.decode((String, Int64, UUID, UUID, Date, Date, String).self)
         var next = RevocationCursor(history: now.history, seen: snapshot)
