@@ -145,24 +145,42 @@ import Testing
     }
 
     @Test func repeatsOnlyWhatMayBeRepeated() async throws {
-        try await withSilentServer { silent in
+        try await withTCPServer(onAccept: { $0.close(promise: nil) }) { port in
+            let closing = try #require(URL(string: "http://127.0.0.1:\(port)"))
             try await withService(EchoApplication.self, settings: echoSettings) { service in
-                // Set aside after the first time-out, the silent one is not asked again for a while; so each case
-                // has a client of its own, and enough of them that some draw the silent one first.
+                // Set aside after its first failure, the closing one is not asked again for a while; so each case has
+                // a client of its own, and enough of them that some draw the closing one first.
                 var failures = 0
-                for _ in 0..<6 {
-                    try await withClient([silent, service.url]) { client in
-                        try await client.send(.get, "/livez", deadline: deadline, timeout: .seconds(8))
+                for _ in 0..<8 {
+                    try await withClient([closing, service.url]) { client in
+                        try await client.send(.get, "/livez", deadline: deadline)
                     }
-                    try await withClient([silent, service.url]) { client in
+                    try await withClient([closing, service.url]) { client in
                         let trouble = await error { () throws(ServiceClientError) in
-                            try await client.send(
-                                .post, "/internal/things", deadline: deadline, timeout: .milliseconds(200))
+                            try await client.send(.post, "/internal/things", deadline: deadline)
                         }
                         if trouble != nil { failures += 1 }
                     }
                 }
                 #expect(failures > 0)
+            }
+        }
+    }
+
+    @Test func aSilentReplicaCostsHalfOfTheTime() async throws {
+        try await withSilentServer { silent in
+            try await withService(EchoApplication.self, settings: echoSettings) { service in
+                // So many that some draw the silent one first.
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<8 {
+                        group.addTask {
+                            try await withClient([silent, service.url], patience: .seconds(20)) { client in
+                                try await client.send(.get, "/livez", deadline: deadline)
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
             }
         }
     }
