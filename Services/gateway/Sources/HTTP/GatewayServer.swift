@@ -20,6 +20,8 @@ struct GatewayServer: Service {
     func run() async throws {
         await gateway.names.learn(gateway.routes.table)
         let workers = try await makeWorkers()
+        let sweeps = startSweeps(workers)
+        defer { for sweep in sweeps { sweep.cancel() } }
         let server = try await listen(workers)
         gateway.logger.info("listening", metadata: ["port": "\(server.localAddress?.port ?? 0)"])
         await onListening(server.localAddress?.port ?? 0)
@@ -34,13 +36,7 @@ struct GatewayServer: Service {
         var workers: [NIOLoopBound<Worker>] = []
         for loop in loops {
             let worker = try await loop.submit {
-                let worker = NIOLoopBound(
-                    Worker(eventLoop: loop, loops: loops.count, gateway: gateway), eventLoop: loop)
-                loop.scheduleRepeatedTask(initialDelay: Worker.sweepInterval, delay: Worker.sweepInterval) { _ in
-                    if isStopping() { gateway.isDraining = true }
-                    worker.value.sweep()
-                }
-                return worker
+                NIOLoopBound(Worker(eventLoop: loop, loops: loops.count, gateway: gateway), eventLoop: loop)
             }.get()
             gateway.keys.onChange { loop.execute { worker.value.keysChanged() } }
             gateway.names.onChange { loop.execute { worker.value.takeRoutes() } }
@@ -48,6 +44,15 @@ struct GatewayServer: Service {
             workers.append(worker)
         }
         return workers
+    }
+
+    private func startSweeps(_ workers: [NIOLoopBound<Worker>]) -> [RepeatedTask] {
+        zip(group.makeIterator(), workers).map { loop, worker in
+            loop.scheduleRepeatedTask(initialDelay: Worker.sweepInterval, delay: Worker.sweepInterval) { _ in
+                if isStopping() { gateway.isDraining = true }
+                worker.value.sweep()
+            }
+        }
     }
 
     private func listen(_ workers: [NIOLoopBound<Worker>]) async throws -> any Channel {
