@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 /// What is killed and comes back is used again without a restart of anything else.
-@Suite(.gatehouse(settings: SystemSettings.impatient), .serialized) struct RecoveryTests {
+@Suite(.gatehouse(settings: SystemSettings.impatient()), .serialized) struct RecoveryTests {
     let system = GatehouseSystem.current
     var journey: Journey { system.journey }
 

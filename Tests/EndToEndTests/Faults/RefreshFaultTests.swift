@@ -16,7 +16,7 @@ import Testing
             // The second replica is reached by way of the proxy, the first directly: a port that refuses connections
             // and one that cuts them are different faults to a gateway.
             let urls = "\(ports.url("tokens")),http://127.0.0.1:\(proxy.port)"
-            let settings = SystemSettings.impatient.merging(["GATEWAY_TOKENS_URL": urls]) { $1 }
+            let settings = SystemSettings.impatient(["GATEWAY_TOKENS_URL": urls])
             try await GatehouseSystem.run(ports: ports, settings: settings) { system in
                 try await refreshUnderFaults(plan, system, proxy)
             }

@@ -5,7 +5,8 @@ import TestKit
 import Testing
 
 /// Without a race window, so that nothing else forgives.
-@Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient.merging(["TOKENS_RACE_WINDOW": "0"]) { $1 }), .serialized) struct StoppedReplicaTests {
+@Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient(["TOKENS_RACE_WINDOW": "0"])), .serialized)
+struct StoppedReplicaTests {
     let system = GatehouseSystem.current
 
     /// A request waits in the socket of a replica that stands still, and the app goes on with another: when it is read

@@ -6,7 +6,7 @@ import Testing
 
 /// Whoever reads a database, a backup of it, Redis, a log or the metrics can use nothing of it: no token, no password,
 /// no key stands there, in any spelling.
-@Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient.merging(["GATEHOUSE_LOG_LEVEL": "trace"]) { $1 }), .serialized)
+@Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient(["GATEHOUSE_LOG_LEVEL": "trace"])), .serialized)
 struct KeptSecretTests {
     let system = GatehouseSystem.current
 

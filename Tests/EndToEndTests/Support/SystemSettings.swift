@@ -5,7 +5,9 @@ import Foundation
 /// The environment of a system under test: what `make up` sets, with keys and addresses of its own.
 enum SystemSettings {
     /// For suites in which parts fail: services are as impatient as in production.
-    static let impatient = ["GATEHOUSE_PATIENCE_MS": "1500"]
+    static func impatient(_ further: [String: String] = [:]) -> [String: String] {
+        further.merging(["GATEHOUSE_PATIENCE_MS": "1500"]) { given, _ in given }
+    }
 
     static func make(
         databases: [String: String], redisURL: String, ports: SystemPorts, keys folder: URL

@@ -52,7 +52,8 @@ public struct ServiceClient: Sendable {
         query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
         idempotent: Bool? = nil, as type: Response.Type = Response.self
     ) async throws(ServiceClientError) -> Response {
-        let (_, bytes) = try await call(method, path, body, query, deadline.capped(at: timeout ?? self.timeout), idempotent)
+        let deadline = deadline.capped(at: timeout ?? self.timeout)
+        let (_, bytes) = try await call(method, path, body, query, deadline, idempotent)
         do {
             return try StrictJSON.decode(type, from: bytes)
         } catch {
