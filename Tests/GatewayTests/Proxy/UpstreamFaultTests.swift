@@ -191,6 +191,32 @@ struct UpstreamFaultTests {
         }
     }
 
+    @Test("Who is asked in another's stead is told how long the request has waited, and not by the client")
+    func waited() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.upstreamIdleTimeout = .seconds(60)
+            $0.teamBehaviour = { request in
+                request.head.uri == "/second" && request.connection == 1
+                    ? [.pause] : RecordingUpstream.answer("\(request.connection)")(request)
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            let forged = "Gatehouse-Waited-Ms: 7\r\n"
+            try await client.send(GatewayHarness.request("GET /open/first", fields: forged))
+            #expect(try await client.answer().body == "1")
+            #expect(gateway.team.requests.first?.field("Gatehouse-Waited-Ms") != "7")
+            try await client.send(GatewayHarness.request("GET /open/second", fields: forged))
+            try await eventually("the upstream was asked") { gateway.team.requests.count == 2 }
+            // Here time passes by nature.
+            try await Task.sleep(for: .milliseconds(150))
+            await gateway.team.closeConnections()
+            #expect(try await client.answer().body == "2")
+            let waited = try #require(gateway.team.requests.last?.field("Gatehouse-Waited-Ms"))
+            #expect(Int(waited).map { $0 >= 150 } == true)
+        }
+    }
+
     @Test("Bytes that nobody asked for end the upstream's connection, and go to no client")
     func unasked() async throws {
         let options = GatewayHarness.Options {
