@@ -17,7 +17,7 @@ start_service() {
 
 service_ready() { curl -fs -o /dev/null --max-time 2 "$(admin_url "$1")/readyz"; }
 
-await_service() { await "$1" 30 service_ready "$1"; }
+await_service() { await "$1" 120 service_ready "$1"; }
 
 # What scripts need to know of a running system.
 write_env() {
