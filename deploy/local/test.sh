@@ -3,7 +3,7 @@
 # shellcheck source=test-servers.sh
 . "$(dirname "$0")/test-servers.sh"
 
-flags=(--explicit-target-dependency-import-check error --disable-index-store)
+flags=(--explicit-target-dependency-import-check error)
 
 ensure_packages
 cd "$root"
