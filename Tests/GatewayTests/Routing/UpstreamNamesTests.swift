@@ -75,6 +75,10 @@ struct UpstreamNamesTests {
 
                 let busy = try await gateway.connect()
                 names.answer("team.test", with: ["127.0.0.2"])
+                try await eventually("its event loop knows") {
+                    try await busy.send(GatewayHarness.request("GET /x"))
+                    return try await busy.answer().body == "two"
+                }
                 try await eventually("the first has no connection left") { one.open == 0 }
                 try await busy.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
                 try await eventually("the second has the request") { two.begun == two.requests.count + 1 }
