@@ -100,6 +100,8 @@ public actor PostgresServer {
 
     /// `SIGKILL` to all of its processes: gone at once, as when the machine loses its power.
     public func kill() async {
+        // What it starts from here on would not be among its children, and live on.
+        await process.suspend()
         let children = children
         process.signal(SIGKILL)
         for child in children { Foundation.kill(child, SIGKILL) }
@@ -122,9 +124,10 @@ public actor PostgresServer {
     public func restart() async throws {
         if process.isRunning { await kill() }
         let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
-        process = try Self.launch(port: port, certificate: certificate, folder: folder)
-        guard try await answers() else {
-            throw TestKitError("PostgreSQL did not start again on port \(port).")
+        // A process of the one before may hold its memory for a moment yet, in which PostgreSQL refuses to start.
+        try await eventually("PostgreSQL starts again on port \(port)", every: .milliseconds(100)) {
+            process = try Self.launch(port: port, certificate: certificate, folder: folder)
+            return try await answers()
         }
     }
 
