@@ -29,6 +29,8 @@ final class RedisConnection: Sendable {
 
     /// Sends a command and waits for its answer. Never throws: fails with the error.
     func send(_ arguments: [RedisArgument], deadline: NIODeadline) async -> Reply {
+        // Once it stands in the queue, the event loop may be faster than the cancellation.
+        guard !Task.isCancelled else { return .failure(Self.cancelled) }
         let now = NIODeadline.now()
         let token = lastToken.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
@@ -64,9 +66,11 @@ final class RedisConnection: Sendable {
         channel.writeAndFlush(bytes, promise: nil)
     }
 
+    private static var cancelled: RedisError { RedisError(.cancelled, "The calling task was cancelled.") }
+
     private func cancel(_ token: UInt64) {
         let waiter = queue.withLock { $0.cancel(token: token) }
-        waiter?.resume(returning: .failure(RedisError(.cancelled, "The calling task was cancelled.")))
+        waiter?.resume(returning: .failure(Self.cancelled))
     }
 
     private func scheduleExpiry(at time: NIODeadline) {
