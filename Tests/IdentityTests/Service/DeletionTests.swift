@@ -110,6 +110,21 @@ extension ServiceTests {
             }
         }
 
+        /// A code works once. When Apple does not answer after the exchange, the token is what remains to be revoked.
+        @Test func theTokenOfACodeThatADeletionExchangedIsNotForgotten() async throws {
+            try await withIdentity { identity in
+                identity.apple.state.withLock { $0.revokeFailures = [(.internalServerError, "")] }
+                let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
+                try await OutboxStore.enqueue(
+                    .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: identity.database,
+                    sealing: { try code.sealed(by: Sealer(keys: .sample), for: $0) })
+                try await eventually("nothing remains") { try await identity.outboxCount == 0 }
+                let (exchanged, revoked) = identity.apple.state.withLock { ($0.exchanged.count, $0.revoked) }
+                #expect(exchanged == 1)
+                #expect(revoked.map { $0["token"] } == ["r-c0de"])
+            }
+        }
+
         @Test func aTokenThatAppleNoLongerKnowsIsRevoked() async throws {
             try await withIdentity { identity in
                 let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001"), code: "c0de")

@@ -97,7 +97,7 @@ func withIdentity(
     let apple = try await FakeApple()
     let files = try TemporaryFiles()
     defer { files.remove() }
-    let key = Data(repeating: 7, count: 32).base64EncodedString()
+    let key = Data(repeating: 1, count: 32).base64EncodedString()
     let defaults = [
         "IDENTITY_SEALING_KEYS_FILE": try files.write("# development\nk1:\(key)\n"),
         "IDENTITY_PEPPER_KEYS_FILE": try files.write("# development\np1:\(key)\n"),

@@ -72,25 +72,27 @@ struct OutboxDelivery: Sendable {
             }
         case .revokeAtApple:
             if let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer) {
-                try await revoke(grant, since: entry.createdAt)
+                try await revoke(grant, of: entry)
             } else if entry.sealed != nil {
                 logger.error("A grant of Apple's cannot be opened any more and stays", metadata: ["id": "\(entry.id)"])
             }
         }
     }
 
-    private func revoke(_ grant: AppleGrant, since: Date) async throws {
+    private func revoke(_ grant: AppleGrant, of entry: OutboxEntry) async throws {
         guard let secret = apple.clientSecret else { return }
         switch grant.kind {
         case .refreshToken:
             try await apple.revoke(refreshToken: grant.secret, clientID: grant.clientID, secret: secret)
         case .authorizationCode:
-            guard Date.now.timeIntervalSince(since) < AppleGrant.codeLifetime,
+            guard Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
                 let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
             else { return }
-            try await persistently {
-                try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
-            }
+            // From here on the token is what the task holds: should Apple not answer now, there is another attempt.
+            let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
+            let sealed = try rest.sealed(by: sealer, for: entry.id)
+            try await persistently { try await outbox.replaceGrant(of: entry, by: sealed) }
+            try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
         }
     }
 
@@ -124,7 +126,7 @@ struct OutboxDelivery: Sendable {
                 return try await action()
             } catch {
                 logger.warning(
-                    "A refresh token of Apple's is neither kept nor revoked yet", metadata: ["error": "\(error)"])
+                    "A refresh token of Apple's is not kept yet", metadata: ["error": "\(error)"])
                 try await Task.sleep(for: .seconds(pause))
             }
         }

@@ -138,6 +138,12 @@ struct OutboxStore: Sendable {
             """)
     }
 
+    /// The task's grant is spent; this one came of it.
+    func replaceGrant(of entry: OutboxEntry, by sealed: Data) async throws {
+        try await database.query(
+            "UPDATE outbox SET sealed = \(sealed) WHERE id = \(entry.id) AND revision = \(entry.revision)")
+    }
+
     /// A deletion goes on to its next step, which is due at once, unless somebody else has taken it further.
     func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws {
         try await database.query(
