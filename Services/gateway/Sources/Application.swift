@@ -20,7 +20,8 @@ public enum GatewayApplication: ServiceApplication {
     public static func build(
         _ configuration: GatewayConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        let keys = KeyStore(issuer: configuration.issuer, audience: configuration.audience)
+        let keys = KeyStore(
+            issuer: configuration.issuer, audience: configuration.audience, leeway: configuration.expiryLeeway)
         let revoked = RevokedSessions(maximumStaleness: configuration.revocationMaximumStaleness)
         let redis = configuration.redis.map {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)

@@ -8,6 +8,8 @@ import ServiceKit
 public struct GatewayConfiguration: Sendable {
     let issuer: String
     let audience: String
+    /// Seconds for which tokens are good after their `exp`, for clocks that differ.
+    let expiryLeeway: Int64
     /// `nil`: the keys that tokens publishes.
     let keysFile: PublicKeyFile?
     /// Seconds for which keys are trusted that can't be fetched again.
@@ -26,6 +28,7 @@ public struct GatewayConfiguration: Sendable {
         issuer = settings.string(
             "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
         audience = settings.string("audience", default: "gatehouse")
+        expiryLeeway = settings.seconds("expiryLeeway", default: 0, in: 0...60).components.seconds
         keysFile = Self.keysFile(settings)
         keysMaximumStaleness = settings.seconds("keysMaxStaleness", default: 86_400).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds

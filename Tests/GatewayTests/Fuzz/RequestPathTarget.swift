@@ -114,7 +114,7 @@ enum RequestPathTarget {
             upstreamLines: Array("Host: upstream\r\n".utf8), forwardsAuthorization: false,
             forwardedPath: forwardedPath, identity: nil, bearerError: nil, client: .unknown, isSecure: false,
             requestID: Array("0123456789abcdef".utf8), trace: TraceContext(high: 1, low: 2, flags: 1), span: 3,
-            continuesTrace: true)
+            continuesTrace: true, upgrades: false)
         var buffer = bytes.withUnsafeBytes { forwarded.write(head, $0) }
         buffer.writeString("\r\n")
         if head.framing == .chunked {

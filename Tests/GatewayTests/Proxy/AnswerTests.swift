@@ -1,5 +1,7 @@
+import AccessToken
 import Foundation
 import NIOHTTP1
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -42,6 +44,39 @@ struct AnswerTests {
                 let answer = try await client.answer()
                 #expect(answer.status == status && answer.body == body)
             }
+        }
+    }
+
+    @Test("An event stream ends with its session; a download does not")
+    func streamsEnd() async throws {
+        @Sendable func stream(_ type: String) -> String {
+            "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+        }
+        try await GatewayHarness.withGateway(
+            .init {
+                $0.teamBehaviour = { request in
+                    switch request.head.uri {
+                    case "/events": [.bytes(stream("Text/Event-Stream; charset=utf-8"))]
+                    default: [.bytes(stream("text/event-streams"))]
+                    }
+                }
+            }
+        ) { gateway in
+            let claims = GatewayHarness.claims()
+            let token = try GatewayHarness.token(claims)
+            var clients: [RawClient] = []
+            for path in ["/team/events", "/team/download", "/optional/events"] {
+                let client = try await gateway.connect()
+                try await client.send(
+                    GatewayHarness.request("GET \(path)", token: path.hasPrefix("/team") ? token : nil))
+                _ = try await client.received("hello")
+                clients.append(client)
+            }
+            gateway.gateway.revoked.apply(
+                [(session: claims.sessionID, expiresAt: claims.expiresAt)], isEnd: true,
+                now: Int64(Date.now.timeIntervalSince1970))
+            #expect(try await clients[0].untilClosed().hasSuffix("hello\r\n"))
+            try await eventually("its upstream is let go, the others' are not") { gateway.team.open == 2 }
         }
     }
 }

@@ -20,7 +20,7 @@ struct FieldNameTests {
             ("Host", FieldName.host), ("content-LENGTH", .contentLength), ("Transfer-Encoding", .transferEncoding),
             ("CONNECTION", .connection), ("authorization", .authorization), ("Expect", .expect),
             ("X-Request-ID", .requestID), ("TraceParent", .traceparent), ("Tracestate", .tracestate),
-            ("Keep-Alive", .hopByHop), ("TE", .hopByHop), ("Upgrade", .hopByHop), ("Proxy-Authorization", .hopByHop),
+            ("Keep-Alive", .hopByHop), ("TE", .hopByHop), ("Upgrade", .upgrade), ("Proxy-Authorization", .hopByHop),
             ("X-Forwarded-For", .forwarded), ("x_forwarded_host", .forwarded), ("Forwarded", .forwarded),
             ("X-Real-IP", .forwarded), ("Content_Length", .disguised), ("transfer.encoding", .disguised),
             ("X_Request_Id", .disguised), ("Authorizatio", .other), ("Gatehouse", .other), ("Gatehouses-Role", .other),

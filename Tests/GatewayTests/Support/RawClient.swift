@@ -82,20 +82,32 @@ final class RawClient: Sendable {
         }
     }
 
+    /// What has come once there are so many bytes of it; they count as read.
+    func bytes(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [UInt8] {
+        try await poll(within: limit) { bytes, _ in
+            guard bytes.count >= count else { return nil }
+            defer { bytes.removeFirst(count) }
+            return Array(bytes[..<count])
+        }
+    }
+
     private func poll<Result>(
         within limit: Duration, _ body: (inout [UInt8], Bool) -> Result?
     ) async throws -> Result {
         let deadline = ContinuousClock.now + limit
         while true {
-            let (result, isClosed, text) = inbox.state.withLock { state in
-                let result = body(&state.bytes, state.isClosed)
-                return (result, state.isClosed, String(decoding: state.bytes, as: UTF8.self))
+            let (result, isClosed) = inbox.state.withLock { state in
+                (body(&state.bytes, state.isClosed), state.isClosed)
             }
             if let result { return result }
-            if isClosed { throw Closed(received: text) }
-            guard ContinuousClock.now < deadline else { throw Timeout(received: text) }
+            if isClosed { throw Closed(received: received) }
+            guard ContinuousClock.now < deadline else { throw Timeout(received: received) }
             try await Task.sleep(for: .milliseconds(1))
         }
+    }
+
+    private var received: String {
+        inbox.state.withLock { String(decoding: $0.bytes.prefix(1000), as: UTF8.self) }
     }
 
     private static func parse(_ bytes: inout [UInt8], isClosed: Bool, toHead: Bool) -> Answer? {

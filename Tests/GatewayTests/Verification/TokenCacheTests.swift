@@ -1,4 +1,5 @@
 import AccessToken
+import Contracts
 import Foundation
 import Testing
 
@@ -27,6 +28,32 @@ struct TokenCacheTests {
         #expect(cache.token(digest(99), generation: 1, now: claims.expiresAt) == nil)
         cache.insert(token, as: digest(1))
         #expect(cache.token(digest(1), generation: 2, now: now) == nil)
+    }
+
+    @Test("A token is good until its expiry and the leeway, and while its session lives")
+    func acceptance() throws {
+        let keys = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse", leeway: 30)
+        try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
+        let revoked = RevokedSessions(maximumStaleness: 3600)
+        revoked.apply([], isEnd: true, now: now)
+        let bearers = BearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 10)
+        let claims = GatewayHarness.claims(expiresIn: 60)
+        let text = Array(try GatewayHarness.token(claims).utf8)
+        func verdict(at time: Int64) -> BearerVerifier.Verdict {
+            text.withUnsafeBytes { bearers.verify($0, now: time) }
+        }
+        guard case .accepted(let token) = verdict(at: claims.expiresAt + 29) else {
+            Issue.record("a token is refused within the leeway")
+            return
+        }
+        guard case .refused(.tokenExpired) = verdict(at: claims.expiresAt + 30) else {
+            Issue.record("a token is taken after the leeway")
+            return
+        }
+        #expect(bearers.accepts(token, now: claims.expiresAt + 29))
+        #expect(!bearers.accepts(token, now: claims.expiresAt + 30))
+        revoked.apply([(session: claims.sessionID, expiresAt: claims.expiresAt)], isEnd: true, now: now)
+        #expect(!bearers.accepts(token, now: now))
     }
 
     @Test("Nothing of a token gets into a head but visible ASCII")

@@ -36,6 +36,10 @@ final class Route: Sendable {
     /// Whether the upstream sees the path without the pattern's segments.
     let stripsPrefix: Bool
     let forwardsAuthorization: Bool
+    /// Whether requests may go on as WebSocket.
+    let allowsWebSocket: Bool
+    /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
+    let outlivesToken: Bool
     /// Whether guessing here could find a way in: a stricter limit per address holds.
     let isSignIn: Bool
     /// How the gateway's own refusals look.
@@ -44,7 +48,8 @@ final class Route: Sendable {
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
-        forwardsAuthorization: Bool = false, isSignIn: Bool = false, errorForm: ErrorForm = .problem
+        forwardsAuthorization: Bool = false, allowsWebSocket: Bool = false, outlivesToken: Bool = false,
+        isSignIn: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -56,6 +61,8 @@ final class Route: Sendable {
         self.timeout = timeout
         self.stripsPrefix = stripsPrefix
         self.forwardsAuthorization = forwardsAuthorization
+        self.allowsWebSocket = allowsWebSocket
+        self.outlivesToken = outlivesToken
         self.isSignIn = isSignIn
         self.errorForm = errorForm
     }

@@ -23,6 +23,7 @@ struct AnswerHead {
             writer.write("\r\n")
             head.fields.writeLines(of: bytes, to: &writer) { goesThrough($0, of: head.fields, bytes) }
             writeFraming(head, to: &writer)
+            if head.status == 101 { writer.write(.webSocketUpgrade) }
             writer.write(date)
             writer.write("X-Request-Id: ")
             writer.write(requestID)
@@ -34,7 +35,8 @@ struct AnswerHead {
     @inline(__always)
     private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
-        case .contentLength, .transferEncoding, .connection, .hopByHop, .requestID, .reserved, .disguised: false
+        case .contentLength, .transferEncoding, .connection, .upgrade, .hopByHop, .requestID, .reserved, .disguised:
+            false
         default: !fields.hasConnectionOptions || !fields.isNamedByConnection(line, in: bytes)
         }
     }

@@ -50,7 +50,7 @@ extension ClientConnection {
         context?.close(promise: nil)
     }
 
-    private func leaveExchange() {
+    func leaveExchange() {
         guard exchange != nil else { return }
         exchange = nil
         worker.requestsInFlight -= 1

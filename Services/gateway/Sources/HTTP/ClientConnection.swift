@@ -17,6 +17,8 @@ final class ClientConnection: ChannelDuplexHandler {
         case body(BodyReader)
         /// The request is read, its answer is not complete.
         case answering
+        /// Bytes of a WebSocket go both ways.
+        case tunnel
         /// The last answer is written; what still comes is thrown away.
         case lingering
         case closed
@@ -135,6 +137,9 @@ final class ClientConnection: ChannelDuplexHandler {
             case .head: goesOn = readHead()
             case .body: goesOn = readBody()
             case .waitingForKeys, .answering: goesOn = false
+            case .tunnel:
+                relay()
+                goesOn = false
             case .lingering, .closed:
                 input.clear()
                 goesOn = false
@@ -283,7 +288,7 @@ final class ClientConnection: ChannelDuplexHandler {
         case .waitingForKeys:
             hasWaitedForKeys = true
             keysChanged()
-        case .body, .answering:
+        case .body, .answering, .tunnel:
             if let exchange {
                 exchange.timedOut()
             } else {

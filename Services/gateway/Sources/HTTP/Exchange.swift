@@ -22,6 +22,8 @@ final class Exchange {
         case connecting
         case waitingForAnswer
         case answering
+        /// Bytes of a WebSocket go both ways.
+        case tunnel
         case ended
     }
 
@@ -41,6 +43,10 @@ final class Exchange {
     private let startedAt: Int64
     /// Before `startedAt`, if the request may have waited in its socket.
     private let arrivedAt: Int64
+    /// Whose token opened it.
+    private let identity: VerifiedToken?
+    /// Whether the client asked to go on as WebSocket.
+    private let upgrades: Bool
     private var phase = Phase.connecting
     /// Where a connection is waited for.
     private var pool: UpstreamPool?
@@ -54,7 +60,8 @@ final class Exchange {
 
     init(
         client: ClientConnection, plan: RoutePlan, head: ByteBuffer, method: MethodSet, framing: BodyFraming,
-        expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, startedAt: Int64, arrivedAt: Int64
+        expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, identity: VerifiedToken?, upgrades: Bool,
+        startedAt: Int64, arrivedAt: Int64
     ) {
         self.client = client
         self.plan = plan
@@ -65,6 +72,8 @@ final class Exchange {
         self.expectsContinue = expectsContinue
         self.requestID = requestID
         self.trace = trace
+        self.identity = identity
+        self.upgrades = upgrades
         self.startedAt = startedAt
         self.arrivedAt = arrivedAt
         deadline = arrivedAt + plan.timeout
@@ -143,8 +152,54 @@ final class Exchange {
             requestID: requestID, isToHead: method == .head, closes: client.decideToClose(),
             date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine)
         client.write(head.write(answer, bytes))
+        if identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
         extendStream()
         return framing
+    }
+
+    /// The upstream wants to go on in another protocol.
+    ///
+    /// - Returns: whether that is what the client asked for.
+    func upgrade(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard upgrades, answer.fields.upgradesToWebSocket(in: bytes) else { return false }
+        phase = .tunnel
+        status = answer.status
+        let head = AnswerHead(requestID: requestID, isToHead: false, closes: false, date: worker.dateLine)
+        client.write(head.write(answer, bytes))
+        endWithToken()
+        record()
+        return true
+    }
+
+    func upgraded() {
+        extendStream()
+        client.beginTunnel()
+        flushUpstream()
+    }
+
+    /// Bytes from the client, in the protocol that both agreed on.
+    func relay(_ bytes: ByteBuffer) {
+        upstream?.write(bytes)
+        extendStream()
+    }
+
+    /// The upstream has closed a tunnel.
+    func tunnelEnded() {
+        upstream = nil
+        end()
+        client.tunnelEnded()
+    }
+
+    private func endWithToken() {
+        if identity != nil, !plan.route.outlivesToken { worker.streams[ObjectIdentifier(self)] = self }
+    }
+
+    /// - Parameter now: seconds since 1970.
+    func endUnlessAccepted(now: Int64) {
+        guard let identity, !worker.bearers.accepts(identity, now: now) else { return }
+        worker.gateway.metrics.refused("stream outlived its token")
+        drop()
+        client.abort()
     }
 
     func answer(_ bytes: ByteBuffer) {
@@ -190,6 +245,9 @@ final class Exchange {
         case .answering:
             worker.gateway.logger.warning(
                 "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
+            end()
+            client.abort()
+        case .tunnel:
             end()
             client.abort()
         case .connecting, .waitingForAnswer:
@@ -270,7 +328,14 @@ final class Exchange {
     }
 
     private func end() {
+        worker.streams[ObjectIdentifier(self)] = nil
+        let wasTunnel = if case .tunnel = phase { true } else { false }
         phase = .ended
+        if !wasTunnel { record() }
+    }
+
+    /// Counts the request and tells the log of it: once, and of a tunnel when it begins.
+    private func record() {
         let duration = worker.now - startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
         let sample = worker.gateway.settings.accessLogSample

@@ -7,6 +7,7 @@ enum FieldName: UInt8, Sendable {
     case connection
     case authorization
     case expect
+    case upgrade
     case requestID
     case traceparent
     case tracestate
@@ -25,7 +26,7 @@ enum FieldName: UInt8, Sendable {
         ("connection", .connection), ("authorization", .authorization), ("expect", .expect),
         ("x-request-id", .requestID), ("traceparent", .traceparent), ("tracestate", .tracestate),
         ("keep-alive", .hopByHop), ("proxy-connection", .hopByHop), ("proxy-authorization", .hopByHop),
-        ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .hopByHop),
+        ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .upgrade),
         ("http2-settings", .hopByHop), ("forwarded", .forwarded), ("x-real-ip", .forwarded),
         ("x-client-ip", .forwarded), ("true-client-ip", .forwarded),
     ]

@@ -24,13 +24,16 @@ struct FieldSection: Sendable {
     private(set) var requestID: Int?
     private(set) var traceparent: Int?
     private(set) var expect: Int?
+    private(set) var upgrade: Int?
     private(set) var contentLength: Int?
     private(set) var isChunked = false
     /// More than one `Authorization`.
     private(set) var hasSeveralAuthorizations = false
-    /// `Connection` says `close`, or `keep-alive`.
+    private var hasSeveralUpgrades = false
+    /// `Connection` says `close`, `keep-alive`, or `upgrade`.
     private(set) var saysClose = false
     private(set) var saysKeepAlive = false
+    private var saysUpgrade = false
     /// Options of `Connection` that name other fields, and the length of all values of `Connection`.
     private var connectionOptions = 0
     private var connectionBytes = 0
@@ -50,11 +53,14 @@ struct FieldSection: Sendable {
         requestID = nil
         traceparent = nil
         expect = nil
+        upgrade = nil
         contentLength = nil
         isChunked = false
         hasSeveralAuthorizations = false
+        hasSeveralUpgrades = false
         saysClose = false
         saysKeepAlive = false
+        saysUpgrade = false
         connectionOptions = 0
         connectionBytes = 0
 
@@ -122,6 +128,9 @@ struct FieldSection: Sendable {
         case .requestID: requestID = place
         case .traceparent: traceparent = place
         case .expect: expect = place
+        case .upgrade:
+            if upgrade != nil { hasSeveralUpgrades = true }
+            upgrade = place
         default: break
         }
     }
@@ -139,6 +148,8 @@ struct FieldSection: Sendable {
                 saysClose = true
             } else if option.equalsFolded("keep-alive") {
                 saysKeepAlive = true
+            } else if option.equalsFolded("upgrade") {
+                saysUpgrade = true
             } else {
                 connectionOptions += 1
                 guard connectionOptions <= HeadLimits.connectionOptions else { throw .malformed("Connection") }
@@ -157,12 +168,32 @@ struct FieldSection: Sendable {
         }
     }
 
+    /// Whether the head speaks of going on as WebSocket, and of nothing else (RFC 6455 §4.1).
+    func upgradesToWebSocket(in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard saysUpgrade, let upgrade, !hasSeveralUpgrades else { return false }
+        return UnsafeRawBufferPointer(rebasing: bytes[lines[upgrade].value]).equalsFolded("websocket")
+    }
+
     /// Whether one of the fields is `Date`.
-    func hasDate(in bytes: UnsafeRawBufferPointer) -> Bool {
-        lines.contains { line in
-            line.nameEnd - line.start == 4
-                && UnsafeRawBufferPointer(rebasing: bytes[line.nameRange]).equalsFolded("date")
+    func hasDate(in bytes: UnsafeRawBufferPointer) -> Bool { value(of: "date", in: bytes) != nil }
+
+    /// Whether the body is an event stream, as `Content-Type` tells.
+    func isEventStream(in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let type = value(of: "content-type", in: bytes) else { return false }
+        let eventStream: StaticString = "text/event-stream"
+        let count = eventStream.utf8CodeUnitCount
+        guard type.count >= count, UnsafeRawBufferPointer(rebasing: type[..<count]).equalsFolded(eventStream)
+        else { return false }
+        return type.count == count || type[count] == UInt8(ascii: ";") || type[count].isBlank
+    }
+
+    /// The value of the first field of a name that `FieldName` does not know.
+    private func value(of name: StaticString, in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        for line in lines where Int(line.nameEnd - line.start) == name.utf8CodeUnitCount {
+            guard UnsafeRawBufferPointer(rebasing: bytes[line.nameRange]).equalsFolded(name) else { continue }
+            return UnsafeRawBufferPointer(rebasing: bytes[line.value])
         }
+        return nil
     }
 
     /// Copies the lines that `isKept` lets through; neighbours in one piece.

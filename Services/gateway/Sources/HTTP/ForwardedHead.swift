@@ -16,6 +16,8 @@ struct ForwardedHead {
     var trace: TraceContext
     var span: UInt64
     var continuesTrace: Bool
+    /// Whether the upstream is asked to go on as WebSocket.
+    var upgrades: Bool
 
     /// Bytes that are kept free for what is written when the head is sent.
     static let roomForTimes = 96
@@ -49,8 +51,8 @@ struct ForwardedHead {
         case .other: break
         case .authorization: guard forwardsAuthorization else { return false }
         case .tracestate: guard continuesTrace else { return false }
-        case .host, .contentLength, .transferEncoding, .connection, .expect, .requestID, .traceparent, .hopByHop,
-            .forwarded, .reserved, .disguised:
+        case .host, .contentLength, .transferEncoding, .connection, .upgrade, .expect, .requestID, .traceparent,
+            .hopByHop, .forwarded, .reserved, .disguised:
             return false
         }
         return !fields.hasConnectionOptions || !fields.isNamedByConnection(line, in: bytes)
@@ -68,6 +70,7 @@ struct ForwardedHead {
             }
         case .untilClose: break
         }
+        if upgrades { writer.write(.webSocketUpgrade) }
         writer.write("X-Forwarded-For: ")
         writer.write(client.text)
         writer.write(isSecure ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
@@ -91,4 +94,9 @@ struct ForwardedHead {
             writer.write("\r\n")
         }
     }
+}
+
+extension StaticString {
+    /// The lines of a head that goes on as WebSocket, or asks for it.
+    static let webSocketUpgrade: StaticString = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
 }

@@ -10,6 +10,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case idle
         case head
         case body(BodyReader)
+        /// Whatever comes goes to the client.
+        case tunnel
         case closed
     }
 
@@ -96,7 +98,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelReadComplete(context: ChannelHandlerContext) { exchange?.flushClient() }
 
     func read(context: ChannelHandlerContext) {
-        if case .body = phase, let exchange, !exchange.clientTakesBody { holdsRead = true } else { context.read() }
+        switch phase {
+        case .body, .tunnel:
+            if let exchange, !exchange.clientTakesBody { holdsRead = true } else { context.read() }
+        case .idle, .head, .closed: context.read()
+        }
     }
 
     func resumeReading() {
@@ -124,6 +130,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             let sawNothing = input.readableBytes == 0 && interim == 0
             let isSafe = isReused && sawNothing && MethodSet.idempotent.contains(exchange.method)
             exchange.failed(.cut, isSafeToRepeat: isSafe)
+        case .tunnel: exchange.tunnelEnded()
         default: exchange.failed(.cut, isSafeToRepeat: false)
         }
     }
@@ -146,6 +153,9 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 guard readHead() else { return }
             case .body:
                 guard readBody() else { return }
+            case .tunnel:
+                relay()
+                return
             }
         }
     }
@@ -154,6 +164,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case incomplete
         case interim(length: Int)
         case final(length: Int, BodyFraming)
+        case upgraded(length: Int)
         case fault
     }
 
@@ -164,10 +175,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
             do throws(HeadFault) {
                 guard let length = try worker.responseHead.scan(bytes) else { return HeadOutcome.incomplete }
                 let status = worker.responseHead.status
-                // Nobody asked for another protocol.
-                if status == 101 { return .fault }
-                if status < 200 { return .interim(length: length) }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                if status == 101 {
+                    return exchange.upgrade(worker.responseHead, head) ? .upgraded(length: length) : .fault
+                }
+                if status < 200 { return .interim(length: length) }
                 return .final(length: length, exchange.answer(worker.responseHead, head))
             } catch {
                 return .fault
@@ -184,9 +196,21 @@ final class UpstreamConnection: ChannelDuplexHandler {
             pool.answered()
             keepsAlive = worker.responseHead.keepsAlive && framing != .untilClose
             phase = .body(BodyReader(framing))
+        case .upgraded(let length):
+            input.moveReaderIndex(forwardBy: length)
+            pool.answered()
+            phase = .tunnel
+            exchange.upgraded()
         case .fault: return fail()
         }
         return true
+    }
+
+    private func relay() {
+        guard let exchange, input.readableBytes > 0 else { return }
+        let bytes = input
+        input = ByteBuffer()
+        exchange.answer(bytes)
     }
 
     private func readBody() -> Bool {

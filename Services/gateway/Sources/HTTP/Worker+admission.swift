@@ -92,17 +92,20 @@ extension Worker {
         let given = fields.traceparent.flatMap {
             TraceContext(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
         }
+        let upgrades =
+            route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
+            && fields.upgradesToWebSocket(in: bytes)
         let trace = given ?? TraceContext(high: random.next(), low: random.next(), flags: 1)
         let head = ForwardedHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             forwardedPath: forwardedPath, identity: identity, bearerError: bearerError, client: address,
             isSecure: isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
-            span: random.next(), continuesTrace: given != nil)
+            span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
         return .forward(
             Exchange(
                 client: client, plan: plan, head: head.write(requestHead, bytes), method: requestHead.method,
                 framing: framing, expectsContinue: fields.expect != nil, requestID: requestID, trace: trace,
-                startedAt: now, arrivedAt: arrivedAt))
+                identity: identity, upgrades: upgrades, startedAt: now, arrivedAt: arrivedAt))
     }
 
     private static func challenge(_ code: ErrorCode) -> String {

@@ -14,6 +14,8 @@ final class Worker {
     /// Requests of this loop between their head and the end of their answer.
     var requestsInFlight = 0
     var random = FastRandom()
+    /// Answers that end with the token that opened them.
+    var streams: [ObjectIdentifier: Exchange] = [:]
 
     /// What requests are admitted by.
     private(set) var routes = RouteSnapshot()
@@ -66,10 +68,17 @@ final class Worker {
             if connection.deadline <= now { connection.timedOut(now: now) }
         }
         sweeps += 1
+        if sweeps % 5 == 0 { endRefusedStreams() }
         if sweeps % 10 == 0 {
             for pool in routes.pools.values { pool.sweep(now: now) }
             report()
         }
+    }
+
+    private func endRefusedStreams() {
+        guard !streams.isEmpty else { return }
+        let now = wallClock
+        for stream in Array(streams.values) { stream.endUnlessAccepted(now: now) }
     }
 
     private func writeDate() {

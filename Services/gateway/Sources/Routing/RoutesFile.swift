@@ -75,7 +75,7 @@ struct RoutesFile {
 private struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "forwardAuthorization", "credential",
+        "forwardAuthorization", "webSocket", "outliveToken", "credential",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -112,13 +112,16 @@ private struct RouteReader {
         let timeout = number(mapping["timeout"], "timeout", in: 1...3600) ?? 15
         let stripsPrefix = flag(mapping["stripPrefix"], "stripPrefix")
         let forwardsAuthorization = flag(mapping["forwardAuthorization"], "forwardAuthorization")
+        let allowsWebSocket = flag(mapping["webSocket"], "webSocket")
+        let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
         let credential = credential(mapping["credential"])
         guard problems.isEmpty, let pattern else { return nil }
         let upstream = Upstream(name: name, addresses: addresses, credential: credential, isGatehouse: false)
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
-            forwardsAuthorization: forwardsAuthorization)
+            forwardsAuthorization: forwardsAuthorization, allowsWebSocket: allowsWebSocket,
+            outlivesToken: outlivesToken)
     }
 
     // MARK: Values

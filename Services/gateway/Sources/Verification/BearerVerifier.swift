@@ -38,7 +38,7 @@ final class BearerVerifier {
             counts.misses += 1
             do {
                 let claims = try verifier.verify(Array(token), now: now)
-                verified = VerifiedToken(claims, generation: snapshot.generation)
+                verified = VerifiedToken(claims, generation: snapshot.generation, leeway: keys.leeway)
                 cache.insert(verified, as: digest)
             } catch {
                 return verdict(on: error, now: now)
@@ -49,6 +49,11 @@ final class BearerVerifier {
         case .revoked: return .refused(.invalidToken)
         case .unknown: return .refused(.unavailable)
         }
+    }
+
+    /// Whether a token that was accepted once still would be.
+    func accepts(_ token: VerifiedToken, now: Int64) -> Bool {
+        now < token.expiresAt && revoked.verdict(on: token.sessionID, now: now) == .live
     }
 
     /// Tokens that were found in the cache, and not, since this was asked last.

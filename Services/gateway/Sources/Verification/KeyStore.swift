@@ -28,15 +28,18 @@ final class KeyStore: Sendable {
 
     private let issuer: String
     private let audience: String
+    /// Seconds for which a token is good after its `exp`, and before its `nbf`.
+    let leeway: Int64
     private let state = Mutex(State())
     private let currentVersion = Atomic<Int>(0)
     private let demands: AsyncStream<Void>.Continuation
     /// Wakes who fetches keys.
     let demanded: AsyncStream<Void>
 
-    init(issuer: String, audience: String) {
+    init(issuer: String, audience: String, leeway: Int64 = 0) {
         self.issuer = issuer
         self.audience = audience
+        self.leeway = leeway
         (demanded, demands) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -58,7 +61,7 @@ final class KeyStore: Sendable {
 
     /// Takes keys in that were read or fetched.
     func replace(_ keys: VerificationKeySet, trustedUntil: Int64 = .max) throws(AccessTokenError) {
-        let verifier = try AccessTokenVerifier(issuer: issuer, audience: audience, keys: keys)
+        let verifier = try AccessTokenVerifier(issuer: issuer, audience: audience, keys: keys, leeway: leeway)
         change { state in
             if state.keys != keys {
                 state.keys = keys

@@ -6,17 +6,18 @@ import Foundation
 final class VerifiedToken: Sendable {
     let sessionID: UUID
     let role: String
-    /// Seconds since 1970.
+    /// From this second (since 1970) on it is refused: its `exp`, and the leeway.
     let expiresAt: Int64
     /// The key set that vouched for it.
     let generation: Int
     /// The lines that tell services who asks, ready to be written.
     let identityLines: [UInt8]
 
-    init(_ claims: AccessTokenClaims, generation: Int) {
+    /// - Parameter leeway: seconds.
+    init(_ claims: AccessTokenClaims, generation: Int, leeway: Int64 = 0) {
         sessionID = claims.sessionID
         role = claims.role
-        expiresAt = claims.expiresAt
+        expiresAt = claims.expiresAt + leeway
         self.generation = generation
         let stores = claims.storeIDs.map { percentEncoded($0, keeping: Self.plain) }.joined(separator: ",")
         var lines: [UInt8] = []

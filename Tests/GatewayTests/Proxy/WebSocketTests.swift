@@ -1,0 +1,158 @@
+import AccessToken
+import Foundation
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+@Suite("WebSockets")
+struct WebSocketTests {
+    private static let ask = "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n"
+
+    /// `/socket` and `/long` go on as WebSocket, `/long` beyond its token; `/anybody` asks for none.
+    private static let routes: @Sendable (Upstream) -> [Route] = { team in
+        ["/socket", "/long", "/anybody"].map { path in
+            Route(
+                name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
+                authentication: path == "/anybody" ? .none : .required, target: .upstream(team), bodyLimit: 1000,
+                timeout: .seconds(30), allowsWebSocket: true, outlivesToken: path == "/long")
+        }
+    }
+
+    private func withSockets(
+        answer: String = TunnelUpstream.switching,
+        _ body: @Sendable (GatewayHarness, TunnelUpstream) async throws -> Void
+    ) async throws {
+        try await TunnelUpstream.run(answer: answer) { upstream, port in
+            let options = GatewayHarness.Options {
+                $0.teamPorts = [port]
+                $0.routes = Self.routes
+            }
+            try await GatewayHarness.withGateway(options) { try await body($0, upstream) }
+        }
+    }
+
+    /// With an upstream that speaks plain HTTP.
+    private func withGateway(
+        _ behaviour: @escaping RecordingUpstream.Behaviour, _ body: @Sendable (GatewayHarness) async throws -> Void
+    ) async throws {
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = behaviour
+            $0.routes = Self.routes
+        }
+        try await GatewayHarness.withGateway(options, body)
+    }
+
+    private func open(
+        _ path: String, _ gateway: GatewayHarness, token: String, ahead: String = ""
+    ) async throws -> RawClient {
+        let client = try await gateway.connect()
+        try await client.send(
+            GatewayHarness.request("GET \(path)", fields: Self.ask, token: token) + ahead)
+        let answer = try await client.answer()
+        #expect(answer.status == 101, "\(answer.raw)")
+        #expect(answer["connection"] == "Upgrade" && answer["upgrade"] == "websocket")
+        #expect(answer["sec-websocket-accept"] == "x")
+        return client
+    }
+
+    @Test("Bytes go both ways, those that were sent ahead first")
+    func relay() async throws {
+        try await withSockets { gateway, upstream in
+            let client = try await open(
+                "/socket", gateway, token: try GatewayHarness.token(), ahead: "\u{1}\r\n\r\nGET ")
+            let ahead = try await client.bytes(9)
+            #expect(ahead == Array("\u{1}\r\n\r\nGET ".utf8))
+            let long = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            try await client.send(long)
+            let echo = try await client.bytes(long.count)
+            #expect(echo == long, "the same bytes in the same order")
+            let head = upstream.head.lowercased()
+            #expect(head.contains("\r\nconnection: upgrade\r\nupgrade: websocket\r\n"))
+            #expect(head.contains("\r\nsec-websocket-key: k\r\n"))
+            #expect(head.contains("\r\ngatehouse-user-id: ") && !head.contains("\r\nauthorization:"))
+            await client.close()
+            try await eventually("the upstream is let go") { upstream.open == 0 }
+        }
+    }
+
+    @Test("It ends with its session, unless the route says otherwise")
+    func revocation() async throws {
+        try await withSockets { gateway, _ in
+            let claims = GatewayHarness.claims()
+            let token = try GatewayHarness.token(claims)
+            let short = try await open("/socket", gateway, token: token)
+            let long = try await open("/long", gateway, token: token)
+            let other = try await open("/socket", gateway, token: try GatewayHarness.token())
+            gateway.gateway.revoked.apply(
+                [(session: claims.sessionID, expiresAt: claims.expiresAt)], isEnd: true,
+                now: Int64(Date.now.timeIntervalSince1970))
+            #expect(try await short.untilClosed() == "")
+            for client in [long, other] {
+                try await client.send("still here")
+                _ = try await client.received("still here")
+            }
+        }
+    }
+
+    @Test("An upstream that ends ends the client's connection, after what it said last")
+    func upstreamEnds() async throws {
+        try await withGateway({ _ in [.bytes(TunnelUpstream.switching + "last words"), .close] }) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /anybody", fields: Self.ask))
+            #expect(try await client.untilClosed().hasSuffix("\r\n\r\nlast words"))
+        }
+    }
+
+    @Test(
+        "What is no wish for a WebSocket, or no route's, is an ordinary request",
+        arguments: [
+            ("GET /team", ask), ("POST /socket", ask), ("GET /socket", "Connection: Upgrade\r\nUpgrade: h2c\r\n"),
+            ("GET /socket", "Upgrade: websocket\r\n"),
+            ("GET /socket", "Connection: Upgrade\r\nUpgrade: websocket, h2c\r\n"),
+            ("GET /socket", "Connection: Upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n"),
+            ("GET /socket", "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n"),
+        ])
+    func ordinary(_ line: String, _ fields: String) async throws {
+        try await withGateway(RecordingUpstream.answer("ok")) { gateway in
+            let body = fields.contains("Content-Length") ? "x" : ""
+            let client = try await gateway.connect()
+            try await client.send(
+                GatewayHarness.request(line, fields: fields, token: try GatewayHarness.token()) + body)
+            let answer = try await client.answer()
+            #expect(answer.status == 200 && answer["upgrade"] == nil)
+            let request = try #require(gateway.team.requests.first)
+            #expect(request.field("Upgrade") == nil && request.field("Connection") == nil)
+        }
+    }
+
+    @Test(
+        "An upstream goes on in no other protocol than was asked for",
+        arguments: [
+            ("", TunnelUpstream.switching),
+            (ask, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"),
+            (ask, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"),
+        ])
+    func otherProtocols(_ fields: String, _ answer: String) async throws {
+        try await withSockets(answer: answer) { gateway, _ in
+            let refused = try await gateway.send("GET /socket", fields: fields, token: try GatewayHarness.token())
+            #expect(refused.status == 502)
+        }
+    }
+
+    @Test("An upstream may refuse in plain HTTP")
+    func refusal() async throws {
+        // Its parser takes what follows a wish for another protocol for that protocol's.
+        let no = "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno"
+        try await withGateway({ _ in [.bytes(no), .close] }) { gateway in
+            let token = try GatewayHarness.token()
+            let client = try await gateway.connect()
+            for fields in [Self.ask, ""] {
+                // The connection is of use for another request.
+                try await client.send(GatewayHarness.request("GET /socket", fields: fields, token: token))
+                let answer = try await client.answer()
+                #expect(answer.status == 403 && answer.body == "no")
+            }
+        }
+    }
+}
