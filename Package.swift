@@ -127,7 +127,7 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .unixSignals, .yams,
+            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .unixSignals, .yams,
         ])
     + service(
         "identity",
@@ -182,7 +182,7 @@ let everyTest: [Target] = [
         "Gateway",
         uses: [
             "AccessToken", "Contracts", "GatewayService", "ServiceKit", .lifecycle, .nioCore, .nioEmbedded, .nioPosix,
-            .nioHTTP1,
+            .nioHTTP1, .nioSSL,
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",

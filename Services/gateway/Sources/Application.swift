@@ -56,9 +56,13 @@ public enum GatewayApplication: ServiceApplication {
         services.append(names)
         services.append(
             RoutesFollower(source: configuration.routes, store: routes, names: names, logger: boot.logger))
+        let certificate = try configuration.certificateFiles.map { files in
+            try ServerCertificate(certificateFile: files.certificate, keyFile: files.key, logger: boot.logger)
+        }
+        if let certificate { services.append(certificate) }
         services.append(
             GatewayServer(
-                gateway: gateway, group: boot.eventLoopGroup, host: boot.listenAddress.host,
+                gateway: gateway, certificate: certificate, group: boot.eventLoopGroup, host: boot.listenAddress.host,
                 port: boot.listenAddress.port, isStopping: { boot.readiness.isDraining },
                 onListening: { boot.listening.open($0) }))
         return ServiceAssembly(

@@ -21,6 +21,8 @@ public struct GatewayConfiguration: Sendable {
     let routes: RoutesSource
     let table: RouteTable
     let settings: GatewaySettings
+    /// What clients are shown; `nil`: they speak HTTP without TLS, to a proxy that ends it, say.
+    let certificateFiles: (certificate: String, key: String)?
     /// Where replicas share their limits; `nil`: each counts alone.
     let redis: RedisConfiguration?
 
@@ -44,6 +46,7 @@ public struct GatewayConfiguration: Sendable {
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)
+        certificateFiles = Self.certificateFiles(settings)
         redis = settings.optionalString("redisURL", secret: true).flatMap { url in
             settings.read("redisURL", from: url) { try RedisConfiguration(url: $0) }
         }
@@ -79,6 +82,22 @@ public struct GatewayConfiguration: Sendable {
             settings.problem("keysFile", "cannot be used: \(error)")
         }
         return file
+    }
+
+    private static func certificateFiles(_ settings: Settings) -> (certificate: String, key: String)? {
+        switch (settings.optionalString("tlsCertificateFile"), settings.optionalString("tlsKeyFile")) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?):
+            do throws(ServerCertificate.Failure) {
+                _ = try ServerCertificate.read(certificateFile: certificate, keyFile: key)
+            } catch {
+                settings.problem("tlsCertificateFile", "cannot be used: \(error)")
+            }
+            return (certificate, key)
+        case (nil, _?): settings.problem("tlsCertificateFile", "is missing, though there is a key")
+        case (_?, nil): settings.problem("tlsKeyFile", "is missing, though there is a certificate")
+        }
+        return nil
     }
 
     private static func upstream(_ owner: PublicRoute.Owner, _ settings: Settings) -> Upstream {

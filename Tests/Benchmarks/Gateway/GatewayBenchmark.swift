@@ -146,12 +146,15 @@ struct GatewayBenchmark {
         let table = try await RevocationTable.open(system.value("TOKENS_DATABASE_URL"))
         var without: [Measurement] = []
         var with: [Measurement] = []
+        var memory: [Double] = []
         for _ in 0..<Self.rounds {
             let gateway = try await yard.gatehouse()
             defer { gateway.proxy.stop() }
             without.append(try await wrk.measure(gateway.proxy, schedule: schedule))
+            let before = try gateway.proxy.process.privateMemory()
             try await table.fill(100_000)
             try await gateway.awaitRevocations(100_000)
+            memory.append(Double(try gateway.proxy.process.privateMemory() - before) / 1e6)
             with.append(try await wrk.measure(gateway.proxy, schedule: schedule))
             try await table.empty()
         }
@@ -160,6 +163,7 @@ struct GatewayBenchmark {
         lines[0].name = "no revocation"
         lines[1].name = "100,000 revocations"
         report("Revoked sessions", against: lines)
+        Table.note("100,000 revocations take \(Table.number(memory.median)) MB of private memory (median).")
     }
 
     /// - Parameter lines: of which the first is what the others are compared with.

@@ -35,6 +35,8 @@ struct GatewayHarness: Sendable {
         var teamPorts: [Int]?
         var ownPort: Int?
         var teamTimeout = Duration.seconds(30)
+        /// What clients are shown.
+        var certificate: ServerCertificate?
         /// Where names are looked up.
         var lookup: UpstreamNames.Lookup = SystemLookup.addresses
 
@@ -52,9 +54,11 @@ struct GatewayHarness: Sendable {
             options, ownPort: options.ownPort ?? ownPort, teamPorts: options.teamPorts ?? [teamPort])
         let (ports, listening) = AsyncStream<Int>.makeStream()
         let server = GatewayServer(
-            gateway: gateway, group: group, host: "127.0.0.1", port: 0, grace: .seconds(5),
+            gateway: gateway, certificate: options.certificate, group: group, host: "127.0.0.1", port: 0,
+            grace: .seconds(5),
             onListening: { listening.yield($0) })
-        let services = ServiceGroup(services: [gateway.names, server], logger: .quiet)
+        let services = ServiceGroup(
+            services: [gateway.names] + (options.certificate.map { [$0] } ?? []) + [server], logger: .quiet)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await services.run() }
             let port = await ports.first { _ in true }!

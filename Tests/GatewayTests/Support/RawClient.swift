@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 /// A client that sends exactly the bytes it is told to, and reads answers as they come.
@@ -46,10 +47,19 @@ final class RawClient: Sendable {
         self.inbox = inbox
     }
 
-    static func connect(port: Int) async throws -> RawClient {
+    /// - Parameter tls: `nil`: without TLS.
+    static func connect(port: Int, tls: NIOSSLContext? = nil) async throws -> RawClient {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .channelInitializer { $0.pipeline.addHandler(inbox) }
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls {
+                        try channel.pipeline.syncOperations.addHandler(
+                            NIOSSLClientHandler(context: tls, serverHostname: "localhost"))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(inbox)
+                }
+            }
             .connect(host: "127.0.0.1", port: port).get()
         return RawClient(channel: channel, inbox: inbox)
     }

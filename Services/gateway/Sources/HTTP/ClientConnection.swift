@@ -30,6 +30,8 @@ final class ClientConnection: ChannelDuplexHandler {
     static let discardLimit = 64 * 1024
 
     let worker: Worker
+    /// Whether it is TLS that carries it.
+    let isSecure: Bool
     private(set) var peer = ClientAddress.unknown
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
     var deadline = Int64.max
@@ -55,7 +57,10 @@ final class ClientConnection: ChannelDuplexHandler {
     private var isProcessing = false
     var output = PendingOutput()
 
-    init(worker: Worker) { self.worker = worker }
+    init(worker: Worker, isSecure: Bool = false) {
+        self.worker = worker
+        self.isSecure = isSecure
+    }
 
     var settings: GatewaySettings { worker.gateway.settings }
     var isWaitingForKeys: Bool { if case .waitingForKeys = phase { true } else { false } }

@@ -1,12 +1,15 @@
 import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 import ServiceLifecycle
 import Synchronization
 
 /// Listens for clients, and lets the last requests end when the process is to stop.
 struct GatewayServer: Service {
     let gateway: Gateway
+    /// `nil`: clients speak HTTP without TLS.
+    var certificate: ServerCertificate?
     let group: any EventLoopGroup
     let host: String
     let port: Int
@@ -70,7 +73,12 @@ struct GatewayServer: Service {
                         throw TooManyConnections()
                     }
                     let worker = byLoop[ObjectIdentifier(channel.eventLoop)]!.value
-                    try channel.pipeline.syncOperations.addHandler(ClientConnection(worker: worker))
+                    if let certificate {
+                        try channel.pipeline.syncOperations.addHandler(
+                            NIOSSLServerHandler(context: certificate.context))
+                    }
+                    try channel.pipeline.syncOperations.addHandler(
+                        ClientConnection(worker: worker, isSecure: certificate != nil))
                 }
             }
             .bind(host: host, port: port).get()

@@ -99,7 +99,7 @@ extension Worker {
         let head = ForwardedHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             forwardedPath: forwardedPath, identity: identity, bearerError: bearerError, client: address,
-            isSecure: isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
+            isSecure: client.isSecure || isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
             span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
         return .forward(
             Exchange(

@@ -1,10 +1,10 @@
-import Foundation
+public import Foundation
 
 /// A certificate for 127.0.0.1 and localhost, and the authority that signed it, as PEM files made by `openssl`.
-struct TestCertificate: Sendable {
-    let authority: URL
-    let certificate: URL
-    let key: URL
+public struct TestCertificate: Sendable {
+    public let authority: URL
+    public let certificate: URL
+    public let key: URL
 
     /// The files as ``make(in:)`` named them.
     init(in folder: URL) {
@@ -13,7 +13,8 @@ struct TestCertificate: Sendable {
         key = folder.appending(path: "key.pem")
     }
 
-    static func make(in folder: URL) async throws -> TestCertificate {
+    /// - Parameter folder: where nobody else makes one.
+    public static func make(in folder: URL) async throws -> TestCertificate {
         let files = TestCertificate(in: folder)
         let newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
         let authorityKey = folder.appending(path: "authority-key.pem").path

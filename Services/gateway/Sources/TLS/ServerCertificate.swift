@@ -1,0 +1,105 @@
+import Foundation
+import Logging
+import Metrics
+import NIOSSL
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+
+/// The certificate that clients are shown, and its key: two PEM files that are read again when either changes.
+///
+/// Connections that are open keep what they began with. Files that cannot be used, or do not fit together as while the
+/// one is replaced and the other not yet, leave the certificate that is in force as it is.
+final class ServerCertificate: Service {
+    /// Why there is no certificate.
+    struct Failure: Error, Equatable, CustomStringConvertible {
+        var description: String
+    }
+
+    let certificateFile: String
+    let keyFile: String
+    private let logger: Logger
+    private let pause: Duration
+    private let current: Mutex<NIOSSLContext>
+    private let complaint = Mutex<String?>(nil)
+    private let expiry = Gauge(label: "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds")
+
+    /// - Parameter pause: between two looks at the files.
+    init(certificateFile: String, keyFile: String, logger: Logger, pause: Duration = .seconds(1)) throws(Failure) {
+        self.certificateFile = certificateFile
+        self.keyFile = keyFile
+        self.logger = logger
+        self.pause = pause
+        let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)
+        current = Mutex(context)
+        expiry.record(expiresAt)
+    }
+
+    /// For a connection that begins now.
+    var context: NIOSSLContext { current.withLock { $0 } }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withTaskGroup(of: Void.self) { group in
+                for path in [certificateFile, keyFile] {
+                    group.addTask { [self] in
+                        await FollowedFile(path: path, pause: pause).follow { [self] in try reload() }
+                    }
+                }
+            }
+        }
+    }
+
+    private func reload() throws(Failure) {
+        do throws(Failure) {
+            let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)
+            current.withLock { $0 = context }
+            complaint.withLock { $0 = nil }
+            expiry.record(expiresAt)
+            logger.notice("certificate in force", metadata: ["expiresAt": "\(expiresAt)"])
+        } catch {
+            // Tried at each look until the files fit: told once.
+            let isNew = complaint.withLock { complaint in
+                defer { complaint = error.description }
+                return complaint != error.description
+            }
+            if isNew {
+                logger.error(
+                    "the certificate cannot be used, the one in force stays", metadata: ["problem": "\(error)"])
+            }
+            throw error
+        }
+    }
+
+    /// - Returns: also when the first of the chain expires, in seconds since 1970.
+    static func read(
+        certificateFile: String, keyFile: String
+    ) throws(Failure) -> (context: NIOSSLContext, expiresAt: Int64) {
+        if let mode = SecretFile.openMode(keyFile) {
+            throw Failure(description: "\(keyFile) is open to everybody (mode \(mode))")
+        }
+        let chain: [NIOSSLCertificate]
+        do {
+            chain = try NIOSSLCertificate.fromPEMFile(certificateFile)
+        } catch {
+            throw Failure(description: "\(certificateFile) holds no certificate in PEM")
+        }
+        guard let leaf = chain.first else { throw Failure(description: "\(certificateFile) holds no certificate") }
+        let key: NIOSSLPrivateKey
+        do {
+            key = try NIOSSLPrivateKey(file: keyFile, format: .pem)
+        } catch {
+            throw Failure(description: "\(keyFile) holds no private key in PEM")
+        }
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        // RFC 8996, RFC 9325 §3.1.1.
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = ["http/1.1"]
+        do {
+            return (try NIOSSLContext(configuration: configuration), Int64(leaf.notValidAfter))
+        } catch {
+            throw Failure(description: "\(keyFile) is not the key of the first certificate in \(certificateFile)")
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Logging
+import NIOSSL
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+@Suite("TLS")
+struct TLSTests {
+    /// Runs `body` with a folder that is gone afterwards.
+    private func withFolder(_ body: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(folder)
+    }
+
+    private func server(_ files: TestCertificate, logger: Logger = .quiet) throws -> ServerCertificate {
+        try ServerCertificate(
+            certificateFile: files.certificate.path, keyFile: files.key.path, logger: logger,
+            pause: .milliseconds(5))
+    }
+
+    /// A client that trusts one authority and no other.
+    private func client(_ files: TestCertificate, maximumVersion: TLSVersion? = nil) throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .file(files.authority.path)
+        configuration.minimumTLSVersion = .tlsv1
+        configuration.maximumTLSVersion = maximumVersion
+        return try NIOSSLContext(configuration: configuration)
+    }
+
+    private func get(_ path: String, port: Int, tls: NIOSSLContext?) async throws -> RawClient.Answer {
+        let client = try await RawClient.connect(port: port, tls: tls)
+        defer { Task { await client.close() } }
+        try await client.send(GatewayHarness.request("GET \(path)"))
+        return try await client.answer()
+    }
+
+    @Test("Requests come by TLS 1.2 or later, and services are told so")
+    func requests() async throws {
+        try await withFolder { folder in
+            let files = try await TestCertificate.make(in: folder)
+            let certificate = try server(files)
+            try await GatewayHarness.withGateway(.init { $0.certificate = certificate }) { gateway in
+                for version in [TLSVersion.tlsv12, .tlsv13] {
+                    let answer = try await get(
+                        "/open", port: gateway.port, tls: try client(files, maximumVersion: version))
+                    #expect(answer.status == 200 && answer.body == "team")
+                }
+                #expect(gateway.team.requests.allSatisfy { $0.field("X-Forwarded-Proto") == "https" })
+                await #expect(throws: (any Error).self) {
+                    try await get("/open", port: gateway.port, tls: try client(files, maximumVersion: .tlsv11))
+                }
+                await #expect(throws: (any Error).self) { try await get("/open", port: gateway.port, tls: nil) }
+                #expect(gateway.team.begun == 2)
+            }
+        }
+    }
+
+    @Test("Another certificate is used once it is there, and open connections go on")
+    func reload() async throws {
+        try await withFolder { folder in
+            let places = try ["old", "new"].map { name in
+                let place = folder.appending(path: name)
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                return place
+            }
+            let (old, new) = (
+                try await TestCertificate.make(in: places[0]), try await TestCertificate.make(in: places[1])
+            )
+            let trusting = (old: try client(old), new: try client(new))
+            let log = CapturedLog()
+            let certificate = try server(old, logger: log.logger)
+            try await GatewayHarness.withGateway(.init { $0.certificate = certificate }) { gateway in
+                let open = try await RawClient.connect(port: gateway.port, tls: trusting.old)
+                try await open.send(GatewayHarness.request("GET /open"))
+                #expect(try await open.answer().status == 200)
+
+                func replace(_ file: URL, by other: URL) throws {
+                    try #require(rename(other.path, file.path) == 0)
+                }
+                try replace(old.certificate, by: new.certificate)
+                try await eventually("a certificate without its key is complained of") {
+                    log.lines.contains { $0.contains("is not the key") }
+                }
+                #expect(try await get("/open", port: gateway.port, tls: trusting.old).status == 200)
+                try replace(old.key, by: new.key)
+                try await eventually("the new one is in force") {
+                    (try? await get("/open", port: gateway.port, tls: trusting.new))?.status == 200
+                }
+                await #expect(throws: (any Error).self) {
+                    try await get("/open", port: gateway.port, tls: trusting.old)
+                }
+                try await open.send(GatewayHarness.request("GET /open"))
+                #expect(try await open.answer().status == 200)
+                await open.close()
+            }
+        }
+    }
+
+    @Test("What cannot be used is told, file by file")
+    func unfit() async throws {
+        try await withFolder { folder in
+            let files = try await TestCertificate.make(in: folder)
+            func complaint(_ certificate: URL, _ key: URL) -> String? {
+                do throws(ServerCertificate.Failure) {
+                    _ = try ServerCertificate.read(certificateFile: certificate.path, keyFile: key.path)
+                    return nil
+                } catch {
+                    return error.description
+                }
+            }
+            #expect(complaint(files.certificate, files.key) == nil)
+            #expect(complaint(files.key, files.key)?.contains("no certificate") == true)
+            #expect(complaint(files.certificate, files.certificate)?.contains("no private key") == true)
+            #expect(complaint(files.authority, files.key)?.contains("is not the key") == true)
+            #expect(complaint(folder.appending(path: "nothing"), files.key)?.contains("no certificate") == true)
+            try #require(chmod(files.key.path, 0o644) == 0)
+            #expect(complaint(files.certificate, files.key)?.contains("open to everybody") == true)
+        }
+    }
+}
