@@ -9,11 +9,13 @@ struct RouteTableTests {
         name: "u", addresses: [.init(host: "127.0.0.1", port: 1)], credential: nil, isGatehouse: false)
 
     private func route(
-        _ path: String, _ methods: MethodSet = [.get], isPrefix: Bool = false, strips: Bool = false
+        _ path: String, _ methods: MethodSet = [.get], isPrefix: Bool = false, strips: Bool = false,
+        rewritten: String? = nil
     ) -> Route {
         Route(
             name: path, pattern: PathPattern(path, isPrefix: isPrefix)!, methods: methods, authentication: .none,
-            target: .upstream(Self.upstream), bodyLimit: 0, timeout: .seconds(1), stripsPrefix: strips)
+            target: .upstream(Self.upstream), bodyLimit: 0, timeout: .seconds(1), stripsPrefix: strips,
+            rewrittenPrefix: rewritten)
     }
 
     /// The route's name and the path that goes on, `405 <methods>`, or `404`.
@@ -65,6 +67,12 @@ struct RouteTableTests {
         for path in ["/internal", "/internal/", "/internal/x", "/Internal/x", "/s/internal", "/s/INTERNAL/x"] {
             #expect(match(table, path) == "404", "\(path)")
         }
+        let rewriting = try RouteTable([
+            route("/", isPrefix: true, rewritten: "/v2"), route("/r", isPrefix: true, rewritten: "/v2/s"),
+        ])
+        #expect(match(rewriting, "/internal/x") == "/ /internal/x", "which is /v2/internal/x to the service")
+        #expect(match(rewriting, "/r") == "/r ")
+        #expect(match(rewriting, "/r/internal") == "/r /internal")
         #expect(match(table, "/internals") == "/ /internals")
         #expect(match(table, "/x/internal") == "/x/internal /x/internal")
     }

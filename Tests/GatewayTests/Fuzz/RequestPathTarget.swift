@@ -74,15 +74,17 @@ enum RequestPathTarget {
     // MARK: What goes on
 
     private static let table: RouteTable = {
-        func route(_ path: String, isPrefix: Bool = true, strips: Bool) -> Route {
+        func route(
+            _ path: String, isPrefix: Bool = true, strips: Bool = false, rewritten: String? = nil
+        ) -> Route {
             Route(
                 name: path, pattern: PathPattern(path, isPrefix: isPrefix)!, methods: .all, authentication: .none,
                 roles: [], target: .liveness, bodyLimit: 1 << 20, timeout: .seconds(1), stripsPrefix: strips,
-                forwardsAuthorization: false)
+                rewrittenPrefix: rewritten, forwardsAuthorization: false)
         }
         return try! RouteTable([
-            route("/v1/auth/me", isPrefix: false, strips: false), route("/v1/auth/sessions/{id}", strips: false),
-            route("/team", strips: true), route("/", strips: false),
+            route("/v1/auth/me", isPrefix: false), route("/v1/auth/sessions/{id}"), route("/team", strips: true),
+            route("/old", rewritten: "/new/place"), route("/"),
         ])
     }()
 
@@ -91,12 +93,13 @@ enum RequestPathTarget {
     ) throws(Finding) {
         let path = Array(bytes[head.path])
         let match = path.withUnsafeBytes { table.match(path: $0, method: head.method) }
-        guard case .route(_, let forwardedPath) = match else { return }
-        let forwarded = String(decoding: decoded(Array(path[forwardedPath])), as: UTF8.self).lowercased()
+        guard case .route(let route, let forwardedPath) = match else { return }
+        let prefix = route.prefixReplacement ?? []
+        let forwarded = String(decoding: decoded(prefix + path[forwardedPath]), as: UTF8.self).lowercased()
         try Finding.unless(
             forwarded != "/internal" && !forwarded.hasPrefix("/internal/"), "a path that reaches /internal")
 
-        let wire = wire(message, head, bytes, forwardedPath)
+        let wire = wire(message, head, bytes, prefix, forwardedPath)
         let theirs = try LLHTTPReader.requests(wire)
         try Finding.unless(
             theirs.count == 1, "the service reads \(theirs.count) requests: \(String(decoding: wire, as: UTF8.self))")
@@ -108,11 +111,13 @@ enum RequestPathTarget {
 
     /// The request as the service behind would be sent it.
     private static func wire(
-        _ message: HTTPMessage, _ head: RequestHead, _ bytes: [UInt8], _ forwardedPath: Range<Int>
+        _ message: HTTPMessage, _ head: RequestHead, _ bytes: [UInt8], _ pathPrefix: [UInt8],
+        _ forwardedPath: Range<Int>
     ) -> [UInt8] {
         let forwarded = ForwardedHead(
             upstreamLines: Array("Host: upstream\r\n".utf8), forwardsAuthorization: false,
-            forwardedPath: forwardedPath, identity: nil, bearerError: nil, client: .unknown, isSecure: false,
+            pathPrefix: pathPrefix, forwardedPath: forwardedPath, identity: nil, bearerError: nil, client: .unknown,
+            isSecure: false,
             requestID: Array("0123456789abcdef".utf8), trace: TraceContext(high: 1, low: 2, flags: 1), span: 3,
             continuesTrace: true, upgrades: false)
         var buffer = bytes.withUnsafeBytes { forwarded.write(head, $0) }

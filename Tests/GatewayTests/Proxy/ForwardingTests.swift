@@ -39,6 +39,29 @@ struct ForwardingTests {
         }
     }
 
+    @Test("A path's beginning is replaced where the route says so")
+    func rewriting() async throws {
+        let options = GatewayHarness.Options {
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/old", pattern: PathPattern("/old", isPrefix: true)!, methods: .all,
+                        authentication: .none, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        rewrittenPrefix: "/new/place")
+                ]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            for path in ["/old", "/old/", "/old/x?y=/old", "/old/internal/x"] {
+                #expect(try await gateway.send("GET \(path)").status == 200)
+            }
+            #expect(
+                gateway.team.requests.map(\.head.uri) == [
+                    "/new/place", "/new/place/", "/new/place/x?y=/old", "/new/place/internal/x",
+                ])
+        }
+    }
+
     @Test("Each upstream is shown its own credential")
     func credentials() async throws {
         try await GatewayHarness.withGateway { gateway in

@@ -114,7 +114,10 @@ struct TLSTests {
             }
             #expect(complaint(files.certificate, files.key) == nil)
             #expect(complaint(files.key, files.key)?.contains("no certificate") == true)
-            #expect(complaint(files.certificate, files.certificate)?.contains("no private key") == true)
+            let junk = folder.appending(path: "junk.pem")
+            try Data("junk".utf8).write(to: junk)
+            try #require(chmod(junk.path, 0o600) == 0)
+            #expect(complaint(files.certificate, junk)?.contains("no private key") == true)
             #expect(complaint(files.authority, files.key)?.contains("is not the key") == true)
             #expect(complaint(folder.appending(path: "nothing"), files.key)?.contains("no certificate") == true)
             try #require(chmod(files.key.path, 0o644) == 0)

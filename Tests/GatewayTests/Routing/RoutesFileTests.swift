@@ -27,18 +27,37 @@ struct RoutesFileTests {
                 path: /menu
                 upstreams: http://menu
                 authentication: none
+                rewritePrefix: /v2/menu
+                webSocket: true
+                outliveToken: true
             """)
         #expect(file.problems.isEmpty)
         let orders = try #require(file.routes.first)
         #expect(orders.pattern.description == "/orders/*")
         #expect(orders.methods == [.get, .post] && orders.authentication == .required && orders.roles == ["courier"])
         #expect(orders.bodyLimit == 2048 && orders.timeout == .seconds(30))
-        #expect(orders.stripsPrefix && orders.forwardsAuthorization)
+        #expect(orders.prefixReplacement == [] && orders.forwardsAuthorization)
         guard case .upstream(let upstream) = orders.target else { return #expect(Bool(false)) }
         #expect(upstream.addresses.map(\.authority) == ["orders-1:8080", "[::1]:81"])
         #expect(upstream.credential == "s3cret" && !upstream.isGatehouse)
         #expect(file.routes.last?.authentication == Route.Authentication.none)
         #expect(file.routes.last?.methods == .all)
+        let menu = try #require(file.routes.last)
+        #expect(menu.prefixReplacement == Array("/v2/menu".utf8))
+        #expect(menu.allowsWebSocket && menu.outlivesToken && !orders.allowsWebSocket && !orders.outlivesToken)
+    }
+
+    @Test(
+        "A path is rewritten to a plain one, and never to /internal",
+        arguments: ["/", "v2", "/a/../b", "/a/", "/a//b", "/{x}", "/a%2fb", "/internal", "/Internal/x", "[]"])
+    func rewritePrefix(_ prefix: String) {
+        func problems(_ more: String) -> [RoutesFile.Problem] {
+            read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', \(more)}").problems
+        }
+        #expect(problems("rewritePrefix: \(prefix)").count == 1)
+        #expect(problems("rewritePrefix: /v2").isEmpty)
+        #expect(problems("rewritePrefix: /v2, stripPrefix: true").count == 1)
+        #expect(problems("rewritePrefix: /internals").isEmpty)
     }
 
     @Test("Everything that is wrong is told, with line and route")

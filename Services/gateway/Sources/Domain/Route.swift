@@ -33,8 +33,8 @@ final class Route: Sendable {
     let bodyLimit: Int
     /// Until the head of the upstream's answer is there.
     let timeout: Duration
-    /// Whether the upstream sees the path without the pattern's segments.
-    let stripsPrefix: Bool
+    /// What the upstream sees in place of the pattern's segments, which may be nothing; `nil`: those themselves.
+    let prefixReplacement: [UInt8]?
     let forwardsAuthorization: Bool
     /// Whether requests may go on as WebSocket.
     let allowsWebSocket: Bool
@@ -48,7 +48,8 @@ final class Route: Sendable {
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
-        forwardsAuthorization: Bool = false, allowsWebSocket: Bool = false, outlivesToken: Bool = false,
+        rewrittenPrefix: String? = nil, forwardsAuthorization: Bool = false, allowsWebSocket: Bool = false,
+        outlivesToken: Bool = false,
         isSignIn: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
@@ -59,7 +60,7 @@ final class Route: Sendable {
         self.target = target
         self.bodyLimit = bodyLimit
         self.timeout = timeout
-        self.stripsPrefix = stripsPrefix
+        prefixReplacement = rewrittenPrefix.map { Array($0.utf8) } ?? (stripsPrefix ? [] : nil)
         self.forwardsAuthorization = forwardsAuthorization
         self.allowsWebSocket = allowsWebSocket
         self.outlivesToken = outlivesToken

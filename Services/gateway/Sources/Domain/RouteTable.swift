@@ -101,8 +101,10 @@ struct RouteTable: Sendable {
         }
         for route in endpoint.routes where route.methods.contains(method) {
             // A pattern for the whole root strips nothing.
-            let start = route.stripsPrefix ? min(stripped, path.count) : 0
-            guard !Self.isInternal(path, from: start) else { return .notFound }
+            let start = route.prefixReplacement == nil ? 0 : min(stripped, path.count)
+            // What a rewritten path begins with was looked at with the routes file.
+            let isRewritten = !(route.prefixReplacement ?? []).isEmpty
+            guard isRewritten || !Self.isInternal(path, from: start) else { return .notFound }
             return .route(route, forwardedPath: start..<path.count)
         }
         return .notFound

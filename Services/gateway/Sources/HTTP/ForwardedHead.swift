@@ -6,6 +6,8 @@ import NIOCore
 struct ForwardedHead {
     var upstreamLines: [UInt8]
     var forwardsAuthorization: Bool
+    /// What stands before `forwardedPath`.
+    var pathPrefix: [UInt8] = []
     var forwardedPath: Range<Int>
     var identity: VerifiedToken?
     var bearerError: ErrorCode?
@@ -25,7 +27,8 @@ struct ForwardedHead {
     /// Writes all but the deadline, how long the request has waited, and the empty line, which are added when the head is
     /// sent.
     func write(_ head: borrowing RequestHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
-        let capacity = bytes.count * 2 + upstreamLines.count + (identity?.identityLines.count ?? 0) + 1024
+        let capacity =
+            bytes.count * 2 + pathPrefix.count + upstreamLines.count + (identity?.identityLines.count ?? 0) + 1024
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
         buffer.write(atMost: capacity - Self.roomForTimes) { writer in
             writeRequestLine(head, bytes, to: &writer)
@@ -39,7 +42,8 @@ struct ForwardedHead {
     private func writeRequestLine(_ head: RequestHead, _ bytes: UnsafeRawBufferPointer, to writer: inout ByteWriter) {
         let path = UnsafeRawBufferPointer(rebasing: bytes[head.path])
         writer.write(UnsafeRawBufferPointer(rebasing: bytes[..<head.path.lowerBound]))
-        if forwardedPath.isEmpty { writer.write("/") }
+        writer.write(pathPrefix)
+        if pathPrefix.isEmpty, forwardedPath.isEmpty { writer.write("/") }
         writer.write(UnsafeRawBufferPointer(rebasing: path[forwardedPath]))
         writer.write(UnsafeRawBufferPointer(rebasing: bytes[head.path.upperBound..<head.target.upperBound]))
         writer.write(" HTTP/1.1\r\n")

@@ -98,7 +98,8 @@ extension Worker {
         let trace = given ?? TraceContext(high: random.next(), low: random.next(), flags: 1)
         let head = ForwardedHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
-            forwardedPath: forwardedPath, identity: identity, bearerError: bearerError, client: address,
+            pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
+            bearerError: bearerError, client: address,
             isSecure: client.isSecure || isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
             span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
         return .forward(

@@ -75,7 +75,7 @@ struct RoutesFile {
 private struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "forwardAuthorization", "webSocket", "outliveToken", "credential",
+        "rewritePrefix", "forwardAuthorization", "webSocket", "outliveToken", "credential",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -111,6 +111,8 @@ private struct RouteReader {
         let bodyLimit = number(mapping["bodyLimit"], "bodyLimit", in: 0...(1 << 50)) ?? 1_048_576
         let timeout = number(mapping["timeout"], "timeout", in: 1...3600) ?? 15
         let stripsPrefix = flag(mapping["stripPrefix"], "stripPrefix")
+        let rewrittenPrefix = rewrittenPrefix(mapping["rewritePrefix"])
+        if stripsPrefix, rewrittenPrefix != nil { problem("stripPrefix and rewritePrefix exclude each other") }
         let forwardsAuthorization = flag(mapping["forwardAuthorization"], "forwardAuthorization")
         let allowsWebSocket = flag(mapping["webSocket"], "webSocket")
         let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
@@ -120,7 +122,8 @@ private struct RouteReader {
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
-            forwardsAuthorization: forwardsAuthorization, allowsWebSocket: allowsWebSocket,
+            rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
+            allowsWebSocket: allowsWebSocket,
             outlivesToken: outlivesToken)
     }
 
@@ -143,6 +146,21 @@ private struct RouteReader {
             }
         }
         return pattern
+    }
+
+    private mutating func rewrittenPrefix(_ node: Node?) -> String? {
+        guard let node else { return nil }
+        guard let prefix = node.string, prefix != "/", let pattern = PathPattern(prefix),
+            pattern.segments.allSatisfy({ if case .literal(let text) = $0 { !text.isEmpty } else { false } })
+        else {
+            problem("rewritePrefix must be a plain path like /v2/orders", at: node)
+            return nil
+        }
+        if case .literal(let first)? = pattern.segments.first, first.lowercased() == "internal" {
+            problem("rewritePrefix would reach /internal", at: node)
+            return nil
+        }
+        return prefix
     }
 
     private mutating func methods(_ node: Node?) -> MethodSet {
