@@ -143,12 +143,17 @@ extension GatewaySettings {
         addressLimit = RateLimit(
             capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),
             perSecond: Double(settings.int("addressLimitPerSecond", default: 2_000, in: 1...10_000_000)))
+        userLimit = RateLimit(
+            capacity: settings.int("userLimitBurst", default: 1_000, in: 1...10_000_000),
+            perSecond: Double(settings.int("userLimitPerSecond", default: 200, in: 1...10_000_000)))
         signInLimit = RateLimit(
             capacity: settings.int("signInLimitBurst", default: 600, in: 1...10_000_000),
             perSecond: Double(settings.int("signInLimitPerSecond", default: 20, in: 1...10_000_000)))
         if !settings.rateLimitsEnabled {
             addressLimit = nil
+            userLimit = nil
             signInLimit = nil
+            limitsRoutes = false
         }
     }
 }

@@ -37,8 +37,10 @@ struct ProxyYard {
         environment["GATEWAY_ADMIN_LISTEN_ADDRESS"] = "127.0.0.1:\(adminPort)"
         environment["GATEWAY_ROUTES_FILE"] = file.path
         environment["GATEWAY_TOKEN_CACHE_CAPACITY"] = "\(Self.cacheCapacity)"
-        environment["GATEWAY_ADDRESS_LIMIT_BURST"] = "10000000"
-        environment["GATEWAY_ADDRESS_LIMIT_PER_SECOND"] = "10000000"
+        for limit in ["ADDRESS", "USER"] {
+            environment["GATEWAY_\(limit)_LIMIT_BURST"] = "10000000"
+            environment["GATEWAY_\(limit)_LIMIT_PER_SECOND"] = "10000000"
+        }
         let proxy = try await start(
             name, port: port, [binaries.appendingPathComponent("gateway").path, "serve"], environment: environment)
         return Gatehouse(proxy: proxy, adminPort: adminPort)

@@ -19,7 +19,7 @@ struct RateLimitTests {
 
     @Test("Each address has its own; many of them are forgotten, not kept")
     func addresses() {
-        let limiter = AddressLimiter(RateLimit(capacity: 1, perSecond: 1))
+        let limiter = RateLimiter<AddressKey>(RateLimit(capacity: 1, perSecond: 1))
         #expect(limiter.take(AddressKey(value: 1), now: 5) == nil)
         #expect(limiter.take(AddressKey(value: 1), now: 5) != nil)
         #expect(limiter.take(AddressKey(value: 2), now: 5) == nil)

@@ -230,6 +230,49 @@ struct RefusalTests {
         }
     }
 
+    @Test("Limits of a user wherever he comes from, and of a route; both say what they are")
+    func userLimits() async throws {
+        let slow = RateLimit(capacity: 3, perSecond: 0.01)
+        let options = GatewayHarness.Options {
+            $0.settings.userLimit = slow
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/limited", pattern: PathPattern("/limited", isPrefix: true)!, methods: .all,
+                        authentication: .optional, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        limit: RateLimit(capacity: 1, perSecond: 0.01))
+                ]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            func send(_ path: String, from address: String, token: String? = nil) async throws -> RawClient.Answer {
+                try await gateway.send("GET \(path)", fields: "X-Forwarded-For: \(address)\r\n", token: token)
+            }
+            let user = UUID()
+            let tokens = try (0..<2).map { _ in try GatewayHarness.token(GatewayHarness.claims(user: user)) }
+            for turn in 0..<3 {
+                #expect(try await send("/team", from: "192.0.2.\(turn)", token: tokens[turn % 2]).status == 200)
+            }
+            let refused = try await send("/team", from: "192.0.2.9", token: tokens[0])
+            #expect(refused.status == 429 && refused.code == "RATE_LIMITED")
+            #expect(refused["ratelimit-policy"] == #""user";q=3;w=300"#)
+            let wait = Int(refused["retry-after"] ?? "") ?? 0
+            #expect((1...100).contains(wait))
+            #expect(refused["ratelimit"] == #""user";r=0;t=\#(wait)"#)
+            #expect(try await send("/team", from: "192.0.2.9", token: try GatewayHarness.token()).status == 200)
+
+            // A route's limit is each user's, or each address's.
+            let other = try GatewayHarness.token()
+            #expect(try await send("/limited", from: "192.0.2.1", token: other).status == 200)
+            let again = try await send("/limited", from: "192.0.2.2", token: other)
+            #expect(again.status == 429 && again["ratelimit-policy"] == #""route";q=1;w=100"#)
+            #expect(try await send("/limited", from: "192.0.2.1").status == 200)
+            #expect(try await send("/limited", from: "192.0.2.1").status == 429)
+            #expect(try await send("/limited", from: "192.0.2.2").status == 200)
+        }
+    }
+
     @Test("Too much at once is refused quickly")
     func overload() async throws {
         let options = GatewayHarness.Options {

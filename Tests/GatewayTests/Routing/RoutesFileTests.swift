@@ -30,6 +30,7 @@ struct RoutesFileTests {
                 rewritePrefix: /v2/menu
                 webSocket: true
                 outliveToken: true
+                rateLimit: {requests: 30, seconds: 60}
             """)
         #expect(file.problems.isEmpty)
         let orders = try #require(file.routes.first)
@@ -44,6 +45,7 @@ struct RoutesFileTests {
         #expect(file.routes.last?.methods == .all)
         let menu = try #require(file.routes.last)
         #expect(menu.prefixReplacement == Array("/v2/menu".utf8))
+        #expect(menu.limiter?.limit == RateLimit(capacity: 30, perSecond: 0.5) && orders.limiter == nil)
         #expect(menu.allowsWebSocket && menu.outlivesToken && !orders.allowsWebSocket && !orders.outlivesToken)
     }
 
@@ -100,6 +102,17 @@ struct RoutesFileTests {
                 "line 16, route d: 'https://x' is not an address like http://orders:8080",
                 "line 14, route d: roles need authentication: required",
             ])
+    }
+
+    @Test(
+        "A limit has a number of requests and of seconds",
+        arguments: [
+            "5", "{requests: 5}", "{requests: 0, seconds: 1}", "{requests: 5, seconds: 0}", "{requests: x, seconds: 1}",
+            "{requests: 5, seconds: 1, burst: 2}",
+        ])
+    func rateLimit(_ limit: String) {
+        let file = read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', rateLimit: \(limit)}")
+        #expect(file.problems.count == 1)
     }
 
     @Test("Ports that there are not", arguments: ["0", "65536", "99999", "-1", "99999999999999999999", "x"])

@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import Redis
 import Synchronization
@@ -9,8 +10,9 @@ final class Gateway: Sendable {
     let names: UpstreamNames
     let keys: KeyStore
     let revoked: RevokedSessions
-    let addressLimiter: AddressLimiter?
-    let signInLimiter: AddressLimiter?
+    let addressLimiter: RateLimiter<AddressKey>?
+    let userLimiter: RateLimiter<UUID>?
+    let signInLimiter: RateLimiter<AddressKey>?
     /// `nil`: each replica counts alone.
     let sharedSignInLimit: SharedLimit?
     let metrics = GatewayMetrics()
@@ -32,8 +34,9 @@ final class Gateway: Sendable {
         self.revoked = revoked
         self.logger = logger
         connectionLimit = ConnectionLimit(settings.maximumConnections)
-        addressLimiter = settings.addressLimit.map(AddressLimiter.init)
-        signInLimiter = settings.signInLimit.map(AddressLimiter.init)
+        addressLimiter = settings.addressLimit.map(RateLimiter.init)
+        userLimiter = settings.userLimit.map(RateLimiter.init)
+        signInLimiter = settings.signInLimit.map(RateLimiter.init)
         if let limit = settings.signInLimit, let local = signInLimiter, let shared = sharing(limit) {
             sharedSignInLimit = SharedLimit(local: local, shared: shared)
         } else {

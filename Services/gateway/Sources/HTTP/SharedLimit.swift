@@ -7,7 +7,7 @@ import Redis
 /// the address is over its limit, the local count is made to agree. So a replica may admit one request too many, and
 /// an outage of Redis changes nothing but that each replica counts alone.
 struct SharedLimit: Sendable {
-    let local: AddressLimiter
+    let local: RateLimiter<AddressKey>
     let shared: RedisTokenBucket
 
     /// Tells that a request of `key` was admitted here.

@@ -37,7 +37,13 @@ extension Worker {
         let now = now
         if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }
         let address = clientAddress(fields, bytes, peer: client.peer)
-        if let wait = gateway.addressLimiter?.take(address.key, now: now) { return refuse(.tooMany(wait)) }
+        func tooMany(_ wait: Int64, of name: String, _ limit: RateLimit) -> Admission {
+            let problem = Problem.tooMany(wait)
+            return refuse(problem, fields: limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
+        }
+        if let limiter = gateway.addressLimiter, let wait = limiter.take(address.key, now: now) {
+            return tooMany(wait, of: "address", limiter.limit)
+        }
 
         let route: Route
         let forwardedPath: Range<Int>
@@ -47,7 +53,9 @@ extension Worker {
         case .route(let found, let range): (route, forwardedPath) = (found, range)
         }
         if route.isSignIn {
-            if let wait = gateway.signInLimiter?.take(address.key, now: now) { return refuse(.tooMany(wait)) }
+            if let limiter = gateway.signInLimiter, let wait = limiter.take(address.key, now: now) {
+                return tooMany(wait, of: "sign-in", limiter.limit)
+            }
             gateway.sharedSignInLimit?.admitted(address.key)
         }
 
@@ -76,6 +84,14 @@ extension Worker {
         }
         if !route.roles.isEmpty, !(identity.map { route.roles.contains($0.role) } ?? false) {
             return refuse(Problem(.forbidden))
+        }
+        if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userID, now: now) {
+            return tooMany(wait, of: "user", limiter.limit)
+        }
+        if let limiter = route.limiter, gateway.settings.limitsRoutes,
+            let wait = limiter.take(user: identity?.userID, address: address.key, now: now)
+        {
+            return tooMany(wait, of: "route", limiter.limit)
         }
 
         let framing = requestHead.framing

@@ -75,7 +75,7 @@ struct RoutesFile {
 private struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "rewritePrefix", "forwardAuthorization", "webSocket", "outliveToken", "credential",
+        "rewritePrefix", "rateLimit", "forwardAuthorization", "webSocket", "outliveToken", "credential",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -114,6 +114,7 @@ private struct RouteReader {
         let rewrittenPrefix = rewrittenPrefix(mapping["rewritePrefix"])
         if stripsPrefix, rewrittenPrefix != nil { problem("stripPrefix and rewritePrefix exclude each other") }
         let forwardsAuthorization = flag(mapping["forwardAuthorization"], "forwardAuthorization")
+        let limit = rateLimit(mapping["rateLimit"])
         let allowsWebSocket = flag(mapping["webSocket"], "webSocket")
         let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
         let credential = credential(mapping["credential"])
@@ -124,7 +125,7 @@ private struct RouteReader {
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
             rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
             allowsWebSocket: allowsWebSocket,
-            outlivesToken: outlivesToken)
+            outlivesToken: outlivesToken, limit: limit)
     }
 
     // MARK: Values
@@ -196,6 +197,18 @@ private struct RouteReader {
             return .required
         }
         return value
+    }
+
+    private mutating func rateLimit(_ node: Node?) -> RateLimit? {
+        guard let node else { return nil }
+        guard let mapping = node.mapping, Set(mapping.keys.map { $0.string ?? "" }) == ["requests", "seconds"] else {
+            problem("rateLimit must be like {requests: 100, seconds: 60}", at: node)
+            return nil
+        }
+        guard let requests = number(mapping["requests"], "requests", in: 1...10_000_000),
+            let seconds = number(mapping["seconds"], "seconds", in: 1...86_400)
+        else { return nil }
+        return RateLimit(capacity: requests, perSecond: Double(requests) / Double(seconds))
     }
 
     private mutating func credential(_ node: Node?) -> String? {

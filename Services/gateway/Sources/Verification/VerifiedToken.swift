@@ -4,6 +4,7 @@ import Foundation
 
 /// An access token that was found genuine, and what its requests carry to the services behind.
 final class VerifiedToken: Sendable {
+    let userID: UUID
     let sessionID: UUID
     let role: String
     /// From this second (since 1970) on it is refused: its `exp`, and the leeway.
@@ -15,6 +16,7 @@ final class VerifiedToken: Sendable {
 
     /// - Parameter leeway: seconds.
     init(_ claims: AccessTokenClaims, generation: Int, leeway: Int64 = 0) {
+        userID = claims.subject
         sessionID = claims.sessionID
         role = claims.role
         expiresAt = claims.expiresAt + leeway

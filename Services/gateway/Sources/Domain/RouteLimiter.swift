@@ -1,0 +1,19 @@
+import Foundation
+
+/// The limit of one route: for each user, or for each address where nobody is signed in.
+struct RouteLimiter: Sendable {
+    private let users: RateLimiter<UUID>
+    private let addresses: RateLimiter<AddressKey>
+
+    init(_ limit: RateLimit) {
+        users = RateLimiter(limit)
+        addresses = RateLimiter(limit)
+    }
+
+    var limit: RateLimit { users.limit }
+
+    /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
+    func take(user: UUID?, address: AddressKey, now: Int64) -> Int64? {
+        if let user { users.take(user, now: now) } else { addresses.take(address, now: now) }
+    }
+}
