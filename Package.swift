@@ -76,6 +76,7 @@ extension Target.Dependency {
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
     static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
     static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
+    static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
     static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
     static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
@@ -127,7 +128,8 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .unixSignals, .yams,
+            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .nioTLS,
+            .unixSignals, .yams,
         ])
     + service(
         "identity",

@@ -105,7 +105,7 @@ public struct GatewayConfiguration: Sendable {
         let texts = settings.strings(key)
         if texts.isEmpty, settings.optionalString(key) != nil { settings.problem(key, "holds no address") }
         let addresses = texts.compactMap { text in
-            if let address = Upstream.Address(url: text) { return address }
+            if let address = Upstream.Address(url: text), !address.isSecure { return address }
             settings.problem(key, "must be like http://127.0.0.1:8081, not '\(text)'")
             return nil
         }

@@ -29,7 +29,7 @@ struct LoadBalancerTests {
         }
 
         func pool(_ number: Int) -> UpstreamPool {
-            worker.routes.pools[try! SocketAddress(ipAddress: "127.0.0.1", port: number)]!
+            worker.routes.pools[.init(address: try! SocketAddress(ipAddress: "127.0.0.1", port: number))]!
         }
 
         func exchange() -> Exchange {

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import NIOCore
 import NIOSSL
 import TestKit
 import Testing
@@ -97,6 +98,59 @@ struct TLSTests {
                 #expect(try await open.answer().status == 200)
                 await open.close()
             }
+        }
+    }
+
+    @Test("Upstreams prove who they are, by an authority that the route trusts and the name that it names")
+    func upstreams() async throws {
+        try await withFolder { folder in
+            let places = try ["one", "other"].map { name in
+                let place = folder.appending(path: name)
+                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+                return place
+            }
+            let (files, others) = (
+                try await TestCertificate.make(in: places[0]), try await TestCertificate.make(in: places[1])
+            )
+            let secure = RecordingUpstream()
+            let port = try await secure.start(tls: try server(files).context)
+            let plain = RecordingUpstream()
+            let plainPort = try await plain.start()
+            let trusted = try UpstreamTLS(authoritiesFile: files.authority.path)
+            let upstreams: [(path: String, host: String, port: Int, tls: UpstreamTLS)] = [
+                ("/name", "localhost", port, trusted), ("/address", "127.0.0.1", port, trusted),
+                ("/wrong-name", "orders.test", port, trusted),
+                ("/wrong-authority", "localhost", port, try UpstreamTLS(authoritiesFile: others.authority.path)),
+                ("/system", "localhost", port, try UpstreamTLS()), ("/plain", "localhost", plainPort, trusted),
+            ]
+            let options = GatewayHarness.Options {
+                $0.lookup = { _ in [try SocketAddress(ipAddress: "127.0.0.1", port: 0)] }
+                $0.routes = { _ in
+                    upstreams.map { path, host, port, tls in
+                        Route(
+                            name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
+                            authentication: .none,
+                            target: .upstream(
+                                Upstream(
+                                    name: path, addresses: [.init(host: host, port: port, isSecure: true)], tls: tls,
+                                    isGatehouse: false)),
+                            bodyLimit: 1000, timeout: .seconds(30))
+                    }
+                }
+            }
+            try await GatewayHarness.withGateway(options) { gateway in
+                for path in ["/name", "/address", "/name"] {
+                    let answer = try await gateway.send("POST \(path)", body: "x")
+                    #expect(answer.status == 200 && answer.body == "hello", "\(path)")
+                }
+                for path in ["/wrong-name", "/wrong-authority", "/system", "/plain"] {
+                    #expect(try await gateway.send("POST \(path)", body: "x").status == 502, "\(path)")
+                }
+                #expect(secure.begun == 3 && plain.begun == 0)
+                #expect(secure.requests.allSatisfy { $0.text == "x" })
+            }
+            await secure.stop()
+            await plain.stop()
         }
     }
 

@@ -81,9 +81,20 @@ struct RoutesFileTests {
                 credential: env:NOTHING
               - name: d
                 path: /d
-                upstreams: [https://x]
+                upstreams: [ftp://x]
                 authentication: none
                 roles: [x]
+              - name: e
+                path: /e
+                upstreams: [https://x, http://y]
+              - name: f
+                path: /f
+                upstreams: http://x
+                certificateAuthority: /nothing
+              - name: g
+                path: /g
+                upstreams: https://x
+                certificateAuthority: /nothing
             """)
         #expect(file.routes.isEmpty)
         #expect(
@@ -99,8 +110,11 @@ struct RoutesFileTests {
                 "line 11, route 3: has no upstreams",
                 "line 12, route 3: authentication must be required, optional or none",
                 "line 13, route 3: the environment has no NOTHING",
-                "line 16, route d: 'https://x' is not an address like http://orders:8080",
+                "line 16, route d: 'ftp://x' is not an address like http://orders:8080",
                 "line 14, route d: roles need authentication: required",
+                "line 19, route e: upstreams must all be http, or all https",
+                "line 25, route f: certificateAuthority needs upstreams with https",
+                "line 29, route g: certificateAuthority must name a file of certificates in PEM",
             ])
     }
 
@@ -119,6 +133,7 @@ struct RoutesFileTests {
     func badPort(_ port: String) {
         #expect(Upstream.Address(url: "http://127.0.0.1:\(port)") == nil)
         #expect(Upstream.Address(url: "http://127.0.0.1:65535")?.port == 65535)
+        #expect(Upstream.Address(url: "https://a") == .init(host: "a", port: 443, isSecure: true))
     }
 
     @Test("Where a file is not YAML, and never what stands there")

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 /// A small service behind the gateway that keeps all it was sent, read by llhttp, and answers as a test tells it to.
@@ -52,7 +53,8 @@ final class RecordingUpstream: Sendable {
         self.behaviour = Mutex(behaviour)
     }
 
-    func start(host: String = "127.0.0.1", port: Int = 0) async throws -> Int {
+    /// - Parameter tls: `nil`: without TLS.
+    func start(host: String = "127.0.0.1", port: Int = 0, tls: NIOSSLContext? = nil) async throws -> Int {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
@@ -64,6 +66,9 @@ final class RecordingUpstream: Sendable {
                         return state.connections
                     }
                     channel.closeFuture.whenComplete { _ in self.state.withLock { $0.open -= 1 } }
+                    if let tls {
+                        try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                    }
                     try channel.pipeline.syncOperations.addHandlers(
                         ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
                         Recorder(upstream: self, connection: number))

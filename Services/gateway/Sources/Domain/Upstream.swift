@@ -5,6 +5,8 @@ struct Upstream: Sendable, Hashable {
         /// A name, or an IP address without brackets.
         var host: String
         var port: Int
+        /// Whether it speaks TLS.
+        var isSecure = false
 
         /// As in a `Host` field.
         var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
@@ -15,6 +17,8 @@ struct Upstream: Sendable, Hashable {
     var addresses: [Address]
     /// What the gateway proves itself with to this upstream and to no other.
     var credential: String?
+    /// How those of its addresses are known that speak TLS.
+    var tls: UpstreamTLS?
     /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
     var isGatehouse: Bool
 }

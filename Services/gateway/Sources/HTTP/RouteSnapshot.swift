@@ -6,7 +6,7 @@ import NIOCore
 final class RouteSnapshot {
     let table: RouteTable
     /// One for each address of an upstream.
-    let pools: [SocketAddress: UpstreamPool]
+    let pools: [UpstreamPool.Endpoint: UpstreamPool]
     private let plans: [ObjectIdentifier: RoutePlan]
 
     /// Without any route.
@@ -23,17 +23,17 @@ final class RouteSnapshot {
     init(
         _ table: RouteTable, _ names: [String: [SocketAddress]], after previous: RouteSnapshot, worker: Worker
     ) {
-        var pools: [SocketAddress: UpstreamPool] = [:]
-        func pool(_ address: SocketAddress) -> UpstreamPool {
-            let pool = pools[address] ?? previous.pools[address] ?? UpstreamPool(address, worker: worker)
-            pools[address] = pool
+        var pools: [UpstreamPool.Endpoint: UpstreamPool] = [:]
+        func pool(_ endpoint: UpstreamPool.Endpoint) -> UpstreamPool {
+            let pool = pools[endpoint] ?? previous.pools[endpoint] ?? UpstreamPool(endpoint, worker: worker)
+            pools[endpoint] = pool
             return pool
         }
         var balancers: [Upstream: LoadBalancer] = [:]
         func balancer(_ upstream: Upstream) -> LoadBalancer {
             let balancer =
                 balancers[upstream]
-                ?? LoadBalancer(upstream.addresses.flatMap { $0.resolved(by: names) }.map(pool), worker: worker)
+                ?? LoadBalancer(upstream.endpoints(names).map(pool), worker: worker)
             balancers[upstream] = balancer
             return balancer
         }
@@ -48,10 +48,20 @@ final class RouteSnapshot {
         self.table = table
         self.pools = pools
         self.plans = plans
-        for (address, pool) in previous.pools where pools[address] == nil { pool.retire() }
+        for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
     }
 
     func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+}
+
+extension Upstream {
+    fileprivate func endpoints(_ names: [String: [SocketAddress]]) -> [UpstreamPool.Endpoint] {
+        addresses.flatMap { address in
+            address.resolved(by: names).map {
+                UpstreamPool.Endpoint(address: $0, host: address.isSecure ? address.host : "", tls: tls)
+            }
+        }
+    }
 }
 
 extension Upstream.Address {

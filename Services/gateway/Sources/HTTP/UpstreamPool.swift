@@ -6,11 +6,20 @@ import NIOPosix
 
 /// The connections of one event loop to one address of an upstream.
 final class UpstreamPool {
+    /// Whom the connections lead to.
+    struct Endpoint: Hashable {
+        var address: SocketAddress
+        /// What its certificate has to name; empty without TLS.
+        var host = ""
+        /// `nil`: without TLS.
+        var tls: UpstreamTLS?
+    }
+
     unowned let worker: Worker
     /// The one request that finds out whether an address that is set aside is well again. Gone, as the request is.
     weak var probe: Exchange?
 
-    private let address: SocketAddress
+    private let endpoint: Endpoint
     private var idle: [UpstreamConnection] = []
     /// Connections that are open or being opened.
     private var count = 0
@@ -21,10 +30,10 @@ final class UpstreamPool {
     /// No route in force names the address any more.
     private var isRetired = false
 
-    init(_ address: SocketAddress, worker: Worker) {
+    init(_ endpoint: Endpoint, worker: Worker) {
         self.worker = worker
-        self.address = address
-        setAside = worker.gateway.metrics.address(address.authority)
+        self.endpoint = endpoint
+        setAside = worker.gateway.metrics.address(endpoint.address.authority)
     }
 
     private var settings: GatewaySettings { worker.gateway.settings }
@@ -83,7 +92,7 @@ final class UpstreamPool {
     func retire() {
         if !isWell { setAside.decrement() }
         isRetired = true
-        worker.gateway.metrics.forget(address: address.authority)
+        worker.gateway.metrics.forget(address: endpoint.address.authority)
         closeIdle { _ in true }
     }
 
@@ -96,12 +105,8 @@ final class UpstreamPool {
 
     private func connect(for exchange: Exchange) {
         count += 1
-        let channel = ClientBootstrap(group: worker.eventLoop)
-            .connectTimeout(TimeAmount(settings.connectTimeout))
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .connect(to: address)
         // Both closures run on this pool's event loop.
-        channel.assumeIsolated().whenComplete { result in
+        open().assumeIsolated().whenComplete { result in
             do {
                 let channel = try result.get()
                 let connection = UpstreamConnection(pool: self)
@@ -119,6 +124,16 @@ final class UpstreamPool {
                 exchange.failed(.unreachable, isSafeToRepeat: true)
             }
         }
+    }
+
+    private func open() -> EventLoopFuture<any Channel> {
+        let (host, timeout) = (endpoint.host, TimeAmount(settings.connectTimeout))
+        let channel = ClientBootstrap(group: worker.eventLoop)
+            .connectTimeout(timeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .connect(to: endpoint.address)
+        guard let tls = endpoint.tls else { return channel }
+        return channel.flatMap { tls.handshake(on: $0, host: host, within: timeout) }
     }
 
     // MARK: Whether the address is well
@@ -153,7 +168,8 @@ final class UpstreamPool {
             worker.gateway.metrics.setAside.increment()
         }
         worker.gateway.logger.notice(
-            isWell ? "upstream answers again" : "upstream set aside", metadata: ["address": "\(address.authority)"])
+            isWell ? "upstream answers again" : "upstream set aside",
+            metadata: ["address": "\(endpoint.address.authority)"])
     }
 }
 

@@ -75,7 +75,8 @@ struct RoutesFile {
 private struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "rewritePrefix", "rateLimit", "forwardAuthorization", "webSocket", "outliveToken", "credential",
+        "rewritePrefix", "rateLimit", "certificateAuthority", "forwardAuthorization", "webSocket", "outliveToken",
+        "credential",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -105,6 +106,7 @@ private struct RouteReader {
         let pattern = pattern(mapping["path"])
         let methods = methods(mapping["methods"])
         let addresses = addresses(mapping["upstreams"])
+        let tls = tls(mapping["certificateAuthority"], addresses)
         let authentication = authentication(mapping["authentication"])
         let roles = strings(mapping["roles"], "roles") ?? []
         if !roles.isEmpty, authentication != .required { problem("roles need authentication: required") }
@@ -119,7 +121,8 @@ private struct RouteReader {
         let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
         let credential = credential(mapping["credential"])
         guard problems.isEmpty, let pattern else { return nil }
-        let upstream = Upstream(name: name, addresses: addresses, credential: credential, isGatehouse: false)
+        let upstream = Upstream(
+            name: name, addresses: addresses, credential: credential, tls: tls, isGatehouse: false)
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
@@ -186,6 +189,23 @@ private struct RouteReader {
             // What stands before an @ is a password.
             let shown = text.split(separator: "@").last ?? ""
             problem("'\(shown)' is not an address like http://orders:8080", at: node)
+            return nil
+        }
+    }
+
+    private mutating func tls(_ node: Node?, _ addresses: [Upstream.Address]) -> UpstreamTLS? {
+        guard addresses.contains(where: \.isSecure) else {
+            if node != nil { problem("certificateAuthority needs upstreams with https", at: node) }
+            return nil
+        }
+        guard addresses.allSatisfy(\.isSecure) else {
+            problem("upstreams must all be http, or all https")
+            return nil
+        }
+        do {
+            return try UpstreamTLS(authoritiesFile: node.map { $0.string ?? "" })
+        } catch {
+            problem("certificateAuthority must name a file of certificates in PEM", at: node)
             return nil
         }
     }
@@ -259,12 +279,14 @@ private struct RouteReader {
 }
 
 extension Upstream.Address {
-    /// Reads `http://host:port`, with nothing behind it.
+    /// Reads `http://host:port` or `https://host:port`, with nothing behind it.
     init?(url text: String) {
-        guard let url = URLComponents(string: text), url.scheme == "http", url.namesServer, let host = url.host,
+        guard let url = URLComponents(string: text), ["http", "https"].contains(url.scheme), url.namesServer,
+            let host = url.host,
             url.path.isEmpty || url.path == "/", url.query == nil, url.user == nil, url.fragment == nil
         else { return nil }
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        self.init(host: bare, port: url.port ?? 80)
+        let isSecure = url.scheme == "https"
+        self.init(host: bare, port: url.port ?? (isSecure ? 443 : 80), isSecure: isSecure)
     }
 }

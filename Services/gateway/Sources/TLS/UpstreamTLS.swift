@@ -1,0 +1,87 @@
+import Foundation
+import NIOCore
+import NIOSSL
+import NIOTLS
+
+/// TLS towards an upstream, whose certificate has to name the host that the route names, and to be vouched for by one of
+/// the authorities.
+final class UpstreamTLS: Sendable, Hashable {
+    /// The file of authorities holds none.
+    struct NoAuthority: Error {}
+
+    /// PEM; `nil`: those that the system trusts.
+    private let authorities: [UInt8]?
+    private let context: NIOSSLContext
+
+    /// - Parameter authoritiesFile: PEM; `nil`: those that the system trusts.
+    /// - Throws: `NoAuthority`; `NIOSSLError`; `CocoaError`.
+    init(authoritiesFile: String? = nil) throws {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = ["http/1.1"]
+        if let authoritiesFile {
+            let bytes = Array(try Data(contentsOf: URL(filePath: authoritiesFile)))
+            let certificates = try NIOSSLCertificate.fromPEMBytes(bytes)
+            guard !certificates.isEmpty else { throw NoAuthority() }
+            configuration.trustRoots = .certificates(certificates)
+            authorities = bytes
+        } else {
+            authorities = nil
+        }
+        context = try NIOSSLContext(configuration: configuration)
+    }
+
+    /// Two with the same authorities are the same: connections live on when routes are read again.
+    static func == (one: UpstreamTLS, other: UpstreamTLS) -> Bool { one.authorities == other.authorities }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(authorities) }
+
+    /// Takes a connection that nothing was sent on through its handshake.
+    ///
+    /// - Returns: the connection once the other side has proved who it is; a failed one is closed.
+    func handshake(
+        on channel: any Channel, host: String, within limit: TimeAmount
+    ) -> EventLoopFuture<any Channel> {
+        let done = channel.eventLoop.makePromise(of: Void.self)
+        let timeout = channel.eventLoop.scheduleTask(in: limit) { done.fail(ChannelError.connectTimeout(limit)) }
+        done.futureResult.whenComplete { result in
+            timeout.cancel()
+            if case .failure = result { channel.close(promise: nil) }
+        }
+        do {
+            // Server Name Indication has no place for addresses (RFC 6066 §3); the certificate is then checked against
+            // the address itself.
+            let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+            try channel.pipeline.syncOperations.addHandlers([
+                NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host), Handshake(done),
+            ])
+        } catch {
+            done.fail(error)
+        }
+        return done.futureResult.map { channel }
+    }
+
+    /// Waits for the end of a handshake, and is gone then.
+    private final class Handshake: ChannelInboundHandler, RemovableChannelHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let done: EventLoopPromise<Void>
+
+        init(_ done: EventLoopPromise<Void>) { self.done = done }
+
+        func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+            if case .handshakeCompleted? = event as? TLSUserEvent {
+                done.succeed()
+                context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            }
+            context.fireUserInboundEventTriggered(event)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { done.fail(error) }
+
+        func channelInactive(context: ChannelHandlerContext) {
+            done.fail(ChannelError.eof)
+            context.fireChannelInactive()
+        }
+    }
+}
