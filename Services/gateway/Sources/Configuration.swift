@@ -132,6 +132,10 @@ extension GatewaySettings {
         } else {
             settings.problem("trustedProxies", "must be addresses or networks like 10.0.0.0/8")
         }
+        expectsProxyHeader = settings.bool("proxyProtocol", default: false)
+        if expectsProxyHeader, trustedProxies.isEmpty {
+            settings.problem("proxyProtocol", "needs trustedProxies: nobody else is believed")
+        }
         maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
         maximumRequestsInFlight = settings.int(
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)

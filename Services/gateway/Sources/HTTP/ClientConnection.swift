@@ -79,6 +79,9 @@ final class ClientConnection: ChannelDuplexHandler {
         peer = ClientAddress(context.remoteAddress)
     }
 
+    /// A proxy that is believed has told who the client is.
+    func isBehindProxy(_ client: ClientAddress) { peer = client }
+
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
         worker.gateway.openConnections.wrappingSubtract(1, ordering: .relaxed)

@@ -73,12 +73,15 @@ struct GatewayServer: Service {
                         throw TooManyConnections()
                     }
                     let worker = byLoop[ObjectIdentifier(channel.eventLoop)]!.value
+                    let connection = ClientConnection(worker: worker, isSecure: certificate != nil)
+                    if gateway.settings.expectsProxyHeader {
+                        try channel.pipeline.syncOperations.addHandler(ProxyHeaderReader(for: connection))
+                    }
                     if let certificate {
                         try channel.pipeline.syncOperations.addHandler(
                             NIOSSLServerHandler(context: certificate.context))
                     }
-                    try channel.pipeline.syncOperations.addHandler(
-                        ClientConnection(worker: worker, isSecure: certificate != nil))
+                    try channel.pipeline.syncOperations.addHandler(connection)
                 }
             }
             .bind(host: host, port: port).get()

@@ -1,6 +1,8 @@
 /// Limits and times of the data path.
 struct GatewaySettings: Sendable {
     var trustedProxies = TrustedProxies()
+    /// Whether every connection comes by a trusted proxy that speaks the PROXY protocol.
+    var expectsProxyHeader = false
     /// Open client connections in this process; those beyond are refused.
     var maximumConnections = 20_000
     /// For a connection beyond them to say what it wants, and be refused.

@@ -1,0 +1,38 @@
+import NIOCore
+
+/// Takes the header of a trusted proxy off a connection's beginning, and tells whose connection it is. Connections of
+/// others, or without a header, end.
+final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let connection: ClientConnection
+    private var bytes: [UInt8] = []
+
+    init(for connection: ClientConnection) { self.connection = connection }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let proxies = connection.settings.trustedProxies
+        guard proxies.contains(ClientAddress(context.remoteAddress)) else { return refuse(context, "untrusted proxy") }
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        bytes += unwrapInboundIn(data).readableBytesView
+        do throws(ProxyHeader.Fault) {
+            guard let header = try ProxyHeader.read(bytes) else { return }
+            if let client = header.client { connection.isBehindProxy(client) }
+            let rest = ByteBuffer(bytes: bytes[header.length...])
+            bytes = []
+            if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        } catch {
+            refuse(context, "malformed: proxy header")
+        }
+    }
+
+    private func refuse(_ context: ChannelHandlerContext, _ reason: String) {
+        connection.worker.gateway.metrics.refused(reason)
+        context.close(promise: nil)
+    }
+}
