@@ -36,7 +36,7 @@ struct LoadBalancerTests {
             Exchange(
                 client: ClientConnection(worker: worker), plan: worker.routes.plan(for: route), head: ByteBuffer(),
                 method: .get, framing: .length(0), expectsContinue: false, requestID: [],
-                trace: TraceContext(high: 1, low: 1, flags: 0), identity: nil, upgrades: false, startedAt: 0,
+                trace: TraceContext(high: 1, low: 1, flags: 0), identity: nil, upgrades: false, cors: [], startedAt: 0,
                 arrivedAt: 0)
         }
 

@@ -31,6 +31,7 @@ struct RoutesFileTests {
                 webSocket: true
                 outliveToken: true
                 rateLimit: {requests: 30, seconds: 60}
+                cors: {origins: [https://a.test, "http://b.test:81"], headers: X-One, expose: [ETag], maxAge: 5}
             """)
         #expect(file.problems.isEmpty)
         let orders = try #require(file.routes.first)
@@ -45,6 +46,11 @@ struct RoutesFileTests {
         #expect(file.routes.last?.methods == .all)
         let menu = try #require(file.routes.last)
         #expect(menu.prefixReplacement == Array("/v2/menu".utf8))
+        #expect(
+            menu.cors
+                == CORSPolicy(
+                    origins: ["https://a.test", "http://b.test:81"], headers: ["X-One"], exposed: ["ETag"],
+                    maximumAge: 5))
         #expect(menu.limiter?.limit == RateLimit(capacity: 30, perSecond: 0.5) && orders.limiter == nil)
         #expect(menu.allowsWebSocket && menu.outlivesToken && !orders.allowsWebSocket && !orders.outlivesToken)
     }
@@ -126,6 +132,17 @@ struct RoutesFileTests {
         ])
     func rateLimit(_ limit: String) {
         let file = read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', rateLimit: \(limit)}")
+        #expect(file.problems.count == 1)
+    }
+
+    @Test(
+        "A policy for pages names origins, and fields that there can be",
+        arguments: [
+            "yes", "{}", "{origins: []}", "{origins: [https://a/]}", "{origins: '*', cookies: true}",
+            "{origins: '*', headers: ['a b']}", "{origins: '*', expose: ['']}", "{origins: '*', maxAge: -1}",
+        ])
+    func cors(_ policy: String) {
+        let file = read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', cors: \(policy)}")
         #expect(file.problems.count == 1)
     }
 

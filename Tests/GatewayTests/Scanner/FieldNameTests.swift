@@ -24,7 +24,8 @@ struct FieldNameTests {
             ("X-Forwarded-For", .forwarded), ("x_forwarded_host", .forwarded), ("Forwarded", .forwarded),
             ("X-Real-IP", .forwarded), ("Content_Length", .disguised), ("transfer.encoding", .disguised),
             ("X_Request_Id", .disguised), ("Authorizatio", .other), ("Gatehouse", .other), ("Gatehouses-Role", .other),
-            ("X-Gatehouse-Role", .other), ("Accept", .other), ("Cookie", .other), ("x", .other), ("Hosts", .other),
+            ("X-Gatehouse-Role", .other), ("Origin", .origin), ("Access-Control-Allow-Origin", .accessControl),
+            ("Accept", .other), ("Cookie", .other), ("x", .other), ("Hosts", .other),
         ])
     func known(_ text: String, _ expected: FieldName) { #expect(name(text) == expected) }
 }

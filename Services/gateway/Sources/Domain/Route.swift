@@ -40,6 +40,8 @@ final class Route: Sendable {
     let allowsWebSocket: Bool
     /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
     let outlivesToken: Bool
+    /// `nil`: what browsers are told of other origins is the upstream's to say.
+    let cors: CORSPolicy?
     /// `nil`: only what holds for every route.
     let limiter: RouteLimiter?
     /// Whether guessing here could find a way in: a stricter limit per address holds.
@@ -51,7 +53,7 @@ final class Route: Sendable {
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, forwardsAuthorization: Bool = false, allowsWebSocket: Bool = false,
-        outlivesToken: Bool = false, limit: RateLimit? = nil,
+        outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil,
         isSignIn: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
@@ -67,6 +69,7 @@ final class Route: Sendable {
         self.allowsWebSocket = allowsWebSocket
         self.outlivesToken = outlivesToken
         limiter = limit.map(RouteLimiter.init)
+        self.cors = cors
         self.isSignIn = isSignIn
         self.errorForm = errorForm
     }

@@ -7,9 +7,11 @@ struct AnswerHead {
     var closes: Bool
     /// A whole line, for an upstream without a clock (RFC 9110 §6.6.1); empty where the upstream says it.
     var date: [UInt8]
+    /// Whole lines, in place of the upstream's; empty where those are let through.
+    var cors: [UInt8] = []
 
     func write(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
-        var capacity = bytes.count + 256
+        var capacity = bytes.count + cors.count + 256
         // A small body then goes with its head.
         if case .length(let length) = head.framing(toHead: isToHead), length <= PendingOutput.small {
             capacity += length
@@ -25,6 +27,7 @@ struct AnswerHead {
             writeFraming(head, to: &writer)
             if head.status == 101 { writer.write(.webSocketUpgrade) }
             writer.write(date)
+            writer.write(cors)
             writer.write("X-Request-Id: ")
             writer.write(requestID)
             writer.write(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
@@ -35,6 +38,7 @@ struct AnswerHead {
     @inline(__always)
     private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
+        case .accessControl: cors.isEmpty
         case .contentLength, .transferEncoding, .connection, .upgrade, .hopByHop, .requestID, .reserved, .disguised:
             false
         default: !fields.hasConnectionOptions || !fields.isNamedByConnection(line, in: bytes)

@@ -47,6 +47,8 @@ final class Exchange {
     private let identity: VerifiedToken?
     /// Whether the client asked to go on as WebSocket.
     private let upgrades: Bool
+    /// What a browser is told of the page that asked; whole lines.
+    private let cors: [UInt8]
     private var phase = Phase.connecting
     /// Where a connection is waited for.
     private var pool: UpstreamPool?
@@ -61,7 +63,7 @@ final class Exchange {
     init(
         client: ClientConnection, plan: RoutePlan, head: ByteBuffer, method: MethodSet, framing: BodyFraming,
         expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, identity: VerifiedToken?, upgrades: Bool,
-        startedAt: Int64, arrivedAt: Int64
+        cors: [UInt8], startedAt: Int64, arrivedAt: Int64
     ) {
         self.client = client
         self.plan = plan
@@ -74,6 +76,7 @@ final class Exchange {
         self.trace = trace
         self.identity = identity
         self.upgrades = upgrades
+        self.cors = cors
         self.startedAt = startedAt
         self.arrivedAt = arrivedAt
         deadline = arrivedAt + plan.timeout
@@ -150,7 +153,7 @@ final class Exchange {
         writesChunks = framing == .chunked || framing == .untilClose
         let head = AnswerHead(
             requestID: requestID, isToHead: method == .head, closes: client.decideToClose(),
-            date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine)
+            date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: cors)
         client.write(head.write(answer, bytes))
         if identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
         extendStream()
@@ -306,7 +309,8 @@ final class Exchange {
             drop()
             return client.abort()
         }
-        let answer = LocalAnswer.refusal(problem, as: plan.route.errorForm, requestID: requestID)
+        let answer = LocalAnswer.refusal(
+            problem, as: plan.route.errorForm, requestID: requestID, fields: String(decoding: cors, as: UTF8.self))
         drop(status: answer.status)
         worker.gateway.metrics.refused(reason ?? problem.code.rawValue)
         client.answerInstead(answer, requestID: requestID, isHead: method == .head)

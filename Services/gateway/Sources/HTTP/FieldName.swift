@@ -11,6 +11,9 @@ enum FieldName: UInt8, Sendable {
     case requestID
     case traceparent
     case tracestate
+    case origin
+    /// `Access-Control-…`.
+    case accessControl
     /// Fields about one hop (RFC 9110 §7.6.1): never forwarded.
     case hopByHop
     /// `X-Forwarded-…` and what else tells where a request came from: written anew.
@@ -24,7 +27,7 @@ enum FieldName: UInt8, Sendable {
     private static let known: [(name: StaticString, field: FieldName)] = [
         ("host", .host), ("content-length", .contentLength), ("transfer-encoding", .transferEncoding),
         ("connection", .connection), ("authorization", .authorization), ("expect", .expect),
-        ("x-request-id", .requestID), ("traceparent", .traceparent), ("tracestate", .tracestate),
+        ("x-request-id", .requestID), ("traceparent", .traceparent), ("tracestate", .tracestate), ("origin", .origin),
         ("keep-alive", .hopByHop), ("proxy-connection", .hopByHop), ("proxy-authorization", .hopByHop),
         ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .upgrade),
         ("http2-settings", .hopByHop), ("forwarded", .forwarded), ("x-real-ip", .forwarded),
@@ -59,6 +62,10 @@ enum FieldName: UInt8, Sendable {
         }
         if Self.folds(name, to: "x-forwarded-") {
             self = .forwarded
+            return
+        }
+        if Self.folds(name, to: "access-control-") {
+            self = .accessControl
             return
         }
         for (known, field) in Self.known

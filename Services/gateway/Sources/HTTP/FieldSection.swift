@@ -25,6 +25,7 @@ struct FieldSection: Sendable {
     private(set) var traceparent: Int?
     private(set) var expect: Int?
     private(set) var upgrade: Int?
+    private(set) var origin: Int?
     private(set) var contentLength: Int?
     private(set) var isChunked = false
     /// More than one `Authorization`.
@@ -54,6 +55,7 @@ struct FieldSection: Sendable {
         traceparent = nil
         expect = nil
         upgrade = nil
+        origin = nil
         contentLength = nil
         isChunked = false
         hasSeveralAuthorizations = false
@@ -128,6 +130,7 @@ struct FieldSection: Sendable {
         case .requestID: requestID = place
         case .traceparent: traceparent = place
         case .expect: expect = place
+        case .origin: origin = place
         case .upgrade:
             if upgrade != nil { hasSeveralUpgrades = true }
             upgrade = place
@@ -187,8 +190,8 @@ struct FieldSection: Sendable {
         return type.count == count || type[count] == UInt8(ascii: ";") || type[count].isBlank
     }
 
-    /// The value of the first field of a name that `FieldName` does not know.
-    private func value(of name: StaticString, in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+    /// The value of the first field of a name.
+    func value(of name: StaticString, in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         for line in lines where Int(line.nameEnd - line.start) == name.utf8CodeUnitCount {
             guard UnsafeRawBufferPointer(rebasing: bytes[line.nameRange]).equalsFolded(name) else { continue }
             return UnsafeRawBufferPointer(rebasing: bytes[line.value])

@@ -7,7 +7,8 @@ struct LocalAnswer {
     /// Whole field lines.
     var fields = ""
     var contentType = "application/json"
-    var body: String
+    /// `nil`: none, and nothing said of its length (204).
+    var body: String?
 
     /// A refusal in the form that a route's clients expect.
     ///
@@ -43,22 +44,21 @@ struct LocalAnswer {
 
     /// - Parameter date: the `Date` field as a whole line.
     func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool, date: [UInt8]) {
-        buffer.writeString(
-            """
-            HTTP/1.1 \(status) \(Self.reason(status))\r
-            Content-Type: \(contentType)\r
-            Content-Length: \(body.utf8.count)\r\n
-            """)
+        buffer.writeString("HTTP/1.1 \(status) \(Self.reason(status))\r\n")
+        if let body {
+            buffer.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.utf8.count)\r\n")
+        }
         buffer.writeBytes(date)
         buffer.writeString("\(fields)\(HeaderName.requestID): ")
         buffer.writeBytes(requestID)
         buffer.writeString(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
-        if !isHead { buffer.writeString(body) }
+        if !isHead, let body { buffer.writeString(body) }
     }
 
     private static func reason(_ status: Int) -> String {
         switch status {
         case 200: "OK"
+        case 204: "No Content"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"

@@ -24,15 +24,17 @@ extension Worker {
         let routes = routes
         let match = routes.table.match(path: path, method: requestHead.method)
         var errorForm = ErrorForm.problem
+        var cors = ""
         if case .route(let route, _) = match {
             // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
             if let answer = health(route) { return .answer(answer, requestID: requestID) }
             errorForm = route.errorForm
+            cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
         }
         func refuse(_ problem: Problem, fields: String = "") -> Admission {
             gateway.metrics.refused(problem.code.rawValue)
             return .answer(
-                .refusal(problem, as: errorForm, requestID: requestID, fields: fields), requestID: requestID)
+                .refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors), requestID: requestID)
         }
         let now = now
         if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }
@@ -43,6 +45,10 @@ extension Worker {
         }
         if let limiter = gateway.addressLimiter, let wait = limiter.take(address.key, now: now) {
             return tooMany(wait, of: "address", limiter.limit)
+        }
+
+        if requestHead.method == .options, let answer = preflight(path: path, fields, bytes) {
+            return .answer(answer, requestID: requestID)
         }
 
         let route: Route
@@ -122,7 +128,7 @@ extension Worker {
             Exchange(
                 client: client, plan: plan, head: head.write(requestHead, bytes), method: requestHead.method,
                 framing: framing, expectsContinue: fields.expect != nil, requestID: requestID, trace: trace,
-                identity: identity, upgrades: upgrades, startedAt: now, arrivedAt: arrivedAt))
+                identity: identity, upgrades: upgrades, cors: Array(cors.utf8), startedAt: now, arrivedAt: arrivedAt))
     }
 
     private static func challenge(_ code: ErrorCode) -> String {
@@ -144,7 +150,26 @@ extension Worker {
         }
     }
 
+    /// A browser asks whether a page of another origin may send a request. `nil` where nobody asks, or the route leaves
+    /// the answer to its upstream.
+    private func preflight(
+        path: UnsafeRawBufferPointer, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer
+    ) -> LocalAnswer? {
+        guard let origin = text(fields.origin, fields, bytes),
+            let method = fields.value(of: "access-control-request-method", in: bytes).map(MethodSet.init(name:)),
+            case .route(let route, _) = routes.table.match(path: path, method: method), let cors = route.cors
+        else { return nil }
+        let isAllowed = cors.allows(origin)
+        return LocalAnswer(
+            status: 204,
+            fields: isAllowed ? cors.preflightLines(for: origin, methods: route.methods) : "Vary: Origin\r\n")
+    }
+
     // MARK: Parts of a head
+
+    private func text(_ place: Int?, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> String? {
+        place.map { String(decoding: bytes[fields.lines[$0].value], as: UTF8.self) }
+    }
 
     private func identifier(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         if let line = fields.requestID {

@@ -75,7 +75,8 @@ struct RoutesFile {
 private struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "rewritePrefix", "rateLimit", "certificateAuthority", "forwardAuthorization", "webSocket", "outliveToken",
+        "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "webSocket",
+        "outliveToken",
         "credential",
     ]
 
@@ -117,6 +118,7 @@ private struct RouteReader {
         if stripsPrefix, rewrittenPrefix != nil { problem("stripPrefix and rewritePrefix exclude each other") }
         let forwardsAuthorization = flag(mapping["forwardAuthorization"], "forwardAuthorization")
         let limit = rateLimit(mapping["rateLimit"])
+        let cors = cors(mapping["cors"])
         let allowsWebSocket = flag(mapping["webSocket"], "webSocket")
         let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
         let credential = credential(mapping["credential"])
@@ -128,7 +130,7 @@ private struct RouteReader {
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
             rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
             allowsWebSocket: allowsWebSocket,
-            outlivesToken: outlivesToken, limit: limit)
+            outlivesToken: outlivesToken, limit: limit, cors: cors)
     }
 
     // MARK: Values
@@ -217,6 +219,34 @@ private struct RouteReader {
             return .required
         }
         return value
+    }
+
+    private mutating func cors(_ node: Node?) -> CORSPolicy? {
+        guard let node else { return nil }
+        let known: Set = ["origins", "headers", "expose", "maxAge"]
+        guard let mapping = node.mapping, mapping.keys.allSatisfy({ known.contains($0.string ?? "") }),
+            let origins = strings(mapping["origins"], "origins"), !origins.isEmpty,
+            origins.allSatisfy(CORSPolicy.isOrigin)
+        else {
+            problem(
+                "cors must be like {origins: [https://app.example.com], headers: [], expose: [], maxAge: 600}", at: node
+            )
+            return nil
+        }
+        var policy = CORSPolicy(origins: Set(origins))
+        policy.headers = fieldNames(mapping["headers"], "headers") ?? policy.headers
+        policy.exposed = fieldNames(mapping["expose"], "expose") ?? []
+        policy.maximumAge = number(mapping["maxAge"], "maxAge", in: 0...86_400) ?? policy.maximumAge
+        return policy
+    }
+
+    private mutating func fieldNames(_ node: Node?, _ key: String) -> [String]? {
+        guard let names = strings(node, key) else { return nil }
+        guard names.allSatisfy({ !$0.isEmpty && FieldSection.tokenBytes.containsAll($0.utf8) }) else {
+            problem("\(key) must be names of header fields", at: node)
+            return nil
+        }
+        return names
     }
 
     private mutating func rateLimit(_ node: Node?) -> RateLimit? {

@@ -1,0 +1,47 @@
+/// Which pages may use a route from a browser (Fetch standard, CORS protocol). Cookies take no part in it: whoever calls
+/// shows a bearer.
+struct CORSPolicy: Sendable, Equatable {
+    /// As browsers write them: `https://app.example.com`. `*` is every page.
+    var origins: Set<String>
+    /// Fields that a request may have beside those that every page may send.
+    var headers = ["Authorization", "Content-Type"]
+    /// Fields of the answer that a page may read beside those that every page may.
+    var exposed: [String] = []
+    /// Seconds for which a browser need not ask again.
+    var maximumAge = 600
+
+    func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }
+
+    /// The lines of every answer of the route.
+    ///
+    /// - Parameter origin: of the request; `nil` where it names none.
+    func lines(for origin: String?) -> String {
+        let vary = "Vary: Origin\r\n"
+        guard let origin, allows(origin) else { return vary }
+        let expose = exposed.isEmpty ? "" : "Access-Control-Expose-Headers: \(exposed.joined(separator: ", "))\r\n"
+        return "Access-Control-Allow-Origin: \(shown(origin))\r\n\(expose)\(vary)"
+    }
+
+    /// The lines of the answer to a browser that asks before it sends a request.
+    func preflightLines(for origin: String, methods: MethodSet) -> String {
+        """
+        Access-Control-Allow-Origin: \(shown(origin))\r
+        Access-Control-Allow-Methods: \(methods.description)\r
+        Access-Control-Allow-Headers: \(headers.joined(separator: ", "))\r
+        Access-Control-Max-Age: \(maximumAge)\r
+        Vary: Origin\r
+
+        """
+    }
+
+    private func shown(_ origin: String) -> String { origins.contains("*") ? "*" : origin }
+
+    /// Whether the text is an origin as browsers write it (RFC 6454 §6.2), or `*`.
+    static func isOrigin(_ text: String) -> Bool {
+        if text == "*" { return true }
+        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return false }
+        let host = text.dropFirst(scheme.count)
+        let allowed = ByteSet(.alphanumeric, "-.:[]")
+        return !host.isEmpty && host.utf8.allSatisfy(allowed.contains) && text == text.lowercased()
+    }
+}
