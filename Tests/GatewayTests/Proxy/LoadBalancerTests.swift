@@ -34,10 +34,10 @@ struct LoadBalancerTests {
 
         func exchange() -> Exchange {
             Exchange(
-                client: ClientConnection(worker: worker), plan: worker.routes.plan(for: route), head: ByteBuffer(),
-                method: .get, framing: .length(0), expectsContinue: false, requestID: [],
-                trace: TraceContext(high: 1, low: 1, flags: 0), identity: nil, upgrades: false, cors: [], startedAt: 0,
-                arrivedAt: 0)
+                client: ClientConnection(worker: worker), plan: worker.routes.plan(for: route),
+                request: AdmittedRequest(
+                    head: ByteBuffer(), method: .get, framing: .length(0), expectsContinue: false, requestID: [],
+                    trace: TraceContext(high: 1, low: 1, flags: 0), startedAt: 0, arrivedAt: 0))
         }
 
         func choose(for exchange: Exchange, isRetry: Bool = false, now: Int64) -> UpstreamPool? {

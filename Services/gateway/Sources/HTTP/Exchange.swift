@@ -29,26 +29,11 @@ final class Exchange {
 
     let client: ClientConnection
     let plan: RoutePlan
-    let method: MethodSet
-    let framing: BodyFraming
-    let requestID: [UInt8]
-    /// When the answer's head has to be there; nanoseconds of the worker's clock.
-    private(set) var deadline: Int64
-
-    private var head: ByteBuffer
+    private var request: AdmittedRequest
     /// Without the lines that are added when the head is sent.
     private let headLength: Int
-    private let expectsContinue: Bool
-    private let trace: TraceContext
-    private let startedAt: Int64
-    /// Before `startedAt`, if the request may have waited in its socket.
-    private let arrivedAt: Int64
-    /// Whose token opened it.
-    private let identity: VerifiedToken?
-    /// Whether the client asked to go on as WebSocket.
-    private let upgrades: Bool
-    /// What a browser is told of the page that asked; whole lines.
-    private let cors: [UInt8]
+    /// When the answer's head has to be there; nanoseconds of the worker's clock.
+    private(set) var deadline: Int64
     private var phase = Phase.connecting
     /// Where a connection is waited for.
     private var pool: UpstreamPool?
@@ -59,30 +44,20 @@ final class Exchange {
     private(set) var isRequestComplete: Bool
     /// Whether the answer goes out in chunks.
     private var writesChunks = false
+    /// Whether the worker ends it when its token is no longer good.
+    private var isWatched = false
 
-    init(
-        client: ClientConnection, plan: RoutePlan, head: ByteBuffer, method: MethodSet, framing: BodyFraming,
-        expectsContinue: Bool, requestID: [UInt8], trace: TraceContext, identity: VerifiedToken?, upgrades: Bool,
-        cors: [UInt8], startedAt: Int64, arrivedAt: Int64
-    ) {
+    init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest) {
         self.client = client
         self.plan = plan
-        self.head = head
-        headLength = head.readableBytes
-        self.method = method
-        self.framing = framing
-        self.expectsContinue = expectsContinue
-        self.requestID = requestID
-        self.trace = trace
-        self.identity = identity
-        self.upgrades = upgrades
-        self.cors = cors
-        self.startedAt = startedAt
-        self.arrivedAt = arrivedAt
-        deadline = arrivedAt + plan.timeout
-        isRequestComplete = framing == .length(0)
+        self.request = request
+        headLength = request.head.readableBytes
+        deadline = request.arrivedAt + plan.timeout
+        isRequestComplete = request.framing == .length(0)
     }
 
+    var method: MethodSet { request.method }
+    var framing: BodyFraming { request.framing }
     var hasBody: Bool { framing != .length(0) }
     private var worker: Worker { client.worker }
 
@@ -102,20 +77,21 @@ final class Exchange {
         guard case .connecting = phase else { return connection.release() }
         upstream = connection
         phase = .waitingForAnswer
-        head.moveWriterIndex(to: headLength)
+        request.head.moveWriterIndex(to: headLength)
         let now = worker.now
-        head.write(atMost: ForwardedHead.roomForTimes) { writer in
+        let (left, waited) = (max(1, (deadline - now) / 1_000_000), now - request.arrivedAt)
+        request.head.write(atMost: ForwardedHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")
-            writer.write(decimal: Int(max(1, (deadline - now) / 1_000_000)))
-            if now - arrivedAt >= Self.noteworthyWait {
+            writer.write(decimal: Int(left))
+            if waited >= Self.noteworthyWait {
                 writer.write("\r\nGatehouse-Waited-Ms: ")
-                writer.write(decimal: Int((now - arrivedAt) / 1_000_000))
+                writer.write(decimal: Int(waited / 1_000_000))
             }
             writer.write("\r\n\r\n")
         }
-        connection.begin(self, head: head)
+        connection.begin(self, head: request.head)
         if hasBody {
-            client.bodyMayFlow(afterContinue: expectsContinue)
+            client.bodyMayFlow(afterContinue: request.expectsContinue)
             upstream?.flush()
         } else {
             connection.flush()
@@ -152,10 +128,10 @@ final class Exchange {
         let framing = answer.framing(toHead: method == .head)
         writesChunks = framing == .chunked || framing == .untilClose
         let head = AnswerHead(
-            requestID: requestID, isToHead: method == .head, closes: client.decideToClose(),
-            date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: cors)
+            requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
+            date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
         client.write(head.write(answer, bytes))
-        if identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
+        if request.identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
         extendStream()
         return framing
     }
@@ -164,10 +140,10 @@ final class Exchange {
     ///
     /// - Returns: whether that is what the client asked for.
     func upgrade(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard upgrades, answer.fields.upgradesToWebSocket(in: bytes) else { return false }
+        guard request.upgrades, answer.fields.upgradesToWebSocket(in: bytes) else { return false }
         phase = .tunnel
         status = answer.status
-        let head = AnswerHead(requestID: requestID, isToHead: false, closes: false, date: worker.dateLine)
+        let head = AnswerHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
         client.write(head.write(answer, bytes))
         endWithToken()
         record()
@@ -194,12 +170,14 @@ final class Exchange {
     }
 
     private func endWithToken() {
-        if identity != nil, !plan.route.outlivesToken { worker.streams[ObjectIdentifier(self)] = self }
+        guard request.identity != nil, !plan.route.outlivesToken else { return }
+        isWatched = true
+        worker.streams[ObjectIdentifier(self)] = self
     }
 
     /// - Parameter now: seconds since 1970.
     func endUnlessAccepted(now: Int64) {
-        guard let identity, !worker.bearers.accepts(identity, now: now) else { return }
+        guard let identity = request.identity, !worker.bearers.accepts(identity, now: now) else { return }
         worker.gateway.metrics.refused("stream outlived its token")
         drop()
         client.abort()
@@ -310,10 +288,11 @@ final class Exchange {
             return client.abort()
         }
         let answer = LocalAnswer.refusal(
-            problem, as: plan.route.errorForm, requestID: requestID, fields: String(decoding: cors, as: UTF8.self))
+            problem, as: plan.route.errorForm, requestID: request.requestID,
+            fields: String(decoding: request.cors, as: UTF8.self))
         drop(status: answer.status)
         worker.gateway.metrics.refused(reason ?? problem.code.rawValue)
-        client.answerInstead(answer, requestID: requestID, isHead: method == .head)
+        client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
     }
 
     func clientIsGone() {
@@ -332,7 +311,7 @@ final class Exchange {
     }
 
     private func end() {
-        worker.streams[ObjectIdentifier(self)] = nil
+        if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
         let wasTunnel = if case .tunnel = phase { true } else { false }
         phase = .ended
         if !wasTunnel { record() }
@@ -340,35 +319,17 @@ final class Exchange {
 
     /// Counts the request and tells the log of it: once, and of a tunnel when it begins.
     private func record() {
-        let duration = worker.now - startedAt
+        let duration = worker.now - request.startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
         let sample = worker.gateway.settings.accessLogSample
         guard status >= 500 || (sample > 0 && Double(worker.random.next() >> 11) < sample * 0x1p53) else { return }
         worker.gateway.logger.info(
             "request",
             metadata: [
-                "requestId": "\(String(decoding: requestID, as: UTF8.self))", "traceId": "\(trace.traceID)",
+                "requestId": "\(String(decoding: request.requestID, as: UTF8.self))",
+                "traceId": "\(request.trace.traceID)",
                 "route": "\(plan.route.name)", "method": "\(method.description)", "status": "\(status)",
                 "durationMs": "\(duration / 1_000_000)",
             ])
-    }
-}
-
-extension ByteBuffer {
-    /// What stands before a chunk of these bytes.
-    var chunkHead: ByteBuffer {
-        var buffer = ByteBuffer()
-        buffer.writeString(String(readableBytes, radix: 16))
-        buffer.writeStaticString("\r\n")
-        return buffer
-    }
-
-    static let lineEnd = ByteBuffer(string: "\r\n")
-
-    static func lastChunk(_ trailers: ByteBuffer?) -> ByteBuffer {
-        var buffer = ByteBuffer(string: "0\r\n")
-        if var trailers { buffer.writeBuffer(&trailers) }
-        buffer.writeStaticString("\r\n")
-        return buffer
     }
 }

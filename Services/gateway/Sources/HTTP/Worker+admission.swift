@@ -124,11 +124,11 @@ extension Worker {
             bearerError: bearerError, client: address,
             isSecure: client.isSecure || isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
             span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
-        return .forward(
-            Exchange(
-                client: client, plan: plan, head: head.write(requestHead, bytes), method: requestHead.method,
-                framing: framing, expectsContinue: fields.expect != nil, requestID: requestID, trace: trace,
-                identity: identity, upgrades: upgrades, cors: Array(cors.utf8), startedAt: now, arrivedAt: arrivedAt))
+        let request = AdmittedRequest(
+            head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
+            expectsContinue: fields.expect != nil, requestID: requestID, trace: trace, identity: identity,
+            upgrades: upgrades, cors: Array(cors.utf8), startedAt: now, arrivedAt: arrivedAt)
+        return .forward(Exchange(client: client, plan: plan, request: request))
     }
 
     private static func challenge(_ code: ErrorCode) -> String {

@@ -1,0 +1,22 @@
+import NIOCore
+
+/// A request that may go on to its upstream, as admission leaves it.
+struct AdmittedRequest {
+    /// As the upstream is sent it, but for the lines that are added when it is sent.
+    var head: ByteBuffer
+    var method: MethodSet
+    var framing: BodyFraming
+    var expectsContinue: Bool
+    var requestID: [UInt8]
+    var trace: TraceContext
+    /// Who asks; `nil`: nobody that is known.
+    var identity: VerifiedToken?
+    /// Whether the client asks to go on as WebSocket.
+    var upgrades = false
+    /// What a browser is told of the page that asks: whole lines.
+    var cors: [UInt8] = []
+    /// When its head was read; nanoseconds of the worker's clock.
+    var startedAt: Int64
+    /// Before `startedAt`, if it may have waited in its socket.
+    var arrivedAt: Int64
+}
