@@ -153,10 +153,14 @@ extension GatewaySettings {
         signInLimit = RateLimit(
             capacity: settings.int("signInLimitBurst", default: 600, in: 1...10_000_000),
             perSecond: Double(settings.int("signInLimitPerSecond", default: 20, in: 1...10_000_000)))
+        failureLimit = RateLimit(
+            capacity: settings.int("refreshFailureLimitBurst", default: 300, in: 1...10_000_000),
+            perSecond: Double(settings.int("refreshFailureLimitPerSecond", default: 5, in: 1...10_000_000)))
         if !settings.rateLimitsEnabled {
             addressLimit = nil
             userLimit = nil
             signInLimit = nil
+            failureLimit = nil
             limitsRoutes = false
         }
     }

@@ -273,6 +273,27 @@ struct RefusalTests {
         }
     }
 
+    @Test("Of refreshes those that are refused are counted, and no others")
+    func failures() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
+            $0.ownBehaviour = { request in
+                let status = request.text == "bad" ? "401 Unauthorized" : "200 OK"
+                return [.bytes("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            for _ in 0..<5 { #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200) }
+            #expect(try await gateway.send("POST /v1/auth/refresh", body: "bad").status == 401)
+            #expect(try await gateway.send("POST /oauth/token", body: "bad").status == 401)
+            let refused = try await gateway.send("POST /api/v1/auth/refresh", body: "good")
+            #expect(refused.status == 429 && refused["ratelimit-policy"]?.hasPrefix(#""failures""#) == true)
+            #expect(try await gateway.send("POST /oauth/token", body: "good").status == 429)
+            #expect(try await gateway.send("POST /v1/auth/login", body: "bad").status == 401, "has a limit of its own")
+            #expect(gateway.own.begun == 8)
+        }
+    }
+
     @Test("Too much at once is refused quickly")
     func overload() async throws {
         let options = GatewayHarness.Options {

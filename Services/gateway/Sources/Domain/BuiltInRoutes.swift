@@ -14,6 +14,9 @@ enum BuiltInRoutes {
         "/v1/auth/password/reset",
     ]
 
+    /// Whose refusals are counted: honest apps are seldom refused, however many stand behind one address.
+    private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
+
     /// First segments below which a routes file may name nothing.
     static let reserved = ["/v1/auth", "/v1/devices", "/oauth", "/.well-known", "/livez", "/readyz", "/internal"]
 
@@ -31,7 +34,8 @@ enum BuiltInRoutes {
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
                     target: .upstream(upstreams[route.owner]!), bodyLimit: bodyLimit, timeout: timeout,
-                    isSignIn: signIn.contains(route.path), errorForm: route.errorForm)
+                    isSignIn: signIn.contains(route.path), limitsFailures: refresh.contains(route.path),
+                    errorForm: route.errorForm)
             }
         }
             + health.map { path, target in

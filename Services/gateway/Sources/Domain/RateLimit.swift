@@ -21,6 +21,12 @@ struct RateLimit: Sendable, Equatable {
         return nil
     }
 
+    /// - Returns: `nil` when a request would be admitted, else the nanoseconds after which it would be.
+    func wait(_ fullAt: Int64, now: Int64) -> Int64? {
+        var fullAt = fullAt
+        return take(&fullAt, now: now)
+    }
+
     /// The fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10): what the limit is, and that nothing is left.
     ///
     /// - Parameter retryAfter: seconds.

@@ -29,6 +29,11 @@ final class RateLimiter<Key: Hashable & Sendable>: Sendable {
         }
     }
 
+    /// Whether `take` would admit a request, which is not counted.
+    func wait(_ key: Key, now: Int64) -> Int64? {
+        shard(of: key).buckets.withLock { limit.wait($0.current[key] ?? $0.previous[key] ?? 0, now: now) }
+    }
+
     /// Others have counted more of this one than this process has: it is refused for a while.
     func refuse(_ key: Key, for wait: Duration, now: Int64) {
         let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)

@@ -46,6 +46,8 @@ final class Route: Sendable {
     let limiter: RouteLimiter?
     /// Whether guessing here could find a way in: a stricter limit per address holds.
     let isSignIn: Bool
+    /// Whether an address that was refused often is refused by the gateway for a while.
+    let limitsFailures: Bool
     /// How the gateway's own refusals look.
     let errorForm: ErrorForm
 
@@ -54,7 +56,7 @@ final class Route: Sendable {
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, forwardsAuthorization: Bool = false, allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil,
-        isSignIn: Bool = false, errorForm: ErrorForm = .problem
+        isSignIn: Bool = false, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -71,6 +73,7 @@ final class Route: Sendable {
         limiter = limit.map(RouteLimiter.init)
         self.cors = cors
         self.isSignIn = isSignIn
+        self.limitsFailures = limitsFailures
         self.errorForm = errorForm
     }
 }

@@ -131,6 +131,9 @@ final class Exchange {
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
             date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
         client.write(head.write(answer, bytes))
+        if let key = request.failureKey, (400..<500).contains(status) {
+            _ = worker.gateway.failureLimiter?.take(key, now: worker.now)
+        }
         if request.identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
         extendStream()
         return framing

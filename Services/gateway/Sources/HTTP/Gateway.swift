@@ -13,6 +13,8 @@ final class Gateway: Sendable {
     let addressLimiter: RateLimiter<AddressKey>?
     let userLimiter: RateLimiter<UUID>?
     let signInLimiter: RateLimiter<AddressKey>?
+    /// Of refreshes that were refused.
+    let failureLimiter: RateLimiter<AddressKey>?
     /// `nil`: each replica counts alone.
     let sharedSignInLimit: SharedLimit?
     let metrics = GatewayMetrics()
@@ -36,6 +38,7 @@ final class Gateway: Sendable {
         connectionLimit = ConnectionLimit(settings.maximumConnections)
         addressLimiter = settings.addressLimit.map(RateLimiter.init)
         userLimiter = settings.userLimit.map(RateLimiter.init)
+        failureLimiter = settings.failureLimit.map(RateLimiter.init)
         signInLimiter = settings.signInLimit.map(RateLimiter.init)
         if let limit = settings.signInLimit, let local = signInLimiter, let shared = sharing(limit) {
             sharedSignInLimit = SharedLimit(local: local, shared: shared)

@@ -30,6 +30,7 @@ struct GatewaySettings: Sendable {
     var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
+    var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
     /// The part of good requests that the access log tells of.
     var accessLogSample = 0.0
     /// Whether the limits of the routes file hold.

@@ -64,6 +64,9 @@ extension Worker {
             }
             gateway.sharedSignInLimit?.admitted(address.key)
         }
+        if route.limitsFailures, let limiter = gateway.failureLimiter, let wait = limiter.wait(address.key, now: now) {
+            return tooMany(wait, of: "failures", limiter.limit)
+        }
 
         var identity: VerifiedToken?
         var bearerError: ErrorCode?
@@ -127,7 +130,8 @@ extension Worker {
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
             expectsContinue: fields.expect != nil, requestID: requestID, trace: trace, identity: identity,
-            upgrades: upgrades, cors: Array(cors.utf8), startedAt: now, arrivedAt: arrivedAt)
+            upgrades: upgrades, cors: Array(cors.utf8),
+            failureKey: route.limitsFailures ? address.key : nil, startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, plan: plan, request: request))
     }
 
