@@ -53,7 +53,8 @@ struct ForwardingTests {
         }
         try await GatewayHarness.withGateway(options) { gateway in
             for path in ["/old", "/old/", "/old/x?y=/old", "/old/internal/x"] {
-                #expect(try await gateway.send("GET \(path)").status == 200)
+                let answer = try await gateway.send("GET \(path)")
+                #expect(answer.status == 200)
             }
             #expect(
                 gateway.team.requests.map(\.head.uri) == [

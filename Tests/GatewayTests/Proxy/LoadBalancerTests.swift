@@ -47,7 +47,8 @@ struct LoadBalancerTests {
         /// The ports that many requests go to.
         func ports(isRetry: Bool = false, now: Int64) -> Set<Int> {
             let pools = (0..<500).compactMap { _ in choose(for: exchange(), isRetry: isRetry, now: now) }
-            return Set(worker.routes.pools.filter { _, pool in pools.contains { $0 === pool } }.compactMap(\.key.port))
+            return Set(
+                worker.routes.pools.filter { _, pool in pools.contains { $0 === pool } }.compactMap(\.key.address.port))
         }
     }
 

@@ -52,7 +52,7 @@ struct ForwardedHead {
     @inline(__always)
     private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
-        case .other: break
+        case .other, .origin, .accessControl: break
         case .authorization: guard forwardsAuthorization else { return false }
         case .tracestate: guard continuesTrace else { return false }
         case .host, .contentLength, .transferEncoding, .connection, .upgrade, .expect, .requestID, .traceparent,

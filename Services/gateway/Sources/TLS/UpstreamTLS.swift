@@ -9,6 +9,9 @@ final class UpstreamTLS: Sendable, Hashable {
     /// The file of authorities holds none.
     struct NoAuthority: Error {}
 
+    /// The certificate is good, but another's.
+    struct OtherName: Error {}
+
     /// PEM; `nil`: those that the system trusts.
     private let authorities: [UInt8]?
     private let context: NIOSSLContext
@@ -53,7 +56,8 @@ final class UpstreamTLS: Sendable, Hashable {
             // the address itself.
             let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
             try channel.pipeline.syncOperations.addHandlers([
-                NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host), Handshake(done),
+                NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host),
+                Handshake(done, name: isAddress ? nil : host),
             ])
         } catch {
             done.fail(error)
@@ -66,15 +70,35 @@ final class UpstreamTLS: Sendable, Hashable {
         typealias InboundIn = ByteBuffer
 
         private let done: EventLoopPromise<Void>
+        /// What the certificate has to name; `nil` where that is the address, which NIO has checked.
+        private let name: String?
 
-        init(_ done: EventLoopPromise<Void>) { self.done = done }
+        init(_ done: EventLoopPromise<Void>, name: String?) {
+            self.done = done
+            self.name = name
+        }
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
             if case .handshakeCompleted? = event as? TLSUserEvent {
+                guard namesTheHost(context) else { return done.fail(OtherName()) }
                 done.succeed()
                 context.pipeline.syncOperations.removeHandler(self, promise: nil)
             }
             context.fireUserInboundEventTriggered(event)
+        }
+
+        /// NIO would take a certificate for the address, which whoever answers look-ups chooses, in place of one for the
+        /// name (RFC 9525 §6).
+        private func namesTheHost(_ context: ChannelHandlerContext) -> Bool {
+            guard let name = name?.lowercased() else { return true }
+            let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
+            return certificate?._subjectAlternativeNames().contains { entry in
+                guard entry.nameType == .dnsName else { return false }
+                let pattern = String(decoding: entry.contents, as: UTF8.self).lowercased()
+                // One label, the first, may be any.
+                return pattern == name
+                    || pattern.hasPrefix("*.") && name.drop { $0 != "." } == pattern.dropFirst() && !name.hasPrefix(".")
+            } ?? false
         }
 
         func errorCaught(context: ChannelHandlerContext, error: any Error) { done.fail(error) }
