@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import NIOCore
 import NIOSSL
 import TestKit
@@ -17,9 +16,9 @@ struct TLSTests {
         try await body(folder)
     }
 
-    private func server(_ files: TestCertificate, logger: Logger = .quiet) throws -> ServerCertificate {
+    private func server(_ files: TestCertificate, log: CapturedLog = CapturedLog()) throws -> ServerCertificate {
         try ServerCertificate(
-            certificateFile: files.certificate.path, keyFile: files.key.path, logger: logger,
+            certificateFile: files.certificate.path, keyFile: files.key.path, logger: log.logger,
             pause: .milliseconds(5))
     }
 
@@ -73,7 +72,7 @@ struct TLSTests {
             )
             let trusting = (old: try client(old), new: try client(new))
             let log = CapturedLog()
-            let certificate = try server(old, logger: log.logger)
+            let certificate = try server(old, log: log)
             try await GatewayHarness.withGateway(.init { $0.certificate = certificate }) { gateway in
                 let open = try await RawClient.connect(port: gateway.port, tls: trusting.old)
                 try await open.send(GatewayHarness.request("GET /open"))
