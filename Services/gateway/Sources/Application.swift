@@ -22,7 +22,8 @@ public enum GatewayApplication: ServiceApplication {
     ) async throws -> ServiceAssembly {
         let keys = KeyStore(
             issuer: configuration.issuer, audience: configuration.audience, leeway: configuration.expiryLeeway)
-        let revoked = RevokedSessions(maximumStaleness: configuration.revocationMaximumStaleness)
+        let revoked = RevokedSessions(
+            maximumStaleness: configuration.revocationMaximumStaleness, leeway: configuration.expiryLeeway)
         let redis = configuration.redis.map {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         }
@@ -76,10 +77,10 @@ public enum GatewayApplication: ServiceApplication {
     /// Takes no more connections than the process may have files open.
     private static func withinDescriptors(_ settings: GatewaySettings, _ logger: Logger) -> GatewaySettings {
         let descriptors = FileDescriptors.raiseLimit()
-        // A request in flight has one connection to its upstream.
+        // A request in flight has one connection to its upstream, and so has a WebSocket.
         let limit = ConnectionLimit(
             wanted: settings.maximumConnections, descriptors: descriptors,
-            upstreams: settings.maximumRequestsInFlight)
+            upstreams: settings.maximumRequestsInFlight + settings.maximumWebSockets)
         guard limit.soft < settings.maximumConnections else { return settings }
         logger.notice(
             "the limit of open files lowers that of connections",

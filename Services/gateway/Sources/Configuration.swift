@@ -139,6 +139,7 @@ extension GatewaySettings {
         maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
         maximumRequestsInFlight = settings.int(
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
+        maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)
         tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
         idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)

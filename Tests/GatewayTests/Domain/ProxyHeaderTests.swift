@@ -4,12 +4,18 @@ import Testing
 
 @Suite("PROXY protocol")
 struct ProxyHeaderTests {
-    /// The client, `self` for the proxy itself, and how many bytes are left; `nil` while more is needed; `fault`.
+    /// The client, `self` for the proxy itself or `unknown`, and how many bytes are left; `nil` while more is needed;
+    /// `fault`.
     private func read(_ bytes: [UInt8]) -> String? {
         do throws(ProxyHeader.Fault) {
             guard let header = try ProxyHeader.read(bytes) else { return nil }
-            let client = header.client.map { String(decoding: $0.text, as: UTF8.self) } ?? "self"
-            return "\(client) \(bytes.count - header.length)"
+            let source =
+                switch header.source {
+                case .client(let address): String(decoding: address.text, as: UTF8.self)
+                case .proxy: "self"
+                case .unknown: "unknown"
+                }
+            return "\(source) \(bytes.count - header.length)"
         } catch {
             return "fault"
         }
@@ -28,8 +34,8 @@ struct ProxyHeaderTests {
         #expect(read("PROXY TCP4 192.0.2.1 198.51.100.1 4711 443\r\nGET ") == "192.0.2.1 4")
         #expect(read("PROXY TCP6 2001:db8::1 ::1 0 65535\r\n") == "2001:db8::1 0")
         #expect(read("PROXY TCP6 ::ffff:192.0.2.1 ::1 1 2\r\n") == "192.0.2.1 0")
-        #expect(read("PROXY UNKNOWN\r\nx") == "self 1")
-        #expect(read("PROXY UNKNOWN anything at all\r\n") == "self 0")
+        #expect(read("PROXY UNKNOWN\r\nx") == "unknown 1")
+        #expect(read("PROXY UNKNOWN anything at all\r\n") == "unknown 0")
     }
 
     @Test(
@@ -56,7 +62,7 @@ struct ProxyHeaderTests {
         #expect(read(binary(0x21, 0x11, [192, 0, 2, 1, 198, 51, 100, 1] + ports + additions)) == "192.0.2.1 0")
         #expect(read(binary(0x20, 0x00, []) + [9]) == "self 1", "the proxy looks whether we are there")
         #expect(read(binary(0x20, 0x11, [192, 0, 2, 1, 198, 51, 100, 1] + ports)) == "self 0")
-        for family: UInt8 in [0x00, 0x12, 0x22, 0x31, 0x32] { #expect(read(binary(0x21, family, [1])) == "self 0") }
+        for family: UInt8 in [0x00, 0x12, 0x22, 0x31, 0x32] { #expect(read(binary(0x21, family, [1])) == "unknown 0") }
     }
 
     @Test("What is no header of version 2")
@@ -89,7 +95,8 @@ struct ProxyHeaderTests {
                 $0.settings.trustedProxies = TrustedProxies([trusted])!
             }
             try await GatewayHarness.withGateway(options) { gateway in
-                let request = GatewayHarness.request("GET /open")
+                // A proxy that looks at no field carries on what its client says.
+                let request = GatewayHarness.request("GET /open", fields: "X-Forwarded-For: 192.0.2.66\r\n")
                 for header in ["PROXY TCP4 203.0.113.7 198.51.100.1 4711 443\r\n", "PROXY UNKNOWN\r\n"] {
                     let client = try await gateway.connect()
                     if trusted.hasPrefix("127") {

@@ -23,6 +23,19 @@ struct RevokedSessionsTests {
         #expect(sessions.count == 0)
     }
 
+    @Test("A session is known for revoked for as long as its last token could be accepted")
+    func leeway() {
+        let sessions = RevokedSessions(maximumStaleness: 100, leeway: 60)
+        let (before, after) = (UUID(), UUID())
+        sessions.apply([(before, 2000)], isEnd: true, now: 1000)
+        sessions.apply([(after, 2000)], isEnd: true, now: 2059)
+        for session in [before, after] {
+            #expect(sessions.verdict(on: session, now: 2059) == .revoked)
+        }
+        sessions.apply([(after, 2000)], isEnd: true, now: 2130)
+        #expect(sessions.count == 0)
+    }
+
     @Test("A feed that is followed never grows old; one that is lost does, from its loss on")
     func staleness() {
         let sessions = RevokedSessions(maximumStaleness: 5)

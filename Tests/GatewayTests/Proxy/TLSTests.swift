@@ -123,6 +123,7 @@ struct TLSTests {
                 ("/system", "localhost", port, try UpstreamTLS()), ("/plain", "localhost", plainPort, trusted),
             ]
             let options = GatewayHarness.Options {
+                $0.settings.connectTimeout = .seconds(30)
                 $0.lookup = { _ in [try SocketAddress(ipAddress: "127.0.0.1", port: 0)] }
                 $0.routes = { _ in
                     upstreams.map { path, host, port, tls in

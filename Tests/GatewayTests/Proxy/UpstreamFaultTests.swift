@@ -163,6 +163,20 @@ struct UpstreamFaultTests {
         }
     }
 
+    @Test("An answer that ends with its connection is not complete where that was reset")
+    func reset() async throws {
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        let options = GatewayHarness.Options { $0.teamBehaviour = { _ in [.bytes(head + "half"), .pause] } }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open"))
+            _ = try await client.received("half")
+            await gateway.team.resetConnections()
+            let text = try await client.untilClosed()
+            #expect(!text.hasSuffix("0\r\n\r\n"), "\(text)")
+        }
+    }
+
     @Test("A connection that went stale is replaced for what can be repeated, never for a POST")
     func stale() async throws {
         // Answers once, and closes when the second request has come: as if it had closed just before.

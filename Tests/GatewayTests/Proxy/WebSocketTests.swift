@@ -20,11 +20,12 @@ struct WebSocketTests {
     }
 
     private func withSockets(
-        answer: String = TunnelUpstream.switching,
+        answer: String = TunnelUpstream.switching, settings: GatewaySettings = GatewaySettings(),
         _ body: @Sendable (GatewayHarness, TunnelUpstream) async throws -> Void
     ) async throws {
         try await TunnelUpstream.run(answer: answer) { upstream, port in
             let options = GatewayHarness.Options {
+                $0.settings = settings
                 $0.teamPorts = [port]
                 $0.routes = Self.routes
             }
@@ -54,6 +55,47 @@ struct WebSocketTests {
         #expect(answer["connection"] == "Upgrade" && answer["upgrade"] == "websocket")
         #expect(answer["sec-websocket-accept"] == "x")
         return client
+    }
+
+    @Test("Open ones have a limit of their own, and leave requests and connections to upstreams alone")
+    func limit() async throws {
+        var settings = GatewaySettings()
+        // On each of two event loops one request, one connection to the upstream and two WebSockets.
+        (settings.maximumRequestsInFlight, settings.maximumUpstreamConnections, settings.maximumWebSockets) = (2, 1, 4)
+        try await withSockets(settings: settings) { gateway, _ in
+            let token = try GatewayHarness.token()
+            var open: [RawClient] = []
+            var refused = 0
+            // More than there is room for, whichever loops they come to.
+            while open.count < 4, refused < 1000 {
+                let client = try await gateway.connect()
+                try await client.send(GatewayHarness.request("GET /long", fields: Self.ask, token: token))
+                let answer = try await client.answer()
+                if answer.status == 101 {
+                    open.append(client)
+                } else {
+                    #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
+                    refused += 1
+                    await client.close()
+                }
+            }
+            #expect(open.count == 4)
+            let late = try await gateway.connect()
+            try await late.send(GatewayHarness.request("GET /long", fields: Self.ask, token: token))
+            #expect(try await late.answer().status == 503)
+            #expect(try await gateway.send("GET /v1/auth/me", token: token).status == 200)
+            for client in open {
+                try await client.send("still here")
+                #expect(try await client.bytes(10) == Array("still here".utf8))
+            }
+            await open[0].close()
+            try await eventually("its place is free again") {
+                let next = try await gateway.connect()
+                defer { Task { await next.close() } }
+                try await next.send(GatewayHarness.request("GET /long", fields: Self.ask, token: token))
+                return try await next.answer().status == 101
+            }
+        }
     }
 
     @Test("Bytes go both ways, those that were sent ahead first")

@@ -74,6 +74,29 @@ struct ReloadTests {
         }
     }
 
+    @Test("A limit that is used up stays so when routes are read again, unless it is another")
+    func limits() async throws {
+        func limiter(_ limit: RateLimit?) throws -> RouteTable {
+            try RouteTable([
+                Route(
+                    name: "x", pattern: PathPattern("/x", isPrefix: true)!, methods: .all, authentication: .none,
+                    target: .liveness, bodyLimit: 0, timeout: .seconds(30), limit: limit)
+            ])
+        }
+        func take(_ store: RouteStore) -> Int64? {
+            store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
+        }
+        let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))
+        let store = RouteStore(try limiter(one))
+        #expect(take(store) == nil && take(store) != nil)
+        store.replace(try limiter(one))
+        #expect(take(store) != nil)
+        store.replace(try limiter(other))
+        #expect(take(store) == nil)
+        store.replace(try limiter(nil))
+        #expect(store.limiter(of: store.table.routes[0]) == nil)
+    }
+
     @Test("Connections to what is named as before live on")
     func kept() async throws {
         try await withUpstreams { a, b in

@@ -51,7 +51,7 @@ struct RoutesFileTests {
                 == CORSPolicy(
                     origins: ["https://a.test", "http://b.test:81"], headers: ["X-One"], exposed: ["ETag"],
                     maximumAge: 5))
-        #expect(menu.limiter?.limit == RateLimit(capacity: 30, perSecond: 0.5) && orders.limiter == nil)
+        #expect(menu.limit == RateLimit(capacity: 30, perSecond: 0.5) && orders.limit == nil)
         #expect(menu.allowsWebSocket && menu.outlivesToken && !orders.allowsWebSocket && !orders.outlivesToken)
     }
 
@@ -101,6 +101,9 @@ struct RoutesFileTests {
                 path: /g
                 upstreams: https://x
                 certificateAuthority: /nothing
+              - name: h
+                path: /h
+                upstreams: [https://x, https://y]
             """)
         #expect(file.routes.isEmpty)
         #expect(
@@ -121,6 +124,7 @@ struct RoutesFileTests {
                 "line 19, route e: upstreams must all be http, or all https",
                 "line 25, route f: certificateAuthority needs upstreams with https",
                 "line 29, route g: certificateAuthority must name a file of certificates in PEM",
+                "line 30, route h: upstreams with https must all have one host name",
             ])
     }
 

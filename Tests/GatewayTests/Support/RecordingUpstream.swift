@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -81,6 +82,15 @@ final class RecordingUpstream: Sendable {
 
     func stop() async {
         try? await server.withLock { $0 }?.close().get()
+        await closeConnections()
+    }
+
+    /// As a crashed machine does: without a word that all was said.
+    func resetConnections() async {
+        for channel in state.withLock({ $0.channels }) {
+            // The kernel sends RST in place of FIN where it may not wait for what is still to be sent.
+            try? await channel.setOption(.socketOption(.so_linger), value: linger(l_onoff: 1, l_linger: 0)).get()
+        }
         await closeConnections()
     }
 

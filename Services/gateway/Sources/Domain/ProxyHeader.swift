@@ -7,8 +7,16 @@ struct ProxyHeader: Equatable {
 
     /// In bytes; the client's follow.
     var length: Int
-    /// `nil`: the proxy speaks for itself, as when it looks whether the gateway is there, or does not know.
-    var client: ClientAddress?
+    var source: Source
+
+    /// Whose connection it is.
+    enum Source: Equatable {
+        case client(ClientAddress)
+        /// The proxy's own, as when it looks whether the gateway is there.
+        case proxy
+        /// Some client's, of which the proxy knows no more.
+        case unknown
+    }
 
     /// Longer than any header whose additions (version 2) a proxy could mean.
     static let longest = 4096
@@ -35,11 +43,11 @@ struct ProxyHeader: Equatable {
         guard bytes[end - 1] == .carriageReturn else { throw Fault() }
         let words = bytes[..<(end - 1)].split(separator: .space, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
-        if words[1] == "UNKNOWN" { return ProxyHeader(length: end + 1, client: nil) }
+        if words[1] == "UNKNOWN" { return ProxyHeader(length: end + 1, source: .unknown) }
         guard words.count == 6, ["TCP4", "TCP6"].contains(words[1]), words[4...].allSatisfy(isPort),
             let client = address(words[2], of: words[1]), address(words[3], of: words[1]) != nil
         else { throw Fault() }
-        return ProxyHeader(length: end + 1, client: client)
+        return ProxyHeader(length: end + 1, source: .client(client))
     }
 
     private static func address(_ text: String, of family: String) -> ClientAddress? {
@@ -58,7 +66,7 @@ struct ProxyHeader: Equatable {
         guard length <= longest else { throw Fault() }
         guard bytes.count >= length else { return nil }
         switch bytes[12] {
-        case 0x20: return ProxyHeader(length: length, client: nil)
+        case 0x20: return ProxyHeader(length: length, source: .proxy)
         case 0x21: break
         default: throw Fault()
         }
@@ -67,13 +75,13 @@ struct ProxyHeader: Equatable {
         case 0x11: (size, needed) = (4, 12)
         case 0x21: (size, needed) = (16, 36)
         // Neither TCP over IPv4 nor over IPv6, of which the gateway knows no more.
-        case 0x00, 0x12, 0x22, 0x31, 0x32: return ProxyHeader(length: length, client: nil)
+        case 0x00, 0x12, 0x22, 0x31, 0x32: return ProxyHeader(length: length, source: .unknown)
         default: throw Fault()
         }
         guard length >= 16 + needed,
             let address = try? SocketAddress(
                 packedIPAddress: ByteBuffer(bytes: bytes[16..<(16 + size)]), port: 0)
         else { throw Fault() }
-        return ProxyHeader(length: length, client: ClientAddress(address))
+        return ProxyHeader(length: length, source: .client(ClientAddress(address)))
     }
 }

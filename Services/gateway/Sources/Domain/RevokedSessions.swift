@@ -13,7 +13,7 @@ final class RevokedSessions: Sendable {
     }
 
     private struct State {
-        /// When the session's last access token expires, in seconds since 1970.
+        /// Until when the session's last access token could be accepted, in seconds since 1970.
         var expiry: [UUID: Int64] = [:]
         /// Whether the feed was ever read to its end.
         var isWhole = false
@@ -29,7 +29,13 @@ final class RevokedSessions: Sendable {
     /// Seconds for which the last known state is trusted once the feed is lost.
     private let maximumStaleness: Int64
 
-    init(maximumStaleness: Int64) { self.maximumStaleness = maximumStaleness }
+    /// Seconds for which tokens are accepted after their `exp`: so much longer a session has to be known for revoked.
+    private let leeway: Int64
+
+    init(maximumStaleness: Int64, leeway: Int64 = 0) {
+        self.maximumStaleness = maximumStaleness
+        self.leeway = leeway
+    }
 
     /// - Parameter now: seconds since 1970.
     func verdict(on session: UUID, now: Int64) -> Verdict {
@@ -62,8 +68,8 @@ final class RevokedSessions: Sendable {
     ///   - isEnd: whether nothing more waited behind the page.
     func apply(_ entries: [(session: UUID, expiresAt: Int64)], isEnd: Bool, now: Int64) {
         let isPurgeDue = state.withLock { state in
-            for entry in entries where entry.expiresAt >= now {
-                state.expiry[entry.session] = max(entry.expiresAt, state.expiry[entry.session] ?? 0)
+            for entry in entries where entry.expiresAt + leeway >= now {
+                state.expiry[entry.session] = max(entry.expiresAt + leeway, state.expiry[entry.session] ?? 0)
             }
             if isEnd {
                 state.isWhole = true

@@ -43,7 +43,7 @@ final class Route: Sendable {
     /// `nil`: what browsers are told of other origins is the upstream's to say.
     let cors: CORSPolicy?
     /// `nil`: only what holds for every route.
-    let limiter: RouteLimiter?
+    let limit: RateLimit?
     /// Whether guessing here could find a way in: a stricter limit per address holds.
     let isSignIn: Bool
     /// Whether an address that was refused often is refused by the gateway for a while.
@@ -70,7 +70,7 @@ final class Route: Sendable {
         self.forwardsAuthorization = forwardsAuthorization
         self.allowsWebSocket = allowsWebSocket
         self.outlivesToken = outlivesToken
-        limiter = limit.map(RouteLimiter.init)
+        self.limit = limit
         self.cors = cors
         self.isSignIn = isSignIn
         self.limitsFailures = limitsFailures

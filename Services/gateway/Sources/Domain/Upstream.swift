@@ -8,8 +8,14 @@ struct Upstream: Sendable, Hashable {
         /// Whether it speaks TLS.
         var isSecure = false
 
-        /// As in a `Host` field.
+        /// In messages and URLs.
         var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+        /// For the `Host` field, without a port that goes without saying (RFC 9110 §4.2.3).
+        var hostField: String {
+            guard port == (isSecure ? 443 : 80) else { return authority }
+            return host.contains(":") ? "[\(host)]" : host
+        }
     }
 
     /// In metrics and logs.

@@ -51,9 +51,9 @@ extension ClientConnection {
     }
 
     func leaveExchange() {
-        guard exchange != nil else { return }
-        exchange = nil
-        worker.requestsInFlight -= 1
+        guard let exchange else { return }
+        self.exchange = nil
+        worker.requestEnds(wasTunnel: exchange.isTunnel)
     }
 
     func answerLocally(

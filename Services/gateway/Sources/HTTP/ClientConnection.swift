@@ -33,6 +33,8 @@ final class ClientConnection: ChannelDuplexHandler {
     /// Whether it is TLS that carries it.
     let isSecure: Bool
     private(set) var peer = ClientAddress.unknown
+    /// Whether `peer`, where it is a trusted proxy, has seen the request's fields.
+    private(set) var peerReadsFields = true
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
     var deadline = Int64.max
     /// In the worker's list.
@@ -79,8 +81,15 @@ final class ClientConnection: ChannelDuplexHandler {
         peer = ClientAddress(context.remoteAddress)
     }
 
-    /// A proxy that is believed has told who the client is.
-    func isBehindProxy(_ client: ClientAddress) { peer = client }
+    /// A proxy that is believed has told whose connection it is.
+    func comes(from source: ProxyHeader.Source) {
+        switch source {
+        case .client(let address): peer = address
+        case .proxy: break
+        // What it carries it does not look at: `X-Forwarded-For` is the client's own.
+        case .unknown: peerReadsFields = false
+        }
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
@@ -227,7 +236,7 @@ final class ClientConnection: ChannelDuplexHandler {
         self.exchange = exchange
         closesAfterAnswer = closing
         deadline = exchange.deadline
-        worker.requestsInFlight += 1
+        worker.requestBegins()
         phase = exchange.hasBody ? .body(BodyReader(exchange.framing)) : .answering
         exchange.start()
     }

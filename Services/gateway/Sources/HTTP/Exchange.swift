@@ -46,6 +46,8 @@ final class Exchange {
     private var writesChunks = false
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
+    /// Whether it has become a WebSocket.
+    private(set) var isTunnel = false
 
     init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest) {
         self.client = client
@@ -154,6 +156,8 @@ final class Exchange {
     }
 
     func upgraded() {
+        isTunnel = true
+        worker.requestBecomesTunnel()
         extendStream()
         client.beginTunnel()
         flushUpstream()
@@ -299,7 +303,7 @@ final class Exchange {
     }
 
     func clientIsGone() {
-        worker.requestsInFlight -= 1
+        worker.requestEnds(wasTunnel: isTunnel)
         drop(status: 499)
     }
 

@@ -9,6 +9,8 @@ struct GatewaySettings: Sendable {
     var overLimitTimeout = Duration.seconds(1)
     /// Requests between their head and the end of their answer, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
+    /// Open WebSockets in this process; more are refused.
+    var maximumWebSockets = 4_096
     /// For each address of an upstream and event loop.
     var maximumUpstreamConnections = 1_024
     /// Verified tokens that each event loop remembers.

@@ -21,7 +21,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
         bytes += unwrapInboundIn(data).readableBytesView
         do throws(ProxyHeader.Fault) {
             guard let header = try ProxyHeader.read(bytes) else { return }
-            if let client = header.client { connection.isBehindProxy(client) }
+            connection.comes(from: header.source)
             let rest = ByteBuffer(bytes: bytes[header.length...])
             bytes = []
             if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }

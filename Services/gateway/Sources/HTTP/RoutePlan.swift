@@ -4,16 +4,19 @@ final class RoutePlan {
     /// `nil`: the gateway answers itself.
     let balancer: LoadBalancer?
     let metrics: RouteMetrics
+    /// Shared with the other event loops; `nil`: only what holds for every route.
+    let limiter: RouteLimiter?
     /// The lines that every head to the upstream has.
     let upstreamLines: [UInt8]
     let timeout: Int64
 
-    init(route: Route, upstream: Upstream?, balancer: LoadBalancer?, metrics: RouteMetrics) {
+    init(route: Route, upstream: Upstream?, balancer: LoadBalancer?, metrics: RouteMetrics, limiter: RouteLimiter?) {
         self.route = route
         self.balancer = balancer
         self.metrics = metrics
+        self.limiter = limiter
         timeout = route.timeout.nanoseconds
-        let host = upstream?.addresses.first.map { "Host: \($0.authority)\r\n" } ?? ""
+        let host = upstream?.addresses.first.map { "Host: \($0.hostField)\r\n" } ?? ""
         upstreamLines = Array((host + (upstream?.credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")).utf8)
     }
 }

@@ -43,7 +43,7 @@ final class RouteSnapshot {
             if case .upstream(let target) = route.target { upstream = target }
             plans[ObjectIdentifier(route)] = RoutePlan(
                 route: route, upstream: upstream, balancer: upstream.map(balancer),
-                metrics: worker.gateway.metrics.route(route.name))
+                metrics: worker.gateway.metrics.route(route.name), limiter: worker.gateway.routes.limiter(of: route))
         }
         self.table = table
         self.pools = pools

@@ -32,6 +32,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var isReused = false
     private var holdsRead = false
     private var needsFlush = false
+    /// Whether it ended in another way than its other side meant: an answer that ends with it is not complete then
+    /// (RFC 9112 §8, §9.8).
+    private var isCut = false
+    /// Whether the pool counts it no more.
+    private var isDetached = false
 
     init(pool: UpstreamPool) { self.pool = pool }
 
@@ -120,11 +125,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelInactive(context: ChannelHandlerContext) {
         let phase = phase
         self.phase = .closed
-        pool.lost(self)
+        if !isDetached { pool.lost(self) }
         guard let exchange else { return }
         self.exchange = nil
         switch phase {
-        case .body(let reader) where reader.endsWithConnection:
+        case .body(let reader) where reader.endsWithConnection && !isCut:
             exchange.endAnswer(trailers: nil)
         case .head:
             let sawNothing = input.readableBytes == 0 && interim == 0
@@ -135,7 +140,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        isCut = true
+        context.close(promise: nil)
+    }
 
     // MARK: The answer
 
@@ -200,6 +208,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
             input.moveReaderIndex(forwardBy: length)
             pool.answered()
             phase = .tunnel
+            isDetached = true
+            pool.leave()
             exchange.upgraded()
         case .fault: return fail()
         }

@@ -75,8 +75,8 @@ final class UpstreamPool {
         leave()
     }
 
-    /// There is room for one connection more.
-    private func leave() {
+    /// There is room for one connection more: one has closed, or has become a tunnel.
+    func leave() {
         count -= 1
         if let next = waiting.popFirst() { lease(for: next, isRetry: false) }
     }

@@ -38,7 +38,7 @@ extension Worker {
         }
         let now = now
         if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }
-        let address = clientAddress(fields, bytes, peer: client.peer)
+        let address = clientAddress(fields, bytes, of: client)
         func tooMany(_ wait: Int64, of name: String, _ limit: RateLimit) -> Admission {
             let problem = Problem.tooMany(wait)
             return refuse(problem, fields: limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
@@ -97,7 +97,8 @@ extension Worker {
         if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userID, now: now) {
             return tooMany(wait, of: "user", limiter.limit)
         }
-        if let limiter = route.limiter, gateway.settings.limitsRoutes,
+        let plan = routes.plan(for: route)
+        if let limiter = plan.limiter, gateway.settings.limitsRoutes,
             let wait = limiter.take(user: identity?.userID, address: address.key, now: now)
         {
             return tooMany(wait, of: "route", limiter.limit)
@@ -110,7 +111,6 @@ extension Worker {
             guard value.equalsFolded("100-continue") else { return refuse(Problem(.invalidRequest)) }
         }
 
-        let plan = routes.plan(for: route)
         let arrivedAt = now - wait
         // Nobody waits for the answer any more.
         guard now < arrivedAt + plan.timeout else { return refuse(Problem(.unavailable)) }
@@ -120,12 +120,13 @@ extension Worker {
         let upgrades =
             route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
             && fields.upgradesToWebSocket(in: bytes)
+        if upgrades, hasAllTunnels { return refuse(Problem(.unavailable)) }
         let trace = given ?? TraceContext(high: random.next(), low: random.next(), flags: 1)
         let head = ForwardedHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
             bearerError: bearerError, client: address,
-            isSecure: client.isSecure || isSecure(fields, bytes, peer: client.peer), requestID: requestID, trace: trace,
+            isSecure: client.isSecure || isSecure(fields, bytes, of: client), requestID: requestID, trace: trace,
             span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
@@ -219,19 +220,21 @@ extension Worker {
     }
 
     private func clientAddress(
-        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, peer: ClientAddress
+        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of client: ClientConnection
     ) -> ClientAddress {
-        let trusted = gateway.settings.trustedProxies
-        guard !trusted.isEmpty, trusted.contains(peer) else { return peer }
+        let (trusted, peer) = (gateway.settings.trustedProxies, client.peer)
+        guard !trusted.isEmpty, client.peerReadsFields, trusted.contains(peer) else { return peer }
         let list = Self.values(of: "x-forwarded-for", fields, bytes).joined(separator: ",")
         return trusted.client(
             behind: peer,
             forwardedFor: list.split(separator: ",").map { $0.drop { $0 == " " }.prefix { $0 != " " } })
     }
 
-    private func isSecure(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, peer: ClientAddress) -> Bool {
+    private func isSecure(
+        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of client: ClientConnection
+    ) -> Bool {
         let trusted = gateway.settings.trustedProxies
-        guard !trusted.isEmpty, trusted.contains(peer) else { return false }
+        guard !trusted.isEmpty, client.peerReadsFields, trusted.contains(client.peer) else { return false }
         return Self.values(of: "x-forwarded-proto", fields, bytes).last == "https"
     }
 

@@ -12,7 +12,9 @@ final class Worker {
     var requestHead = RequestHead()
     var responseHead = ResponseHead()
     /// Requests of this loop between their head and the end of their answer.
-    var requestsInFlight = 0
+    private(set) var requestsInFlight = 0
+    /// WebSockets of this loop, which are requests in flight no more.
+    private(set) var tunnels = 0
     var random = FastRandom()
     /// Answers that end with the token that opened them.
     var streams: [ObjectIdentifier: Exchange] = [:]
@@ -21,6 +23,7 @@ final class Worker {
     private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
     private let maximumRequestsInFlight: Int
+    private let maximumTunnels: Int
     private var sweeps = 0
     private var stalls = StallRecord()
     /// The `Date` field, a whole line. Kept true by `sweep`, so that no answer pays for it.
@@ -31,6 +34,7 @@ final class Worker {
         self.eventLoop = eventLoop
         self.gateway = gateway
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
+        maximumTunnels = max(1, gateway.settings.maximumWebSockets / loops)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
         writeDate()
@@ -42,6 +46,18 @@ final class Worker {
     }
 
     var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
+    var hasAllTunnels: Bool { tunnels >= maximumTunnels }
+
+    func requestBegins() { requestsInFlight += 1 }
+
+    func requestBecomesTunnel() {
+        requestsInFlight -= 1
+        tunnels += 1
+    }
+
+    func requestEnds(wasTunnel: Bool) {
+        if wasTunnel { tunnels -= 1 } else { requestsInFlight -= 1 }
+    }
 
     // MARK: Time
 

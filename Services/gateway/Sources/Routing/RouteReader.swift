@@ -133,6 +133,11 @@ struct RouteReader {
             problem("upstreams must all be http, or all https")
             return nil
         }
+        // It is what the certificate names, and what stands in `Host`.
+        guard Set(addresses.map(\.host)).count == 1 else {
+            problem("upstreams with https must all have one host name")
+            return nil
+        }
         do {
             return try UpstreamTLS(authoritiesFile: node.map { $0.string ?? "" })
         } catch {

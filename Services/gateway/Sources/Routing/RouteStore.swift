@@ -5,16 +5,31 @@ import Synchronization
 final class RouteStore: Sendable {
     private struct State {
         var table: RouteTable
+        /// By the name of the route.
+        var limiters: [String: RouteLimiter] = [:]
         var listeners: [@Sendable () -> Void] = []
     }
 
     private let state: Mutex<State>
 
     init(_ table: RouteTable) {
-        state = Mutex(State(table: table))
+        state = Mutex(State(table: table, limiters: Self.limiters(of: table, after: [:])))
     }
 
     var table: RouteTable { state.withLock { $0.table } }
+
+    /// `nil` where only what holds for every route limits the route.
+    func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[route.name] } }
+
+    /// Whoever has used up a limit has used it up also when the routes were read again.
+    private static func limiters(of table: RouteTable, after previous: [String: RouteLimiter]) -> [String: RouteLimiter]
+    {
+        table.routes.reduce(into: [:]) { limiters, route in
+            guard let limit = route.limit else { return }
+            let kept = previous[route.name].flatMap { $0.limit == limit ? $0 : nil }
+            limiters[route.name] = kept ?? RouteLimiter(limit)
+        }
+    }
 
     /// Calls `listener` now and after each change, on any thread.
     func onChange(_ listener: @escaping @Sendable () -> Void) {
@@ -26,6 +41,7 @@ final class RouteStore: Sendable {
     func replace(_ table: RouteTable) {
         let listeners = state.withLock { state in
             state.table = table
+            state.limiters = Self.limiters(of: table, after: state.limiters)
             return state.listeners
         }
         for listener in listeners { listener() }

@@ -96,6 +96,7 @@ final class ServerCertificate: Service {
         // RFC 8996, RFC 9325 §3.1.1.
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
+        configuration.shutdownTimeout = .seconds(1)
         do {
             return (try NIOSSLContext(configuration: configuration), Int64(leaf.notValidAfter))
         } catch {

@@ -22,6 +22,7 @@ final class UpstreamTLS: Sendable, Hashable {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
+        configuration.shutdownTimeout = .seconds(1)
         if let authoritiesFile {
             let bytes = Array(try Data(contentsOf: URL(filePath: authoritiesFile)))
             let certificates = try NIOSSLCertificate.fromPEMBytes(bytes)

@@ -91,7 +91,12 @@ struct OutboxDelivery: Sendable {
             // From here on the token is what the task holds: should Apple not answer now, there is another attempt.
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             let sealed = try rest.sealed(by: sealer, for: entry.id)
-            try await persistently { try await outbox.replaceGrant(of: entry, by: sealed) }
+            do {
+                try await persistently { try await outbox.replaceGrant(of: entry, by: sealed) }
+            } catch {
+                // Then this is the only attempt there is.
+                logger.error("A token of Apple's could not be kept before its end", metadata: ["id": "\(entry.id)"])
+            }
             try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
         }
     }
