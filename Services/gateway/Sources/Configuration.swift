@@ -137,6 +137,11 @@ extension GatewaySettings {
             settings.problem("proxyProtocol", "needs trustedProxies: nobody else is believed")
         }
         maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
+        maximumConnectionsPerAddress = settings.int(
+            "maximumConnectionsPerAddress", default: maximumConnectionsPerAddress, in: 1...1_000_000)
+        maximumRequestsPerConnection = settings.int(
+            "maximumRequestsPerConnection", default: maximumRequestsPerConnection, in: 1...1_000_000_000)
+        minimumBodyRate = settings.int("minimumBodyRate", default: minimumBodyRate, in: 1...1_000_000_000)
         maximumRequestsInFlight = settings.int(
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
         maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)

@@ -230,6 +230,57 @@ struct RefusalTests {
         }
     }
 
+    @Test("One address may hold so many connections, and a connection so many requests")
+    func connectionsOfAnAddress() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.maximumRequestsPerConnection = 3
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let request = GatewayHarness.request("GET /open")
+            let held = [try await gateway.connect(), try await gateway.connect()]
+            for client in held {
+                try await client.send(request)
+                #expect(try await client.answer().status == 200)
+            }
+            let third = try await gateway.connect()
+            try await third.send(request)
+            #expect(try await third.answer().status == 503)
+            try await held[0].send(request)
+            #expect(try await held[0].answer()["connection"] == nil)
+            try await held[0].send(request)
+            #expect(try await held[0].answer()["connection"] == "close")
+            #expect(try await held[0].untilClosed() == "")
+            try await eventually("there is room again") {
+                let next = try await gateway.connect()
+                defer { Task { await next.close() } }
+                try await next.send(request)
+                return try await next.answer().status == 200
+            }
+        }
+    }
+
+    @Test("A body that comes in drops is refused though something comes all the time")
+    func drops() async throws {
+        let options = GatewayHarness.Options {
+            $0.teamTimeout = .seconds(1)
+            $0.settings.minimumBodyRate = 1_000_000
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
+            let drops = Task {
+                while true {
+                    try await client.send("x")
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
+            let answer = try await client.answer()
+            drops.cancel()
+            #expect(answer.status == 400)
+        }
+    }
+
     @Test("Limits of a user wherever he comes from, and of a route; both say what they are")
     func userLimits() async throws {
         let slow = RateLimit(capacity: 3, perSecond: 0.01)

@@ -42,6 +42,9 @@ final class ClientConnection: ChannelDuplexHandler {
 
     /// Whether there were too many connections already when this one came.
     private(set) var isOverLimit = false
+    /// By which it counts among the connections of its address.
+    private var countedAs: AddressKey?
+    private var requests = 0
 
     var context: ChannelHandlerContext?
     var input = ByteBuffer()
@@ -79,12 +82,20 @@ final class ClientConnection: ChannelDuplexHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         peer = ClientAddress(context.remoteAddress)
+        if !settings.trustedProxies.contains(peer) { count(peer) }
+    }
+
+    private func count(_ address: ClientAddress) {
+        countedAs = address.key
+        if worker.gateway.connectionsByAddress.enter(address.key) { isOverLimit = true }
     }
 
     /// A proxy that is believed has told whose connection it is.
     func comes(from source: ProxyHeader.Source) {
         switch source {
-        case .client(let address): peer = address
+        case .client(let address):
+            peer = address
+            count(address)
         case .proxy: break
         // What it carries it does not look at: `X-Forwarded-For` is the client's own.
         case .unknown: peerReadsFields = false
@@ -94,6 +105,7 @@ final class ClientConnection: ChannelDuplexHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
         worker.gateway.openConnections.wrappingSubtract(1, ordering: .relaxed)
+        if let countedAs { worker.gateway.connectionsByAddress.leave(countedAs) }
         self.context = nil
     }
 
@@ -208,7 +220,9 @@ final class ClientConnection: ChannelDuplexHandler {
             hasWaitedForKeys = false
             let head = worker.requestHead
             waitsForContinue = head.fields.expect != nil
-            let asksToClose = head.fields.saysClose || worker.gateway.isDraining
+            requests += 1
+            let asksToClose =
+                head.fields.saysClose || worker.gateway.isDraining || requests >= settings.maximumRequestsPerConnection
             switch admission {
             case .forward(let exchange): start(exchange, closing: asksToClose)
             case .answer(let answer, let requestID):

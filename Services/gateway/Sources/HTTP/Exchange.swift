@@ -106,8 +106,9 @@ final class Exchange {
     func send(_ bytes: ByteBuffer) {
         bodyBytes += bytes.readableBytes
         guard bodyBytes <= plan.route.bodyLimit else { return refuse(Problem(.payloadTooLarge)) }
-        // While a body comes the upstream can't be late.
-        deadline = max(deadline, worker.now + plan.timeout)
+        // While a body comes the upstream can't be late. One that comes in drops does not come.
+        let soFar = Int64(bodyBytes) * 1_000_000_000 / Int64(worker.gateway.settings.minimumBodyRate)
+        deadline = max(deadline, min(worker.now, request.startedAt + soFar) + plan.timeout)
         if case .waitingForAnswer = phase { client.deadline = deadline }
         if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
     }

@@ -21,6 +21,7 @@ final class Gateway: Sendable {
     let logger: Logger
     let connectionLimit: ConnectionLimit
     let openConnections = Atomic<Int>(0)
+    let connectionsByAddress: ConnectionCounts
     private let draining = Atomic<Bool>(false)
 
     /// - Parameter sharing: gives, for a limit, the bucket that all replicas share.
@@ -36,6 +37,7 @@ final class Gateway: Sendable {
         self.revoked = revoked
         self.logger = logger
         connectionLimit = ConnectionLimit(settings.maximumConnections)
+        connectionsByAddress = ConnectionCounts(limit: settings.maximumConnectionsPerAddress)
         addressLimiter = settings.addressLimit.map(RateLimiter.init)
         userLimiter = settings.userLimit.map(RateLimiter.init)
         failureLimiter = settings.failureLimit.map(RateLimiter.init)

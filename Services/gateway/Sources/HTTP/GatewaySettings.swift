@@ -5,6 +5,10 @@ struct GatewaySettings: Sendable {
     var expectsProxyHeader = false
     /// Open client connections in this process; those beyond are refused.
     var maximumConnections = 20_000
+    /// Of them those of one address; trusted proxies may have more.
+    var maximumConnectionsPerAddress = 15_000
+    /// Then a connection is closed after its answer, and another event loop may have the next.
+    var maximumRequestsPerConnection = 10_000
     /// For a connection beyond them to say what it wants, and be refused.
     var overLimitTimeout = Duration.seconds(1)
     /// Requests between their head and the end of their answer, in this process; more are refused at once.
@@ -17,6 +21,8 @@ struct GatewaySettings: Sendable {
     var tokenCacheCapacity = 10_000
     /// From the first byte of a head to its last.
     var headTimeout = Duration.seconds(10)
+    /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
+    var minimumBodyRate = 512
     /// A connection without a request.
     var idleTimeout = Duration.seconds(75)
     /// An answer of which nothing more comes.
