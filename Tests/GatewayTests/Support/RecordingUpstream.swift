@@ -89,7 +89,7 @@ final class RecordingUpstream: Sendable {
     func resetConnections() async {
         for channel in state.withLock({ $0.channels }) {
             // The kernel sends RST in place of FIN where it may not wait for what is still to be sent.
-            try? await channel.setOption(.socketOption(.so_linger), value: linger(l_onoff: 1, l_linger: 0)).get()
+            try? await (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
         }
         await closeConnections()
     }

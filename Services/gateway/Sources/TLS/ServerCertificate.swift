@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import Metrics
+import NIOCore
 import NIOSSL
 import ServiceKit
 import ServiceLifecycle
