@@ -24,6 +24,17 @@ struct ConfigurationTests {
         }
     }
 
+    @Test("A body's time is counted however long the body is")
+    func longestTimeOfABody() {
+        var settings = GatewaySettings()
+        settings.minimumBodyRate = 500
+        #expect(settings.longestTime(ofBody: 0) == 0)
+        #expect(settings.longestTime(ofBody: 250) == 500_000_000)
+        #expect(settings.longestTime(ofBody: 1 << 50) >= 1 << 50)
+        settings.minimumBodyRate = 1
+        #expect(settings.longestTime(ofBody: .max) == 1 << 62)
+    }
+
     @Test("A file of keys has to hold keys that will do", arguments: ["", "junk", "# development\n"])
     func badKeysFile(_ text: String) throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path

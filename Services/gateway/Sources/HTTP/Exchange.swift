@@ -107,8 +107,8 @@ final class Exchange {
         bodyBytes += bytes.readableBytes
         guard bodyBytes <= plan.route.bodyLimit else { return refuse(Problem(.payloadTooLarge)) }
         // While a body comes the upstream can't be late. One that comes in drops does not come.
-        let soFar = Int64(bodyBytes) * 1_000_000_000 / Int64(worker.gateway.settings.minimumBodyRate)
-        deadline = max(deadline, min(worker.now, request.startedAt + soFar) + plan.timeout)
+        let latest = request.startedAt + worker.gateway.settings.longestTime(ofBody: bodyBytes)
+        deadline = max(deadline, min(worker.now, latest) + plan.timeout)
         if case .waitingForAnswer = phase { client.deadline = deadline }
         if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
     }
@@ -148,6 +148,8 @@ final class Exchange {
     func upgrade(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard request.upgrades, answer.fields.upgradesToWebSocket(in: bytes) else { return false }
         phase = .tunnel
+        isTunnel = true
+        worker.requestBecomesTunnel()
         status = answer.status
         let head = AnswerHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
         client.write(head.write(answer, bytes))
@@ -157,8 +159,6 @@ final class Exchange {
     }
 
     func upgraded() {
-        isTunnel = true
-        worker.requestBecomesTunnel()
         extendStream()
         client.beginTunnel()
         flushUpstream()
@@ -320,12 +320,12 @@ final class Exchange {
 
     private func end() {
         if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
-        let wasTunnel = if case .tunnel = phase { true } else { false }
         phase = .ended
-        if !wasTunnel { record() }
+        // A tunnel is told of when it begins.
+        if !isTunnel { record() }
     }
 
-    /// Counts the request and tells the log of it: once, and of a tunnel when it begins.
+    /// Counts the request and tells the log of it.
     private func record() {
         let duration = worker.now - request.startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)

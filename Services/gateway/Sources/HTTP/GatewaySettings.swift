@@ -7,10 +7,10 @@ struct GatewaySettings: Sendable {
     var maximumConnections = 20_000
     /// Of them those of one address; trusted proxies may have more.
     var maximumConnectionsPerAddress = 15_000
+    /// For a connection beyond either limit to say what it wants, and be refused.
+    var overLimitTimeout = Duration.seconds(1)
     /// Then a connection is closed after its answer, and another event loop may have the next.
     var maximumRequestsPerConnection = 10_000
-    /// For a connection beyond them to say what it wants, and be refused.
-    var overLimitTimeout = Duration.seconds(1)
     /// Requests between their head and the end of their answer, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
     /// Open WebSockets in this process; more are refused.
@@ -43,4 +43,10 @@ struct GatewaySettings: Sendable {
     var accessLogSample = 0.0
     /// Whether the limits of the routes file hold.
     var limitsRoutes = true
+
+    /// How long a body of so many bytes may have taken so far; nanoseconds.
+    func longestTime(ofBody bytes: Int) -> Int64 {
+        // A body may be longer than its nanoseconds could be counted.
+        Int64(min(Double(bytes) / Double(minimumBodyRate) * 1e9, 0x1p62))
+    }
 }
