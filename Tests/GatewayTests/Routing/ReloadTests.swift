@@ -97,6 +97,19 @@ struct ReloadTests {
         #expect(store.limiter(of: store.table.routes[0]) == nil)
     }
 
+    @Test("Two routes of one name have each their own limit")
+    func limitsOfOneName() throws {
+        let limits = [RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1)]
+        let store = RouteStore(
+            try RouteTable(
+                zip(["/a", "/b"], limits).map { path, limit in
+                    Route(
+                        name: "x", pattern: PathPattern(path, isPrefix: true)!, methods: .all, authentication: .none,
+                        target: .liveness, bodyLimit: 0, timeout: .seconds(30), limit: limit)
+                }))
+        #expect(store.table.routes.map { store.limiter(of: $0)?.limit } == limits)
+    }
+
     @Test("Connections to what is named as before live on")
     func kept() async throws {
         try await withUpstreams { a, b in

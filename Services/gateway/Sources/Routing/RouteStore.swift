@@ -5,9 +5,16 @@ import Synchronization
 final class RouteStore: Sendable {
     private struct State {
         var table: RouteTable
-        /// By the name of the route.
-        var limiters: [String: RouteLimiter] = [:]
+        var limiters: [Served: RouteLimiter] = [:]
         var listeners: [@Sendable () -> Void] = []
+    }
+
+    /// What no two routes of a table share, as they may a name.
+    private struct Served: Hashable {
+        let pattern: PathPattern
+        let methods: MethodSet
+
+        init(_ route: Route) { (pattern, methods) = (route.pattern, route.methods) }
     }
 
     private let state: Mutex<State>
@@ -19,15 +26,15 @@ final class RouteStore: Sendable {
     var table: RouteTable { state.withLock { $0.table } }
 
     /// `nil` where only what holds for every route limits the route.
-    func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[route.name] } }
+    func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
 
     /// Whoever has used up a limit has used it up also when the routes were read again.
-    private static func limiters(of table: RouteTable, after previous: [String: RouteLimiter]) -> [String: RouteLimiter]
+    private static func limiters(of table: RouteTable, after previous: [Served: RouteLimiter]) -> [Served: RouteLimiter]
     {
         table.routes.reduce(into: [:]) { limiters, route in
             guard let limit = route.limit else { return }
-            let kept = previous[route.name].flatMap { $0.limit == limit ? $0 : nil }
-            limiters[route.name] = kept ?? RouteLimiter(limit)
+            let kept = previous[Served(route)].flatMap { $0.limit == limit ? $0 : nil }
+            limiters[Served(route)] = kept ?? RouteLimiter(limit)
         }
     }
 
