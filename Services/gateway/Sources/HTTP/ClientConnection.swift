@@ -87,7 +87,9 @@ final class ClientConnection: ChannelDuplexHandler {
 
     private func count(_ address: ClientAddress) {
         countedAs = address.key
-        if worker.gateway.connectionsByAddress.enter(address.key) { isOverLimit = true }
+        guard worker.gateway.connectionsByAddress.enter(address.key) else { return }
+        isOverLimit = true
+        deadline = worker.now + settings.overLimitTimeout.nanoseconds
     }
 
     /// A proxy that is believed has told whose connection it is.

@@ -1,0 +1,232 @@
+import Foundation
+import Synchronization
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+@Suite("Limits of connections, requests and bodies")
+struct LimitTests {
+    /// Opens connections and waits until they are counted: event loops do so in any order.
+    private func fill(_ gateway: GatewayHarness, _ count: Int) async throws -> [RawClient] {
+        let before = gateway.gateway.openConnections.load(ordering: .relaxed)
+        var clients: [RawClient] = []
+        for _ in 0..<count { clients.append(try await gateway.connect()) }
+        try await eventually("all connections are counted") {
+            gateway.gateway.openConnections.load(ordering: .relaxed) == before + count
+        }
+        return clients
+    }
+
+    @Test("Beyond the limit of connections a request is refused, and far beyond it nobody is heard")
+    func connectionLimit() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumConnections = 20
+            $0.settings.overLimitTimeout = .seconds(60)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            var clients = try await fill(gateway, 20)
+            clients += try await fill(gateway, 1)
+            let farBeyond = try await gateway.connect()
+            #expect(try await farBeyond.untilClosed().isEmpty)
+            let last = try #require(clients.last)
+            try await last.send(GatewayHarness.request("GET /open"))
+            let refused = try await last.answer()
+            #expect(refused.status == 503 && refused.code == "UNAVAILABLE" && refused["connection"] == "close")
+            // The others are served as ever.
+            try await clients[0].send(GatewayHarness.request("GET /open"))
+            #expect(try await clients[0].answer().status == 200)
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("A connection beyond the limit that stays silent is closed after a moment, and a byte buys it no time")
+    func silence() async throws {
+        let ofAll = GatewayHarness.Options {
+            $0.settings.maximumConnections = 2
+            $0.settings.overLimitTimeout = .milliseconds(200)
+        }
+        let ofAddress = GatewayHarness.Options {
+            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.overLimitTimeout = .milliseconds(200)
+        }
+        for options in [ofAll, ofAddress] { try await expectSilenceIsShort(options) }
+    }
+
+    private func expectSilenceIsShort(_ options: GatewayHarness.Options) async throws {
+        try await GatewayHarness.withGateway(options) { gateway in
+            let clients = try await fill(gateway, 2)
+            for text in ["", "G"] {
+                let beyond = try await gateway.connect()
+                try? await beyond.send(text)
+                // The time for a head is 10 s, and that of an idle connection 75 s.
+                let (received, time) = try await SchedulingLag.time { try await beyond.untilClosed() }
+                #expect(received.isEmpty && time < .seconds(5))
+            }
+            try await clients[0].send(GatewayHarness.request("GET /open"))
+            #expect(try await clients[0].answer().status == 200)
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("Limits by address, and stricter ones where passwords could be guessed")
+    func rateLimits() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.addressLimit = RateLimit(capacity: 20, perSecond: 0.001)
+            $0.settings.signInLimit = RateLimit(capacity: 2, perSecond: 0.001)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            for _ in 0..<2 { #expect(try await gateway.send("POST /v1/auth/login", body: "{}").status == 200) }
+            let refused = try await gateway.send("POST /v1/auth/login", body: "{}")
+            #expect(refused.status == 429 && refused.code == "RATE_LIMITED")
+            #expect((1...1001).contains(Int(refused["retry-after"] ?? "") ?? 0))
+            for _ in 0..<17 { #expect(try await gateway.send("GET /open").status == 200) }
+            #expect(try await gateway.send("GET /open").status == 429)
+            #expect(try await gateway.send("GET /livez").status == 200, "no probe is told of limits")
+        }
+    }
+
+    @Test("One address may hold so many connections, and a connection so many requests")
+    func connectionsOfAnAddress() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.maximumRequestsPerConnection = 3
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let request = GatewayHarness.request("GET /open")
+            let held = [try await gateway.connect(), try await gateway.connect()]
+            for client in held {
+                try await client.send(request)
+                #expect(try await client.answer().status == 200)
+            }
+            let third = try await gateway.connect()
+            try await third.send(request)
+            #expect(try await third.answer().status == 503)
+            try await held[0].send(request)
+            #expect(try await held[0].answer()["connection"] == nil)
+            try await held[0].send(request)
+            #expect(try await held[0].answer()["connection"] == "close")
+            #expect(try await held[0].untilClosed() == "")
+            try await eventually("there is room again") {
+                let next = try await gateway.connect()
+                defer { Task { await next.close() } }
+                try await next.send(request)
+                return try await next.answer().status == 200
+            }
+        }
+    }
+
+    @Test("A body that comes in drops is refused though something comes all the time")
+    func drops() async throws {
+        let options = GatewayHarness.Options {
+            $0.teamTimeout = .seconds(1)
+            $0.settings.minimumBodyRate = 1_000_000
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send("POST /open HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n")
+            let drops = Task {
+                while true {
+                    try await client.send("x")
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
+            let answer = try await client.answer()
+            drops.cancel()
+            #expect(answer.status == 400)
+        }
+    }
+
+    @Test("Limits of a user wherever he comes from, and of a route; both say what they are")
+    func userLimits() async throws {
+        let slow = RateLimit(capacity: 3, perSecond: 0.01)
+        let options = GatewayHarness.Options {
+            $0.settings.userLimit = slow
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/limited", pattern: PathPattern("/limited", isPrefix: true)!, methods: .all,
+                        authentication: .optional, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        limit: RateLimit(capacity: 1, perSecond: 0.01))
+                ]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            func send(_ path: String, from address: String, token: String? = nil) async throws -> RawClient.Answer {
+                try await gateway.send("GET \(path)", fields: "X-Forwarded-For: \(address)\r\n", token: token)
+            }
+            let user = UUID()
+            let tokens = try (0..<2).map { _ in try GatewayHarness.token(GatewayHarness.claims(user: user)) }
+            for turn in 0..<3 {
+                #expect(try await send("/team", from: "192.0.2.\(turn)", token: tokens[turn % 2]).status == 200)
+            }
+            let refused = try await send("/team", from: "192.0.2.9", token: tokens[0])
+            #expect(refused.status == 429 && refused.code == "RATE_LIMITED")
+            #expect(refused["ratelimit-policy"] == #""user";q=3;w=300"#)
+            let wait = Int(refused["retry-after"] ?? "") ?? 0
+            #expect((1...100).contains(wait))
+            #expect(refused["ratelimit"] == #""user";r=0;t=\#(wait)"#)
+            #expect(try await send("/team", from: "192.0.2.9", token: try GatewayHarness.token()).status == 200)
+
+            // A route's limit is each user's, or each address's.
+            let other = try GatewayHarness.token()
+            #expect(try await send("/limited", from: "192.0.2.1", token: other).status == 200)
+            let again = try await send("/limited", from: "192.0.2.2", token: other)
+            #expect(again.status == 429 && again["ratelimit-policy"] == #""route";q=1;w=100"#)
+            #expect(try await send("/limited", from: "192.0.2.1").status == 200)
+            #expect(try await send("/limited", from: "192.0.2.1").status == 429)
+            #expect(try await send("/limited", from: "192.0.2.2").status == 200)
+        }
+    }
+
+    @Test("Of refreshes those that are refused are counted, and no others")
+    func failures() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
+            $0.ownBehaviour = { request in
+                let status = request.text == "bad" ? "401 Unauthorized" : "200 OK"
+                return [.bytes("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            for _ in 0..<5 { #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200) }
+            #expect(try await gateway.send("POST /v1/auth/refresh", body: "bad").status == 401)
+            #expect(try await gateway.send("POST /oauth/token", body: "bad").status == 401)
+            let refused = try await gateway.send("POST /api/v1/auth/refresh", body: "good")
+            #expect(refused.status == 429 && refused["ratelimit-policy"]?.hasPrefix(#""failures""#) == true)
+            #expect(try await gateway.send("POST /oauth/token", body: "good").status == 429)
+            #expect(try await gateway.send("POST /v1/auth/login", body: "bad").status == 401, "has a limit of its own")
+            #expect(gateway.own.begun == 8)
+        }
+    }
+
+    @Test("Too much at once is refused quickly")
+    func overload() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumRequestsInFlight = 2
+            $0.teamTimeout = .seconds(60)
+            $0.teamBehaviour = { _ in [.pause] }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            var clients: [RawClient] = []
+            for _ in 0..<6 {
+                let client = try await gateway.connect()
+                try await client.send(GatewayHarness.request("GET /open"))
+                clients.append(client)
+            }
+            await withTaskGroup(of: RawClient.Answer?.self) { answers in
+                // Those that were admitted get none.
+                for client in clients { answers.addTask { try? await client.answer() } }
+                for _ in 0..<4 {
+                    let answer = await answers.next() ?? nil
+                    #expect(answer?.status == 503 && answer?["retry-after"] == "1")
+                }
+                let health = try? await gateway.send("GET /livez").status
+                #expect(health == 200, "much to do is no illness")
+                answers.cancelAll()
+            }
+            for client in clients { await client.close() }
+        }
+    }
+}
