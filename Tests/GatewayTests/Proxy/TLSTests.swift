@@ -16,6 +16,12 @@ struct TLSTests {
         try await body(folder)
     }
 
+    /// A certificate of an authority of its own.
+    private func certificate(in folder: URL) async throws -> TestCertificate {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return try await TestCertificate.make(in: folder)
+    }
+
     private func server(_ files: TestCertificate, log: CapturedLog = CapturedLog()) throws -> ServerCertificate {
         try ServerCertificate(
             certificateFile: files.certificate.path, keyFile: files.key.path, logger: log.logger,
@@ -65,13 +71,9 @@ struct TLSTests {
     @Test("Another certificate is used once it is there, and open connections go on")
     func reload() async throws {
         try await withFolder { folder in
-            let places = try ["old", "new"].map { name in
-                let place = folder.appending(path: name)
-                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-                return place
-            }
             let (old, new) = (
-                try await TestCertificate.make(in: places[0]), try await TestCertificate.make(in: places[1])
+                try await certificate(in: folder.appending(path: "old")),
+                try await certificate(in: folder.appending(path: "new"))
             )
             let trusting = (old: try client(old), new: try client(new))
             let log = CapturedLog()
@@ -106,13 +108,9 @@ struct TLSTests {
     @Test("Upstreams prove who they are, by an authority that the route trusts and the name that it names")
     func upstreams() async throws {
         try await withFolder { folder in
-            let places = try ["one", "other"].map { name in
-                let place = folder.appending(path: name)
-                try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-                return place
-            }
             let (files, others) = (
-                try await TestCertificate.make(in: places[0]), try await TestCertificate.make(in: places[1])
+                try await certificate(in: folder.appending(path: "one")),
+                try await certificate(in: folder.appending(path: "other"))
             )
             let secure = RecordingUpstream()
             let port = try await secure.start(tls: try server(files).context)

@@ -177,16 +177,21 @@ struct UpstreamFaultTests {
         }
     }
 
-    @Test("A connection that went stale is replaced for what can be repeated, never for a POST")
-    func stale() async throws {
-        // Answers once, and closes when the second request has come: as if it had closed just before.
-        let options = GatewayHarness.Options {
+    /// An upstream that answers with the number of the connection, but for one request on the first.
+    private func keptConnection(asked path: String, does step: RecordingUpstream.Step) -> GatewayHarness.Options {
+        GatewayHarness.Options {
             $0.settings.upstreamIdleTimeout = .seconds(60)
             $0.teamBehaviour = { request in
-                request.head.uri == "/second" && request.connection == 1
-                    ? [.close] : RecordingUpstream.answer("\(request.connection)")(request)
+                request.head.uri == path && request.connection == 1
+                    ? [step] : RecordingUpstream.answer("\(request.connection)")(request)
             }
         }
+    }
+
+    @Test("A connection that went stale is replaced for what can be repeated, never for a POST")
+    func stale() async throws {
+        // As if it had closed just before the second request came.
+        let options = keptConnection(asked: "/second", does: .close)
         try await GatewayHarness.withGateway(options) { gateway in
             let client = try await gateway.connect()
             try await client.send(GatewayHarness.request("GET /open/first"))
@@ -207,13 +212,7 @@ struct UpstreamFaultTests {
 
     @Test("Who is asked in another's stead is told how long the request has waited, and not by the client")
     func waited() async throws {
-        let options = GatewayHarness.Options {
-            $0.settings.upstreamIdleTimeout = .seconds(60)
-            $0.teamBehaviour = { request in
-                request.head.uri == "/second" && request.connection == 1
-                    ? [.pause] : RecordingUpstream.answer("\(request.connection)")(request)
-            }
-        }
+        let options = keptConnection(asked: "/second", does: .pause)
         try await GatewayHarness.withGateway(options) { gateway in
             let client = try await gateway.connect()
             let forged = "Gatehouse-Waited-Ms: 7\r\n"
