@@ -34,9 +34,14 @@ public enum TokensApplication: MigratingApplication {
             keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
+        // Each replica counts alone: a command of Redis' more would cost every refresh what only a broken app needs.
+        let limit = configuration.refreshLimit.map {
+            RedisTokenBucket(
+                client: nil, name: "tokens:refresh", capacity: $0.burst, refillPerSecond: Double($0.perSecond))
+        }
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
-            logger: boot.logger)
+            logger: boot.logger, limit: limit)
         let accessTokens = AccessTokenReader(keys: signingKeyStore)
         let revoker = TokenRevoker(keys: keys, accessTokens: accessTokens, store: store)
         let introspector = Introspector(

@@ -19,6 +19,8 @@ public struct TokensConfiguration: Sendable {
     var rules: RotationRules
     var lifetimes: SessionStore.Lifetimes
     var sessionLimit: Int
+    /// Refreshes of one session: how many at once, and how many in a second from then on; `nil`: as many as come.
+    var refreshLimit: (burst: Int, perSecond: Int)?
 
     init(settings: Settings) {
         credentials = settings.credentials(
@@ -36,6 +38,11 @@ public struct TokensConfiguration: Sendable {
             lateReplayLimit: settings.int("lateReplayLimit", default: 3, in: 0...1000),
             mode: settings.choice("rotationMode", default: .resilient))
         sessionLimit = settings.int("sessionLimit", default: 100, in: 1...10_000)
+        let (burst, perSecond) = (
+            settings.int("refreshLimitBurst", default: 1000, in: 1...1_000_000),
+            settings.int("refreshLimitPerSecond", default: 10, in: 1...1_000_000)
+        )
+        refreshLimit = settings.rateLimitsEnabled ? (burst, perSecond) : nil
         database = DatabaseConfiguration(settings: settings)
         redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
             try RedisConfiguration(url: url)

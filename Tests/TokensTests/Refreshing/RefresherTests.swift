@@ -212,4 +212,24 @@ import Testing
             #expect(try await tokens.generation(of: first.sessionID) == 3)
         }
     }
+
+    @Test func refreshesOfOneSessionAreLimitedAndNoForgerCountsAgainstIt() async throws {
+        try await TokensFixture.with { tokens in
+            let limit = RedisTokenBucket(client: nil, name: "test", capacity: 2, refillPerSecond: 0.001)
+            let refresher = try tokens.refresher(limit: limit)
+            let (first, other) = (try await tokens.signIn(), try await tokens.signIn(.sample(id: UUID())))
+            let strange = RefreshToken(
+                sessionID: first.sessionID, generation: 0, keys: .sample(ids: [200]))
+            for _ in 0..<5 { #expect(try await refresher.refusal(of: strange) != .rateLimited) }
+            let second = try await refresher.refresh(first).refresh
+            _ = try await refresher.refresh(second)
+            do {
+                _ = try await refresher.refresh(second)
+                Issue.record("a third refresh is served")
+            } catch let problem as Problem {
+                #expect(problem.code == .rateLimited && (problem.retryAfter ?? 0) > 0)
+            }
+            _ = try await refresher.refresh(other)
+        }
+    }
 }

@@ -35,7 +35,7 @@ struct TokensFixture: Sendable {
     /// One replica's refresher. Two of them share nothing but PostgreSQL and Redis.
     func refresher(
         keys: RefreshKeyRing? = nil, store: SessionStore? = nil, lock: RaceLock? = nil,
-        load: ConcurrencyLimit = ConcurrencyLimit()
+        load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil
     ) throws -> Refresher {
         let store = store ?? self.store
         return Refresher(
@@ -47,7 +47,7 @@ struct TokensFixture: Sendable {
                 issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),
-            logger: .quiet, load: load)
+            logger: .quiet, load: load, limit: limit)
     }
 
     func signIn(

@@ -15,12 +15,15 @@ final class Refresher: Sendable {
     private let metrics = RefreshMetrics()
     private let flights = SharedFlights<[UInt8], IssuedTokens>()
     private let load: Mutex<ConcurrencyLimit>
+    private let limit: RedisTokenBucket?
 
+    /// - Parameter limit: refreshes of one session; `nil`: there is no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit()
+        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil
     ) {
         self.load = Mutex(load)
+        self.limit = limit
         self.rules = rules
         self.keys = keys
         self.store = store
@@ -41,12 +44,14 @@ final class Refresher: Sendable {
 
     /// Requests with the same token at the same time share one answer.
     ///
-    /// - Throws: `Problem`: `INVALID_REFRESH_TOKEN`, `UNAVAILABLE`; `PostgresError`.
+    /// - Throws: `Problem`: `INVALID_REFRESH_TOKEN`, `RATE_LIMITED`, `UNAVAILABLE`; `PostgresError`.
     func refresh(_ text: String, from origin: Origin) async throws -> IssuedTokens {
         guard let token = RefreshToken(text: text) else { throw refused(.malformed) }
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
         return try await flights.run(token.bytes, until: origin.deadline) { [self] in
+            // Of a token under a key that is not known here anybody could have made up the session.
+            if authenticity == .genuine { try await admit(token.sessionID) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
                 metrics.count("overloaded")
@@ -57,6 +62,12 @@ final class Refresher: Sendable {
             defer { lock.release(turn) }
             return try await renew(token, isGenuine: authenticity == .genuine, turn, origin)
         }
+    }
+
+    private func admit(_ session: UUID) async throws(Problem) {
+        guard let limit, case .refused(let retryAfter) = await limit.take(session.uuidString) else { return }
+        metrics.count("limited")
+        throw Problem(.rateLimited, retryAfter: Int(retryAfter.components.seconds) + 1)
     }
 
     private func renew(
