@@ -9,13 +9,7 @@ public struct AccessTokenSigner: Sendable {
 
     /// - Throws: `cryptography`, when OpenSSL does not take the key.
     public init(key: RSAPrivateKey) throws(AccessTokenError) {
-        var header = JSONWriter()
-        header.object {
-            $0.member("alg", "RS256")
-            $0.member("typ", "at+jwt")
-            $0.member("kid", key.publicKey.thumbprint)
-        }
-        prefix = Base64URL.encode(header.bytes) + [UInt8(ascii: ".")]
+        prefix = JOSEHeader.encoded(kid: key.publicKey.thumbprint) + [UInt8(ascii: ".")]
         publicKey = key.publicKey
         contexts = try ContextPool { () throws(AccessTokenError) in try RSAContext(key.copy(), for: .signing) }
     }

@@ -11,6 +11,8 @@ public struct AccessTokenVerifier: Sendable {
     private let audience: String
     private let leeway: Int64
     private let contexts: [String: ContextPool<RSAContext>]
+    /// The same by the encoded header that the key's signers write, so that it is seldom read.
+    private let contextsByHeader: [ArraySlice<UInt8>: ContextPool<RSAContext>]
 
     /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
     /// - Throws: `cryptography`, when OpenSSL does not take a key.
@@ -27,6 +29,8 @@ public struct AccessTokenVerifier: Sendable {
             }
         }
         self.contexts = contexts
+        contextsByHeader = Dictionary(
+            uniqueKeysWithValues: contexts.map { kid, pool in (JOSEHeader.encoded(kid: kid)[...], pool) })
     }
 
     /// - Parameters:
@@ -38,10 +42,7 @@ public struct AccessTokenVerifier: Sendable {
             throw AccessTokenError(.tooLong, "The token is longer than \(Self.maximumLength) bytes.")
         }
         let parts = try CompactParts(token)
-        let kid = try JOSEHeader(parts.header).kid
-        guard let pool = contexts[kid] else {
-            throw AccessTokenError(.unknownKey, "No key has the token's kid.")
-        }
+        let pool = try pool(for: parts.header)
         guard let signature = Base64URL.decode(parts.signature) else {
             throw .malformed("The signature is not canonical base64url.")
         }
@@ -61,6 +62,14 @@ public struct AccessTokenVerifier: Sendable {
             throw AccessTokenError(.notYetValid, "The token is not valid yet.")
         }
         return claims
+    }
+
+    private func pool(for header: ArraySlice<UInt8>) throws(AccessTokenError) -> ContextPool<RSAContext> {
+        if let pool = contextsByHeader[header] { return pool }
+        guard let pool = contexts[try JOSEHeader(header).kid] else {
+            throw AccessTokenError(.unknownKey, "No key has the token's kid.")
+        }
+        return pool
     }
 
     /// As `verify(_:now:)` for bytes.

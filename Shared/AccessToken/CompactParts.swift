@@ -42,4 +42,15 @@ struct JOSEHeader {
         guard let kid else { throw .malformed("The header has no kid.") }
         self.kid = kid
     }
+
+    /// The header as every `AccessTokenSigner` with that key writes it.
+    static func encoded(kid: String) -> [UInt8] {
+        var header = JSONWriter()
+        header.object {
+            $0.member("alg", "RS256")
+            $0.member("typ", "at+jwt")
+            $0.member("kid", kid)
+        }
+        return Base64URL.encode(header.bytes)
+    }
 }
