@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults test-fuzz simulate coverage lint bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough test test-faults test-overload test-fuzz simulate coverage lint bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ test: ## every test, with a PostgreSQL and a Redis of its own
 test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
 		deploy/local/test.sh --filter RefreshFaultTests
+
+test-overload: ## the gateway has three times as much to do as it can, for two minutes, from slow and broken clients too
+	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} deploy/local/test.sh --filter OverloadTests
 
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@deploy/local/test-fuzz.sh

@@ -9,7 +9,9 @@ struct GatewayProcess: Sendable {
     private let folder: URL
 
     /// Runs `body` with a gateway that listens, and ends it afterwards.
-    static func run(routes: String, _ body: (GatewayProcess) async throws -> Void) async throws {
+    static func run(
+        routes: String, settings: [String: String] = [:], _ body: (GatewayProcess) async throws -> Void
+    ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -26,6 +28,7 @@ struct GatewayProcess: Sendable {
             environment["GATEWAY_\(service)_URL"] = "http://127.0.0.1:1"
             environment["GATEWAY_\(service)_CREDENTIAL"] = "dev-\(service)"
         }
+        environment.merge(settings) { $1 }
         environment["LLVM_PROFILE_FILE"] = ProcessInfo.processInfo.environment["LLVM_PROFILE_FILE"]
         let process = try TestProcess(
             BuiltPrograms.path(of: "gateway"), ["serve"], environment: environment,
@@ -60,6 +63,13 @@ struct GatewayProcess: Sendable {
     /// Files, sockets and all else that it has open.
     func descriptors() throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.processID)/fd").count
+    }
+
+    /// Bytes of memory that are its own and hold what it has written.
+    func privateMemory() throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(process.processID)/smaps_rollup", encoding: .utf8)
+        return text.split(separator: "\n").filter { $0.hasPrefix("Private_Dirty:") }
+            .compactMap { Int($0.split(separator: " ")[1]) }.reduce(0, +) * 1024
     }
 
     func metrics() async throws -> String { try await admin.get("/metrics").text }

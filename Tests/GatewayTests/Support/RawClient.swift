@@ -72,6 +72,12 @@ final class RawClient: Sendable {
 
     func close() async { try? await channel.close().get() }
 
+    /// Goes without a word, as a phone that loses its network.
+    func reset() async {
+        try? await (channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        await close()
+    }
+
     /// The next whole answer.
     func answer(toHead: Bool = false, within limit: Duration = .seconds(30)) async throws -> Answer {
         try await poll(within: limit) { bytes, isClosed in Self.parse(&bytes, isClosed: isClosed, toHead: toHead) }
