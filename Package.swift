@@ -76,6 +76,7 @@ extension Target.Dependency {
     static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
     static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
     static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
+    static let nioHPACK = product(name: "NIOHPACK", package: "swift-nio-http2")
     static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
     static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
@@ -128,7 +129,7 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .nioTLS,
+            .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS,
             .unixSignals, .yams,
         ])
     + service(
@@ -183,8 +184,8 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "ServiceKit", .lifecycle, .nioCore, .nioEmbedded, .nioPosix,
-            .nioHTTP1, .nioSSL,
+            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .lifecycle, .nioCore, .nioEmbedded,
+            .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",

@@ -21,35 +21,32 @@ public enum GatewayApplication: ServiceApplication {
         _ configuration: GatewayConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
         let keys = KeyStore(
-            issuer: configuration.issuer, audience: configuration.audience, leeway: configuration.expiryLeeway)
+            issuers: [configuration.issuer] + configuration.furtherIssuers.map(\.issuer),
+            leeway: configuration.expiryLeeway)
         let revoked = RevokedSessions(
             maximumStaleness: configuration.revocationMaximumStaleness, leeway: configuration.expiryLeeway)
         let redis = configuration.redis.map {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         }
-        let routes = RouteStore(configuration.table)
+        let limits = SharedLimits(redis: redis)
+        let routes = RouteStore(configuration.table, limits: limits)
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot.logger), routes: routes, names: names, keys: keys,
-            revoked: revoked, logger: boot.logger,
-            sharing: { limit in
-                redis.map {
-                    RedisTokenBucket(
-                        client: $0, name: "gateway:sign-in", capacity: limit.capacity,
-                        refillPerSecond: limit.perSecond)
-                }
-            })
+            revoked: revoked, logger: boot.logger, limits: limits)
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,
             httpClient: boot.httpClient, patience: boot.patience)
         var services: [any Service] = redis.map { [$0] } ?? []
-        services.append(
-            KeyFetcher(
-                store: keys, maximumStaleness: configuration.keysMaximumStaleness, logger: boot.logger,
-                // A file is read in no time, and nobody tells when it changes.
-                interval: .seconds(configuration.keysFile == nil ? 300 : 5),
-                fetch: configuration.keysFile?.read ?? jwks(configuration.tokensURLs, boot.httpClient)))
+        let ownKeys =
+            configuration.keysFile.map(IssuersFile.Keys.file)
+            ?? .jwks(
+                configuration.tokensURLs.map { $0.appending(path: ".well-known/jwks.json") })
+        for (place, source) in ([ownKeys] + configuration.furtherIssuers.map(\.keys)).enumerated() {
+            services.append(
+                keyFetcher(source, of: place, store: keys, configuration.keysMaximumStaleness, boot))
+        }
         services.append(
             RevocationFeed(
                 sessions: revoked, logger: boot.logger,
@@ -93,15 +90,30 @@ public enum GatewayApplication: ServiceApplication {
         return lowered
     }
 
-    /// Reads the JWKS from any replica of tokens.
+    private static func keyFetcher(
+        _ source: IssuersFile.Keys, of issuer: Int, store: KeyStore, _ maximumStaleness: Int64, _ boot: ServiceBoot
+    ) -> KeyFetcher {
+        switch source {
+        // A file is read in no time, and nobody tells when it changes.
+        case .file(let file):
+            KeyFetcher(
+                store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger,
+                interval: .seconds(5), fetch: file.read)
+        case .jwks(let urls):
+            KeyFetcher(
+                store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger,
+                interval: .seconds(300), fetch: jwks(urls, boot.httpClient))
+        }
+    }
+
+    /// Reads the JWKS from one of the addresses.
     private static func jwks(
         _ urls: [URL], _ client: HTTPClient
     ) -> @Sendable () async throws -> VerificationKeySet {
         {
-            guard let base = urls.randomElement()?.absoluteString else { throw NoAddress() }
-            let slash = base.hasSuffix("/") ? "" : "/"
+            guard let url = urls.randomElement() else { throw NoAddress() }
             let response = try await client.execute(
-                HTTPClientRequest(url: "\(base)\(slash).well-known/jwks.json"), timeout: .seconds(5))
+                HTTPClientRequest(url: url.absoluteString), timeout: .seconds(5))
             guard response.status == .ok else { throw UnexpectedStatus(status: Int(response.status.code)) }
             return try VerificationKeySet(jwks: Array(buffer: try await response.body.collect(upTo: 1 << 20)))
         }

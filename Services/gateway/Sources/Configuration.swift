@@ -6,8 +6,10 @@ import ServiceKit
 
 /// What the gateway is told from outside; the names stand in README.md.
 public struct GatewayConfiguration: Sendable {
-    let issuer: String
-    let audience: String
+    /// Gatehouse itself.
+    let issuer: TrustedIssuer
+    /// Others that routes may trust, and where their keys are.
+    let furtherIssuers: [(issuer: TrustedIssuer, keys: IssuersFile.Keys)]
     /// Seconds for which tokens are good after their `exp`, for clocks that differ.
     let expiryLeeway: Int64
     /// `nil`: the keys that tokens publishes.
@@ -27,9 +29,11 @@ public struct GatewayConfiguration: Sendable {
     let redis: RedisConfiguration?
 
     init(_ settings: Settings) {
-        issuer = settings.string(
-            "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
-        audience = settings.string("audience", default: "gatehouse")
+        issuer = TrustedIssuer(
+            issuer: settings.string(
+                "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil),
+            audience: settings.string("audience", default: "gatehouse"))
+        furtherIssuers = Self.furtherIssuers(settings, besides: issuer)
         expiryLeeway = settings.seconds("expiryLeeway", default: 0, in: 0...60).components.seconds
         keysFile = Self.keysFile(settings)
         keysMaximumStaleness = settings.seconds("keysMaxStaleness", default: 86_400).components.seconds
@@ -42,7 +46,7 @@ public struct GatewayConfiguration: Sendable {
         tokensCredential = tokens.credential ?? ""
         routes = RoutesSource(
             builtIn: BuiltInRoutes.routes(owners, patience: settings.patience),
-            path: settings.optionalString("routesFile"),
+            path: settings.optionalString("routesFile"), issuers: Set(furtherIssuers.map(\.issuer.issuer)),
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)
@@ -82,6 +86,19 @@ public struct GatewayConfiguration: Sendable {
             settings.problem("keysFile", "cannot be used: \(error)")
         }
         return file
+    }
+
+    private static func furtherIssuers(
+        _ settings: Settings, besides own: TrustedIssuer
+    ) -> [(issuer: TrustedIssuer, keys: IssuersFile.Keys)] {
+        guard let path = settings.optionalString("issuersFile") else { return [] }
+        guard let yaml = try? String(contentsOfFile: path, encoding: .utf8) else {
+            settings.problem("issuersFile", "cannot be read: \(path)")
+            return []
+        }
+        let file = IssuersFile(yaml: yaml, own: own, allowsDevelopment: settings.environment == .development)
+        for problem in file.problems { settings.problem("issuersFile", problem) }
+        return file.issuers
     }
 
     private static func certificateFiles(_ settings: Settings) -> (certificate: String, key: String)? {

@@ -140,7 +140,7 @@ struct BearerTests {
             #expect(try await gateway.send("GET /team", token: old).status == 200)
             let client = try await gateway.connect()
             try await client.send(GatewayHarness.request("GET /team", token: try GatewayHarness.token(key: next)))
-            for await _ in gateway.gateway.keys.demanded { break }
+            for await _ in gateway.gateway.keys.demanded(of: 0) { break }
             #expect(gateway.team.begun == 1)
             try gateway.gateway.keys.replace(VerificationKeySet(keys: [next.publicKey]))
             #expect(try await client.answer().status == 200)
@@ -167,6 +167,7 @@ struct BearerTests {
             let good = try GatewayHarness.token()
             try await eventually("the file is read") { try await gateway.send("GET /team", token: good).status == 200 }
             let unknown = try GatewayHarness.token(key: next)
+            let keys = gateway.gateway.keys
             for _ in 0..<3 {
                 let answer = try await gateway.send("GET /team", token: unknown)
                 #expect(answer.status == 401 && answer.code == "INVALID_TOKEN")
@@ -178,10 +179,10 @@ struct BearerTests {
             // What cannot be used changes nothing.
             for text in ["", try "# development\n" + next.publicKey.pem] {
                 try text.write(toFile: path, atomically: true, encoding: .utf8)
-                try await eventually("the useless file is seen") { gateway.gateway.keys.snapshot.didLastFetchFail }
+                try await eventually("the useless file is seen") { keys.snapshot.sources[0].didLastFetchFail }
                 #expect(try await gateway.send("GET /team", token: good).status == 200)
                 try write(GatewayHarness.key, next)
-                try await eventually("the good file is seen") { !gateway.gateway.keys.snapshot.didLastFetchFail }
+                try await eventually("the good file is seen") { !keys.snapshot.sources[0].didLastFetchFail }
             }
         }
     }
@@ -192,11 +193,66 @@ struct BearerTests {
             let token = try GatewayHarness.token(key: RSAPrivateKey.generate())
             let client = try await gateway.connect()
             try await client.send(GatewayHarness.request("GET /team", token: token))
-            for await _ in gateway.gateway.keys.demanded { break }
+            for await _ in gateway.gateway.keys.demanded(of: 0) { break }
             gateway.gateway.keys.fetchFailed()
             #expect(try await client.answer().status == 503)
             #expect(try await gateway.send("GET /team", token: token).status == 503)
             #expect(try await gateway.send("GET /team", token: try GatewayHarness.token()).status == 200)
+        }
+    }
+
+    @Test("Another issuer's tokens are taken where the route says so, and nowhere else")
+    func furtherIssuers() async throws {
+        let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
+        let partnerKey = try RSAPrivateKey.generate()
+        let options = GatewayHarness.Options {
+            $0.furtherIssuers = [partner]
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
+                        authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        issuers: [partner.issuer])
+                ]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            var claims = GatewayHarness.claims(audience: partner.audience)
+            claims.issuer = partner.issuer
+            let foreign = try GatewayHarness.token(claims, key: partnerKey)
+            let own = try GatewayHarness.token()
+            // The other's keys are not there yet: nobody can tell.
+            #expect(try await gateway.send("GET /partner", token: foreign).status == 503)
+            #expect(try await gateway.send("GET /partner", token: own).status == 200)
+            try gateway.gateway.keys.replace(VerificationKeySet(keys: [partnerKey.publicKey]), of: 1)
+            #expect(gateway.gateway.keys.isUsable(now: Int64(Date.now.timeIntervalSince1970)))
+
+            for _ in 0..<2 {
+                #expect(try await gateway.send("GET /partner", token: foreign).status == 200)
+                for path in ["/team", "/v1/auth/me", "/v1/auth/sessions"] {
+                    let answer = try await gateway.send("GET \(path)", token: foreign)
+                    #expect(answer.status == 401 && answer.code == "INVALID_TOKEN", "\(path)")
+                }
+            }
+            #expect(gateway.own.begun == 0)
+            #expect(
+                gateway.team.requests.map { $0.field("Gatehouse-Claim-Iss") } == [
+                    nil, "https://partner.test", "https://partner.test",
+                ])
+
+            // Each issuer's keys speak for that issuer alone.
+            let borrowed = try GatewayHarness.token(GatewayHarness.claims(), key: partnerKey)
+            let lent = try GatewayHarness.token(claims)
+            for path in ["/partner", "/team"] {
+                for token in [borrowed, lent] {
+                    #expect(try await gateway.send("GET \(path)", token: token).status == 401)
+                }
+            }
+            // Keys of the other that are too old are trusted no more, also for tokens that are known already.
+            try gateway.gateway.keys.replace(
+                VerificationKeySet(keys: [partnerKey.publicKey]), of: 1, trustedUntil: 1)
+            #expect(try await gateway.send("GET /partner", token: foreign).status == 503)
+            #expect(try await gateway.send("GET /team", token: own).status == 200)
         }
     }
 }

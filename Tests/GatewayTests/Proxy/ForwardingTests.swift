@@ -1,3 +1,4 @@
+import AccessToken
 import Foundation
 import NIOHTTP1
 import Testing
@@ -36,6 +37,42 @@ struct ForwardingTests {
             #expect((1...30_000).contains(deadline))
             #expect(request.field("Authorization") == nil)
             #expect(request.field("traceparent")?.utf8.count == TraceContext.length)
+        }
+    }
+
+    @Test("A service is told the claims that its route names, as far as the token has them")
+    func claims() async throws {
+        let options = GatewayHarness.Options {
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/told", pattern: PathPattern("/told", isPrefix: true)!, methods: .all,
+                        authentication: .optional, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        claims: [.email, .clientID, .tokenID, .issuer, .issuedAt, .expiresAt])
+                ]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            var claims = GatewayHarness.claims()
+            claims.email = "ada+x@exämple.com 100%"
+            let forged = "Gatehouse-Claim-Email: eve@example.com\r\ngatehouse_claim_email: eve@example.com\r\n"
+            for token in [try GatewayHarness.token(claims), try GatewayHarness.token(), nil] {
+                #expect(try await gateway.send("GET /told", fields: forged, token: token).status == 200)
+            }
+            let requests = gateway.team.requests
+            #expect(
+                requests.map { $0.head.headers["Gatehouse-Claim-Email"] } == [
+                    ["ada+x@ex%C3%A4mple.com%20100%25"], [], [],
+                ])
+            let told = try #require(requests.first)
+            #expect(told.field("Gatehouse-Claim-Client-Id") == "com.example.app")
+            #expect(told.field("Gatehouse-Claim-Jti") == claims.tokenID.uuidString.lowercased())
+            #expect(told.field("Gatehouse-Claim-Iss") == "http://gatehouse.test")
+            #expect(told.field("Gatehouse-Claim-Iat") == "\(claims.issuedAt)")
+            #expect(told.field("Gatehouse-Claim-Exp") == "\(claims.expiresAt)")
+            #expect(requests[2].field("Gatehouse-Claim-Client-Id") == nil)
+            _ = try await gateway.send("GET /team", token: try GatewayHarness.token(claims))
+            #expect(gateway.team.requests.last?.field("Gatehouse-Claim-Email") == nil)
         }
     }
 

@@ -34,7 +34,9 @@ struct LoadBalancerTests {
 
         func exchange() -> Exchange {
             Exchange(
-                client: ClientConnection(worker: worker), plan: worker.routes.plan(for: route),
+                client: ClientConnection(
+                    worker: worker, peer: ClientPeer(.unknown, gateway: worker.gateway, isSecure: false)),
+                plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
                     head: ByteBuffer(), method: .get, framing: .length(0), expectsContinue: false, requestID: [],
                     trace: TraceContext(high: 1, low: 1, flags: 0), startedAt: 0, arrivedAt: 0))

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("The routes file")
 struct RoutesFileTests {
-    private func read(_ yaml: String) -> RoutesFile { RoutesFile(yaml: yaml, environment: ["SECRET": "s3cret"]) }
+    private func read(_ yaml: String) -> RoutesFile {
+        RoutesFile(yaml: yaml, environment: ["SECRET": "s3cret"], issuers: ["https://partner.test"])
+    }
 
     @Test("All that a route can say")
     func whole() throws {
@@ -22,6 +24,8 @@ struct RoutesFileTests {
                 timeout: 30
                 stripPrefix: true
                 forwardAuthorization: true
+                claims: [email, jti]
+                issuers: https://partner.test
                 credential: env:SECRET
               - name: menu
                 path: /menu
@@ -39,6 +43,7 @@ struct RoutesFileTests {
         #expect(orders.methods == [.get, .post] && orders.authentication == .required && orders.roles == ["courier"])
         #expect(orders.bodyLimit == 2048 && orders.timeout == .seconds(30))
         #expect(orders.prefixReplacement == [] && orders.forwardsAuthorization)
+        #expect(orders.claims == [.email, .tokenID] && orders.issuers == ["https://partner.test"])
         guard case .upstream(let upstream) = orders.target else { return #expect(Bool(false)) }
         #expect(upstream.addresses.map(\.authority) == ["orders-1:8080", "[::1]:81"])
         #expect(upstream.credential == "s3cret" && !upstream.isGatehouse)
@@ -137,6 +142,18 @@ struct RoutesFileTests {
     func rateLimit(_ limit: String) {
         let file = read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', rateLimit: \(limit)}")
         #expect(file.problems.count == 1)
+    }
+
+    @Test(
+        "Claims are those that tokens have, each once, and issuers those of their file",
+        arguments: [
+            "claims: [sub, name]", "claims: [email, email]", "claims: email, authentication: none",
+            "issuers: https://other.test",
+        ])
+    func bearerKeys(_ keys: String) {
+        let problems = read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', \(keys)}").problems
+        #expect(!problems.isEmpty && problems.allSatisfy { $0.line == 2 })
+        #expect(read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', claims: email}").problems.isEmpty)
     }
 
     @Test(

@@ -29,6 +29,9 @@ struct GatewayHarness: Sendable {
         var teamBehaviour = RecordingUpstream.answer("team")
         var hasKeys = true
         var hasFeed = true
+        /// Their keys are not there until a test brings them.
+        var furtherIssuers: [TrustedIssuer] = []
+        var limits = SharedLimits()
         /// Routes beside the usual ones, made from the team's upstream.
         var routes: @Sendable (Upstream) -> [Route] = { _ in [] }
         /// Ports instead of the recording upstreams'.
@@ -105,15 +108,17 @@ struct GatewayHarness: Sendable {
                 route("/bearer", .required, forwards: true),
             ] + options.routes(team)
 
-        let keys = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse")
+        let keys = KeyStore(
+            issuers: [TrustedIssuer(issuer: "http://gatehouse.test", audience: "gatehouse")] + options.furtherIssuers)
         if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key.publicKey])) }
         let revoked = RevokedSessions(maximumStaleness: 3600)
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
-        let store = RouteStore(try RouteTable(routes))
+        let store = RouteStore(try RouteTable(routes), limits: options.limits)
         let names = UpstreamNames(
             routes: store, logger: .quiet, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
-            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked, logger: .quiet)
+            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked, logger: .quiet,
+            limits: options.limits)
     }
 
     // MARK: Tokens

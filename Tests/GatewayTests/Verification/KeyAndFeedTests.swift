@@ -45,7 +45,7 @@ struct KeyAndFeedTests {
 
             published.withLock { $0 = nil }
             #expect(store.demandFetch(now: 1000))
-            try await eventually("a demanded fetch fails") { store.snapshot.didLastFetchFail }
+            try await eventually("a demanded fetch fails") { store.snapshot.sources[0].didLastFetchFail }
             #expect(store.isUsable(now: now) && store.snapshot.generation == 1)
             // Not again within the interval.
             #expect(!store.demandFetch(now: 1000 + KeyStore.demandInterval - 1))
@@ -53,7 +53,7 @@ struct KeyAndFeedTests {
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
             #expect(store.demandFetch(now: 1000 + KeyStore.demandInterval))
             try await eventually("a demanded fetch brings the new keys") { store.snapshot.generation == 2 }
-            #expect(!store.snapshot.didLastFetchFail)
+            #expect(!store.snapshot.sources[0].didLastFetchFail)
         }
     }
 

@@ -36,6 +36,10 @@ final class Route: Sendable {
     /// What the upstream sees in place of the pattern's segments, which may be nothing; `nil`: those themselves.
     let prefixReplacement: [UInt8]?
     let forwardsAuthorization: Bool
+    /// What the upstream is told of the bearer besides who it is.
+    let claims: [ForwardedClaim]
+    /// Those besides Gatehouse whose tokens are taken.
+    let issuers: Set<String>
     /// Whether requests may go on as WebSocket.
     let allowsWebSocket: Bool
     /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
@@ -54,9 +58,10 @@ final class Route: Sendable {
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
-        rewrittenPrefix: String? = nil, forwardsAuthorization: Bool = false, allowsWebSocket: Bool = false,
-        outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil,
-        isSignIn: Bool = false, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
+        rewrittenPrefix: String? = nil, forwardsAuthorization: Bool = false,
+        claims: [ForwardedClaim] = [], issuers: Set<String> = [], allowsWebSocket: Bool = false,
+        outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
+        limitsFailures: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -68,6 +73,8 @@ final class Route: Sendable {
         self.timeout = timeout
         prefixReplacement = rewrittenPrefix.map { Array($0.utf8) } ?? (stripsPrefix ? [] : nil)
         self.forwardsAuthorization = forwardsAuthorization
+        self.claims = claims
+        self.issuers = issuers
         self.allowsWebSocket = allowsWebSocket
         self.outlivesToken = outlivesToken
         self.limit = limit

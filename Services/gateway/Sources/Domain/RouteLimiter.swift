@@ -2,13 +2,8 @@ import Foundation
 
 /// The limit of one route: for each user, or for each address where nobody is signed in.
 struct RouteLimiter: Sendable {
-    private let users: RateLimiter<UUID>
-    private let addresses: RateLimiter<AddressKey>
-
-    init(_ limit: RateLimit) {
-        users = RateLimiter(limit)
-        addresses = RateLimiter(limit)
-    }
+    let users: RateLimiter<UUID>
+    let addresses: RateLimiter<AddressKey>
 
     var limit: RateLimit { users.limit }
 

@@ -119,7 +119,7 @@ extension ClientConnection {
     }
 
     private var longestLinger: Int64 {
-        (isOverLimit ? settings.lingerTimeout : settings.longestLinger).nanoseconds
+        (peer.isOverLimit ? settings.lingerTimeout : settings.longestLinger).nanoseconds
     }
 
     /// The request has its answer before its body has come. The rest is read for a while and goes nowhere: a client

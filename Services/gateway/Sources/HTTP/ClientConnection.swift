@@ -1,11 +1,11 @@
 import Contracts
 import NIOCore
-import Synchronization
 
 /// A client's connection: takes requests off it one after the other and puts their answers on it in the same order.
+/// A stream of HTTP/2 is, behind `HTTP2Stream`, a connection with one request.
 ///
 /// What a client sends ahead stays in `input`; when that is full, nothing more is read from the socket.
-final class ClientConnection: ChannelDuplexHandler {
+final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -30,21 +30,11 @@ final class ClientConnection: ChannelDuplexHandler {
     static let discardLimit = 64 * 1024
 
     let worker: Worker
-    /// Whether it is TLS that carries it.
-    let isSecure: Bool
-    private(set) var peer = ClientAddress.unknown
-    /// Whether `peer`, where it is a trusted proxy, has seen the request's fields.
-    private(set) var peerReadsFields = true
+    let peer: ClientPeer
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
     var deadline = Int64.max
     /// In the worker's list.
     var place = -1
-
-    /// Whether there were too many connections already when this one came.
-    private(set) var isOverLimit = false
-    /// By which it counts among the connections of its address.
-    private var countedAs: AddressKey?
-    private var requests = 0
 
     var context: ChannelHandlerContext?
     var input = ByteBuffer()
@@ -62,9 +52,9 @@ final class ClientConnection: ChannelDuplexHandler {
     private var isProcessing = false
     var output = PendingOutput()
 
-    init(worker: Worker, isSecure: Bool = false) {
+    init(worker: Worker, peer: ClientPeer) {
         self.worker = worker
-        self.isSecure = isSecure
+        self.peer = peer
     }
 
     var settings: GatewaySettings { worker.gateway.settings }
@@ -75,39 +65,16 @@ final class ClientConnection: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         worker.add(self)
-        let open = worker.gateway.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        isOverLimit = open > worker.gateway.connectionLimit.soft
-        deadline = worker.now + (isOverLimit ? settings.overLimitTimeout : settings.idleTimeout).nanoseconds
+        wait()
     }
 
-    func channelActive(context: ChannelHandlerContext) {
-        peer = ClientAddress(context.remoteAddress)
-        if !settings.trustedProxies.contains(peer) { count(peer) }
-    }
-
-    private func count(_ address: ClientAddress) {
-        countedAs = address.key
-        guard worker.gateway.connectionsByAddress.enter(address.key) else { return }
-        isOverLimit = true
-        deadline = worker.now + settings.overLimitTimeout.nanoseconds
-    }
-
-    /// A proxy that is believed has told whose connection it is.
-    func comes(from source: ProxyHeader.Source) {
-        switch source {
-        case .client(let address):
-            peer = address
-            count(address)
-        case .proxy: break
-        // What it carries it does not look at: `X-Forwarded-For` is the client's own.
-        case .unknown: peerReadsFields = false
-        }
+    /// Begins to wait for the first request.
+    func wait() {
+        deadline = worker.now + (peer.isOverLimit ? settings.overLimitTimeout : settings.idleTimeout).nanoseconds
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
-        worker.gateway.openConnections.wrappingSubtract(1, ordering: .relaxed)
-        if let countedAs { worker.gateway.connectionsByAddress.leave(countedAs) }
         self.context = nil
     }
 
@@ -124,7 +91,7 @@ final class ClientConnection: ChannelDuplexHandler {
         }
         if input.readableBytes == 0 {
             input = bytes
-            if case .head = phase, !isOverLimit { deadline = worker.now + settings.headTimeout.nanoseconds }
+            if case .head = phase, !peer.isOverLimit { deadline = worker.now + settings.headTimeout.nanoseconds }
         } else {
             input.writeBuffer(&bytes)
         }
@@ -222,15 +189,14 @@ final class ClientConnection: ChannelDuplexHandler {
             hasWaitedForKeys = false
             let head = worker.requestHead
             waitsForContinue = head.fields.expect != nil
-            requests += 1
-            let asksToClose =
-                head.fields.saysClose || worker.gateway.isDraining || requests >= settings.maximumRequestsPerConnection
+            peer.countRequest()
+            let asksToClose = head.fields.saysClose || worker.gateway.isDraining || peer.hasHadAllRequests
             switch admission {
             case .forward(let exchange): start(exchange, closing: asksToClose)
             case .answer(let answer, let requestID):
                 answerLocally(
                     answer, requestID: requestID, isHead: head.method == .head, framing: head.framing,
-                    closing: asksToClose || waitsForContinue || isOverLimit)
+                    closing: asksToClose || waitsForContinue || peer.isOverLimit)
             case .waitForKeys: break
             }
             return true
@@ -313,7 +279,7 @@ final class ClientConnection: ChannelDuplexHandler {
     func timedOut(now: Int64) {
         switch phase {
         case .head:
-            if input.readableBytes > 0, !isOverLimit {
+            if input.readableBytes > 0, !peer.isOverLimit {
                 refuse(.malformed("took too long"))
             } else {
                 context?.close(promise: nil)

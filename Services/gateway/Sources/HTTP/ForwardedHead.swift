@@ -10,6 +10,8 @@ struct ForwardedHead {
     var pathPrefix: [UInt8] = []
     var forwardedPath: Range<Int>
     var identity: VerifiedToken?
+    /// Whole lines about the bearer that only this route's upstream is told.
+    var claimLines: [UInt8] = []
     var bearerError: ErrorCode?
     var client: ClientAddress
     /// `https` where a trusted proxy says so.
@@ -28,7 +30,8 @@ struct ForwardedHead {
     /// sent.
     func write(_ head: borrowing RequestHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
         let capacity =
-            bytes.count * 2 + pathPrefix.count + upstreamLines.count + (identity?.identityLines.count ?? 0) + 1024
+            bytes.count * 2 + pathPrefix.count + upstreamLines.count + (identity?.identityLines.count ?? 0)
+            + claimLines.count + 1024
         var buffer = ByteBufferAllocator().buffer(capacity: capacity)
         buffer.write(atMost: capacity - Self.roomForTimes) { writer in
             writeRequestLine(head, bytes, to: &writer)
@@ -92,6 +95,7 @@ struct ForwardedHead {
         writer.write(client.text)
         writer.write("\r\n")
         if let identity { writer.write(identity.identityLines) }
+        writer.write(claimLines)
         if let bearerError {
             writer.write("Gatehouse-Bearer-Error: ")
             writer.write(Array(bearerError.rawValue.utf8))

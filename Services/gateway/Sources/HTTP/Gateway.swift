@@ -1,6 +1,5 @@
 import Foundation
 import Logging
-import Redis
 import Synchronization
 
 /// What all event loops share.
@@ -15,8 +14,6 @@ final class Gateway: Sendable {
     let signInLimiter: RateLimiter<AddressKey>?
     /// Of refreshes that were refused.
     let failureLimiter: RateLimiter<AddressKey>?
-    /// `nil`: each replica counts alone.
-    let sharedSignInLimit: SharedLimit?
     let metrics = GatewayMetrics()
     let logger: Logger
     let connectionLimit: ConnectionLimit
@@ -24,11 +21,10 @@ final class Gateway: Sendable {
     let connectionsByAddress: ConnectionCounts
     private let draining = Atomic<Bool>(false)
 
-    /// - Parameter sharing: gives, for a limit, the bucket that all replicas share.
+    /// - Parameter limits: makes the limits.
     init(
         settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore, revoked: RevokedSessions,
-        logger: Logger,
-        sharing: (RateLimit) -> RedisTokenBucket? = { _ in nil }
+        logger: Logger, limits: SharedLimits = SharedLimits()
     ) {
         self.settings = settings
         self.routes = routes
@@ -38,15 +34,10 @@ final class Gateway: Sendable {
         self.logger = logger
         connectionLimit = ConnectionLimit(settings.maximumConnections)
         connectionsByAddress = ConnectionCounts(limit: settings.maximumConnectionsPerAddress)
-        addressLimiter = settings.addressLimit.map(RateLimiter.init)
-        userLimiter = settings.userLimit.map(RateLimiter.init)
-        failureLimiter = settings.failureLimit.map(RateLimiter.init)
-        signInLimiter = settings.signInLimit.map(RateLimiter.init)
-        if let limit = settings.signInLimit, let local = signInLimiter, let shared = sharing(limit) {
-            sharedSignInLimit = SharedLimit(local: local, shared: shared)
-        } else {
-            sharedSignInLimit = nil
-        }
+        addressLimiter = settings.addressLimit.map { limits.limiter($0, "address") }
+        userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
+        signInLimiter = settings.signInLimit.map { limits.limiter($0, "sign-in") }
+        failureLimiter = settings.failureLimit.map { limits.limiter($0, "failures") }
     }
 
     /// Whether the process is about to end: every answer is the last of its connection.

@@ -73,15 +73,21 @@ struct GatewayServer: Service {
                         throw TooManyConnections()
                     }
                     let worker = byLoop[ObjectIdentifier(channel.eventLoop)]!.value
-                    let connection = ClientConnection(worker: worker, isSecure: certificate != nil)
+                    let peer = NIOLoopBound(
+                        ClientPeer(
+                            ClientAddress(channel.remoteAddress), gateway: gateway, isSecure: certificate != nil),
+                        eventLoop: channel.eventLoop)
+                    channel.closeFuture.whenComplete { _ in peer.value.left() }
+                    let connection = ClientConnection(worker: worker, peer: peer.value)
+                    let pipeline = channel.pipeline.syncOperations
                     if gateway.settings.expectsProxyHeader {
-                        try channel.pipeline.syncOperations.addHandler(ProxyHeaderReader(for: connection))
+                        try pipeline.addHandler(ProxyHeaderReader(for: connection))
                     }
                     if let certificate {
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLServerHandler(context: certificate.context))
+                        try pipeline.addHandlers(
+                            NIOSSLServerHandler(context: certificate.context), HTTP2Switch(from: connection))
                     }
-                    try channel.pipeline.syncOperations.addHandler(connection)
+                    try pipeline.addHandler(connection)
                 }
             }
             .bind(host: host, port: port).get()

@@ -12,8 +12,9 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
     init(for connection: ClientConnection) { self.connection = connection }
 
     func channelActive(context: ChannelHandlerContext) {
-        let proxies = connection.settings.trustedProxies
-        guard proxies.contains(ClientAddress(context.remoteAddress)) else { return refuse(context, "untrusted proxy") }
+        guard connection.settings.trustedProxies.contains(connection.peer.address) else {
+            return refuse(context, "untrusted proxy")
+        }
         context.fireChannelActive()
     }
 
@@ -21,7 +22,8 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
         bytes += unwrapInboundIn(data).readableBytesView
         do throws(ProxyHeader.Fault) {
             guard let header = try ProxyHeader.read(bytes) else { return }
-            connection.comes(from: header.source)
+            connection.peer.comes(from: header.source)
+            connection.wait()
             let rest = ByteBuffer(bytes: bytes[header.length...])
             bytes = []
             if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }

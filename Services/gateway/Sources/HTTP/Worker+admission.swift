@@ -37,8 +37,8 @@ extension Worker {
                 .refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors), requestID: requestID)
         }
         let now = now
-        if isOverloaded || client.isOverLimit { return refuse(Problem(.unavailable)) }
-        let address = clientAddress(fields, bytes, of: client)
+        if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
+        let address = clientAddress(fields, bytes, of: client.peer)
         func tooMany(_ wait: Int64, of name: String, _ limit: RateLimit) -> Admission {
             let problem = Problem.tooMany(wait)
             return refuse(problem, fields: limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
@@ -58,11 +58,8 @@ extension Worker {
         case .methodNotAllowed(let allow): return refuse(Problem(.methodNotAllowed), fields: "Allow: \(allow)\r\n")
         case .route(let found, let range): (route, forwardedPath) = (found, range)
         }
-        if route.isSignIn {
-            if let limiter = gateway.signInLimiter, let wait = limiter.take(address.key, now: now) {
-                return tooMany(wait, of: "sign-in", limiter.limit)
-            }
-            gateway.sharedSignInLimit?.admitted(address.key)
+        if route.isSignIn, let limiter = gateway.signInLimiter, let wait = limiter.take(address.key, now: now) {
+            return tooMany(wait, of: "sign-in", limiter.limit)
         }
         if route.limitsFailures, let limiter = gateway.failureLimiter, let wait = limiter.wait(address.key, now: now) {
             return tooMany(wait, of: "failures", limiter.limit)
@@ -71,7 +68,7 @@ extension Worker {
         var identity: VerifiedToken?
         var bearerError: ErrorCode?
         if route.authentication != .none {
-            switch judge(fields, bytes) {
+            switch judge(fields, bytes, on: route) {
             case .waitsForKeys:
                 // The service may not need the bearer: that is no reason to let anybody wait.
                 guard route.authentication == .reported else {
@@ -125,8 +122,8 @@ extension Worker {
         let head = ForwardedHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
-            bearerError: bearerError, client: address,
-            isSecure: client.isSecure || isSecure(fields, bytes, of: client), requestID: requestID, trace: trace,
+            claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
+            client: address, isSecure: isSecure(fields, bytes, of: client.peer), requestID: requestID, trace: trace,
             span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
@@ -200,7 +197,7 @@ extension Worker {
         case waitsForKeys
     }
 
-    private func judge(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Judgement {
+    private func judge(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, on route: Route) -> Judgement {
         guard let line = fields.authorization else { return .missing }
         guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
         let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])
@@ -213,28 +210,29 @@ extension Worker {
         let token = UnsafeRawBufferPointer(rebasing: value[start...])
         guard token.count <= HeadLimits.bearer else { return .refused(.headersTooLarge) }
         return switch bearers.verify(token, now: wallClock) {
-        case .accepted(let token): .accepted(token)
+        // Anywhere else the other issuer's users would be taken for Gatehouse's.
+        case .accepted(let token) where !token.isForeign || route.issuers.contains(token.issuer): .accepted(token)
+        case .accepted: .refused(.invalidToken)
         case .refused(let code): .refused(code)
         case .waitsForKeys: .waitsForKeys
         }
     }
 
     private func clientAddress(
-        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of client: ClientConnection
+        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
     ) -> ClientAddress {
-        let (trusted, peer) = (gateway.settings.trustedProxies, client.peer)
-        guard !trusted.isEmpty, client.peerReadsFields, trusted.contains(peer) else { return peer }
+        guard peer.saysForWhom else { return peer.address }
         let list = Self.values(of: "x-forwarded-for", fields, bytes).joined(separator: ",")
-        return trusted.client(
-            behind: peer,
+        return gateway.settings.trustedProxies.client(
+            behind: peer.address,
             forwardedFor: list.split(separator: ",").map { $0.drop { $0 == " " }.prefix { $0 != " " } })
     }
 
     private func isSecure(
-        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of client: ClientConnection
+        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
     ) -> Bool {
-        let trusted = gateway.settings.trustedProxies
-        guard !trusted.isEmpty, client.peerReadsFields, trusted.contains(client.peer) else { return false }
+        if peer.isSecure { return true }
+        guard peer.saysForWhom else { return false }
         return Self.values(of: "x-forwarded-proto", fields, bytes).last == "https"
     }
 

@@ -22,6 +22,7 @@ final class Worker {
     /// What requests are admitted by.
     private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
+    private var http2Connections: [ObjectIdentifier: any Channel] = [:]
     private let maximumRequestsInFlight: Int
     private let maximumTunnels: Int
     private var sweeps = 0
@@ -132,8 +133,17 @@ final class Worker {
         for connection in connections where connection.isWaitingForKeys { connection.keysChanged() }
     }
 
+    func addHTTP2(_ channel: any Channel) {
+        let own = NIOLoopBound(self, eventLoop: eventLoop)
+        let key = ObjectIdentifier(channel)
+        http2Connections[key] = channel
+        channel.closeFuture.whenComplete { _ in own.value.http2Connections[key] = nil }
+    }
+
     /// Ends the connections that carry no request.
     func closeIdleConnections() {
         for connection in connections { connection.closeIfIdle() }
+        for channel in http2Connections.values { HTTP2Connection.endGracefully(channel) }
+        http2Connections = [:]
     }
 }

@@ -5,18 +5,20 @@ import Yams
 struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "webSocket",
-        "outliveToken", "credential",
+        "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "claims",
+        "issuers", "webSocket", "outliveToken", "credential",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
     private let node: Node
     private let name: String
     private let environment: [String: String]
+    private let issuers: Set<String>
 
-    init(_ node: Node, number: Int, environment: [String: String]) {
+    init(_ node: Node, number: Int, environment: [String: String], issuers: Set<String>) {
         self.node = node
         self.environment = environment
+        self.issuers = issuers
         name = node.mapping?["name"]?.string ?? "\(number)"
     }
 
@@ -46,6 +48,12 @@ struct RouteReader {
         let rewrittenPrefix = rewrittenPrefix(mapping["rewritePrefix"])
         if stripsPrefix, rewrittenPrefix != nil { problem("stripPrefix and rewritePrefix exclude each other") }
         let forwardsAuthorization = flag(mapping["forwardAuthorization"], "forwardAuthorization")
+        let claims = claims(mapping["claims"])
+        if !claims.isEmpty, authentication == .none { problem("claims need a bearer: authentication is none") }
+        let issuers = strings(mapping["issuers"], "issuers") ?? []
+        for issuer in issuers where !self.issuers.contains(issuer) {
+            problem("'\(issuer)' is not in the file of issuers", at: mapping["issuers"])
+        }
         let limit = rateLimit(mapping["rateLimit"])
         let cors = cors(mapping["cors"])
         let allowsWebSocket = flag(mapping["webSocket"], "webSocket")
@@ -58,8 +66,8 @@ struct RouteReader {
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
             rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
-            allowsWebSocket: allowsWebSocket,
-            outlivesToken: outlivesToken, limit: limit, cors: cors)
+            claims: claims, issuers: Set(issuers), allowsWebSocket: allowsWebSocket, outlivesToken: outlivesToken,
+            limit: limit, cors: cors)
     }
 
     // MARK: Values
@@ -153,6 +161,17 @@ struct RouteReader {
             return .required
         }
         return value
+    }
+
+    private mutating func claims(_ node: Node?) -> [ForwardedClaim] {
+        let names = strings(node, "claims") ?? []
+        if Set(names).count < names.count { problem("claims names one twice", at: node) }
+        return names.compactMap { name in
+            if let claim = ForwardedClaim(rawValue: name) { return claim }
+            let known = ForwardedClaim.allCases.map(\.rawValue).joined(separator: ", ")
+            problem("'\(name)' is no claim that can be forwarded: those are \(known)", at: node)
+            return nil
+        }
     }
 
     private mutating func cors(_ node: Node?) -> CORSPolicy? {

@@ -18,9 +18,11 @@ final class RouteStore: Sendable {
     }
 
     private let state: Mutex<State>
+    private let limits: SharedLimits
 
-    init(_ table: RouteTable) {
-        state = Mutex(State(table: table, limiters: Self.limiters(of: table, after: [:])))
+    init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) {
+        self.limits = limits
+        state = Mutex(State(table: table, limiters: Self.limiters(of: table, after: [:], limits)))
     }
 
     var table: RouteTable { state.withLock { $0.table } }
@@ -29,12 +31,13 @@ final class RouteStore: Sendable {
     func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
 
     /// Whoever has used up a limit has used it up also when the routes were read again.
-    private static func limiters(of table: RouteTable, after previous: [Served: RouteLimiter]) -> [Served: RouteLimiter]
-    {
+    private static func limiters(
+        of table: RouteTable, after previous: [Served: RouteLimiter], _ limits: SharedLimits
+    ) -> [Served: RouteLimiter] {
         table.routes.reduce(into: [:]) { limiters, route in
             guard let limit = route.limit else { return }
             let kept = previous[Served(route)].flatMap { $0.limit == limit ? $0 : nil }
-            limiters[Served(route)] = kept ?? RouteLimiter(limit)
+            limiters[Served(route)] = kept ?? limits.limiter(ofRoute: "\(route.methods) \(route.pattern)", limit)
         }
     }
 
@@ -48,7 +51,7 @@ final class RouteStore: Sendable {
     func replace(_ table: RouteTable) {
         let listeners = state.withLock { state in
             state.table = table
-            state.limiters = Self.limiters(of: table, after: state.limiters)
+            state.limiters = Self.limiters(of: table, after: state.limiters, limits)
             return state.listeners
         }
         for listener in listeners { listener() }

@@ -27,8 +27,10 @@ struct RoutesFile {
 
     /// Reads the whole file and notes everything that is wrong with it.
     ///
-    /// - Parameter environment: where credentials written as `env:NAME` are looked up.
-    init(yaml: String, environment: [String: String]) {
+    /// - Parameters:
+    ///   - environment: where credentials written as `env:NAME` are looked up.
+    ///   - issuers: those besides Gatehouse that a route may name.
+    init(yaml: String, environment: [String: String], issuers: Set<String> = []) {
         self.environment = environment
         let root: Node?
         do {
@@ -45,7 +47,8 @@ struct RoutesFile {
             problems.append(Problem(line: key.mark?.line, message: "unknown key '\(key.string ?? "")'"))
         }
         for (index, node) in list.enumerated() {
-            var reader = RouteReader(node, number: index + 1, environment: environment)
+            var reader = RouteReader(
+                node, number: index + 1, environment: environment, issuers: issuers)
             if let route = reader.read() {
                 routes.append(route)
                 if let first = lines[route.name] {

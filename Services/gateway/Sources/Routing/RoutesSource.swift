@@ -12,6 +12,8 @@ struct RoutesSource: Sendable {
     let builtIn: [Route]
     /// `nil`: Gatehouse's own routes are all there are.
     let path: String?
+    /// Those besides Gatehouse whose tokens a route may take.
+    var issuers: Set<String> = []
     /// Whether a file with the mark of development will do.
     var allowsDevelopment = false
     /// Where credentials written as `env:NAME` are looked up.
@@ -45,6 +47,6 @@ struct RoutesSource: Sendable {
         guard allowsDevelopment || !DevelopmentSecret.isMarked(file: yaml) else {
             throw Failure(problems: [.init(message: "names a file made for development: \(path)")])
         }
-        return RoutesFile(yaml: yaml, environment: environment)
+        return RoutesFile(yaml: yaml, environment: environment, issuers: issuers)
     }
 }

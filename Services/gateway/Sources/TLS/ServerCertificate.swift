@@ -96,7 +96,7 @@ final class ServerCertificate: Service {
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         // RFC 8996, RFC 9325 §3.1.1.
         configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = ["http/1.1"]
+        configuration.applicationProtocols = ["h2", "http/1.1"]
         configuration.shutdownTimeout = .seconds(1)
         do {
             return (try NIOSSLContext(configuration: configuration), Int64(leaf.notValidAfter))

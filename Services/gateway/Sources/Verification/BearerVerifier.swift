@@ -28,21 +28,19 @@ final class BearerVerifier {
     ///   - now: seconds since 1970.
     func verify(_ token: UnsafeRawBufferPointer, now: Int64) -> Verdict {
         if keys.version != snapshot.version { snapshot = keys.snapshot }
-        guard let verifier = snapshot.verifier, now <= snapshot.trustedUntil else { return .refused(.unavailable) }
         let digest = TokenCache.Digest(token)
         let verified: VerifiedToken
         if let known = cache.token(digest, generation: snapshot.generation, now: now) {
+            guard snapshot.sources[known.issuerPlace].isUsable(now: now) else { return .refused(.unavailable) }
             counts.hits += 1
             verified = known
         } else {
             counts.misses += 1
-            do {
-                let claims = try verifier.verify(Array(token), now: now)
-                verified = VerifiedToken(claims, generation: snapshot.generation, leeway: keys.leeway)
-                cache.insert(verified, as: digest)
-            } catch {
-                return verdict(on: error, now: now)
+            switch verifyAnew(token, now: now) {
+            case .success(let token): verified = token
+            case .failure(let error): return verdict(on: error, now: now)
             }
+            cache.insert(verified, as: digest)
         }
         switch revoked.verdict(on: verified.sessionID, now: now) {
         case .live: return .accepted(verified)
@@ -62,13 +60,33 @@ final class BearerVerifier {
         return counts
     }
 
+    /// The issuers are asked in turn who knows the token's key.
+    private func verifyAnew(_ token: UnsafeRawBufferPointer, now: Int64) -> Result<VerifiedToken, AccessTokenError> {
+        let bytes = Array(token)
+        for (place, source) in snapshot.sources.enumerated() {
+            guard let verifier = source.verifier, source.isUsable(now: now) else { continue }
+            do {
+                let claims = try verifier.verify(bytes, now: now)
+                return .success(
+                    VerifiedToken(claims, issuerPlace: place, generation: snapshot.generation, leeway: keys.leeway))
+            } catch  where error.code == .unknownKey {
+                continue
+            } catch {
+                return .failure(error)
+            }
+        }
+        return .failure(AccessTokenError(.unknownKey, "No issuer has the token's key."))
+    }
+
     private func verdict(on error: AccessTokenError, now: Int64) -> Verdict {
         switch error.code {
         case .expired: return .refused(.tokenExpired)
         case .cryptography: return .refused(.unavailable)
         case .unknownKey:
+            // It may be a key of those that are not there, or too old.
+            guard snapshot.sources.allSatisfy({ $0.isUsable(now: now) }) else { return .refused(.unavailable) }
             if keys.demandFetch(now: now) { return .waitsForKeys }
-            return .refused(snapshot.didLastFetchFail ? .unavailable : .invalidToken)
+            return .refused(snapshot.sources.contains(where: \.didLastFetchFail) ? .unavailable : .invalidToken)
         default: return .refused(.invalidToken)
         }
     }

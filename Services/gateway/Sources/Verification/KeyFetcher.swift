@@ -3,12 +3,14 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-/// Keeps the key store's keys those of their source, a JWKS or a file: at the start, every few minutes, and when a
+/// Keeps an issuer's keys in the key store those of their source, a JWKS or a file: at the start, every few minutes, and when a
 /// token names an unknown key.
 ///
 /// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
 struct KeyFetcher: Service {
     let store: KeyStore
+    /// The issuer's place in the store.
+    var issuer = 0
     /// Seconds for which keys are trusted that can't be fetched again.
     let maximumStaleness: Int64
     let logger: Logger
@@ -24,7 +26,7 @@ struct KeyFetcher: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await fetchPeriodically() }
-                group.addTask { for await _ in store.demanded { _ = await fetchOnce() } }
+                group.addTask { for await _ in store.demanded(of: issuer) { _ = await fetchOnce() } }
             }
         }
     }
@@ -32,7 +34,7 @@ struct KeyFetcher: Service {
     private func fetchPeriodically() async {
         var retry = firstRetry
         while !Task.isCancelled {
-            guard store.beginFetch() else {
+            guard store.beginFetch(of: issuer) else {
                 // A token demanded a fetch, which may fail: looked at again in a moment.
                 try? await Task.sleep(for: firstRetry)
                 continue
@@ -47,11 +49,14 @@ struct KeyFetcher: Service {
         do {
             let keys = try await fetch()
             guard !keys.isEmpty else { throw AccessTokenError(.unreadableKey, "There is no key.") }
-            try store.replace(keys, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
+            try store.replace(
+                keys, of: issuer, trustedUntil: Int64(Date.now.timeIntervalSince1970) + maximumStaleness)
             return true
         } catch {
-            logger.warning("could not fetch the keys of access tokens", metadata: ["error": "\(error)"])
-            store.fetchFailed()
+            logger.warning(
+                "could not fetch the keys of access tokens",
+                metadata: ["issuer": "\(store.issuers[issuer].issuer)", "error": "\(error)"])
+            store.fetchFailed(of: issuer)
             return false
         }
     }

@@ -3,22 +3,31 @@ import Synchronization
 
 /// The keys that access tokens are verified with, shared by all event loops and replaced as a whole.
 final class KeyStore: Sendable {
+    /// The keys of one issuer, and for how long they are good.
+    struct Source: Sendable {
+        /// `nil` until keys were read for the first time.
+        var verifier: AccessTokenVerifier?
+        /// After this second (since 1970) the keys are too old to trust.
+        var trustedUntil = Int64.max
+        var didLastFetchFail = false
+
+        func isUsable(now: Int64) -> Bool { verifier != nil && now <= trustedUntil }
+    }
+
     /// What an event loop keeps until `version` moves.
     struct Snapshot: Sendable {
         /// Moves with every change of the store.
         var version = 0
         /// Moves when other keys take the place of the present ones.
         var generation = 0
-        var verifier: AccessTokenVerifier?
-        /// After this second (since 1970) the keys are too old to trust.
-        var trustedUntil = Int64.max
-        var didLastFetchFail = false
+        /// In the order of the issuers.
+        var sources: [Source]
     }
 
     private struct State {
-        var snapshot = Snapshot()
-        var keys: VerificationKeySet?
-        var isFetching = false
+        var snapshot: Snapshot
+        var keys: [VerificationKeySet?]
+        var isFetching: [Bool]
         var lastDemand: Int64?
         var listeners: [@Sendable () -> Void] = []
     }
@@ -26,21 +35,26 @@ final class KeyStore: Sendable {
     /// Seconds between two fetches that unknown keys cause.
     static let demandInterval: Int64 = 30
 
-    private let issuer: String
-    private let audience: String
+    /// Gatehouse itself, and after it others that it trusts.
+    let issuers: [TrustedIssuer]
     /// Seconds for which a token is good after its `exp`, and before its `nbf`.
     let leeway: Int64
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let currentVersion = Atomic<Int>(0)
-    private let demands: AsyncStream<Void>.Continuation
-    /// Wakes who fetches keys.
-    let demanded: AsyncStream<Void>
+    private let demands: [(stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
 
-    init(issuer: String, audience: String, leeway: Int64 = 0) {
-        self.issuer = issuer
-        self.audience = audience
+    init(issuers: [TrustedIssuer], leeway: Int64 = 0) {
+        self.issuers = issuers
         self.leeway = leeway
-        (demanded, demands) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        demands = issuers.map { _ in AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
+        state = Mutex(
+            State(
+                snapshot: Snapshot(sources: issuers.map { _ in Source() }), keys: issuers.map { _ in nil },
+                isFetching: issuers.map { _ in false }))
+    }
+
+    convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
+        self.init(issuers: [TrustedIssuer(issuer: issuer, audience: audience)], leeway: leeway)
     }
 
     /// The present version, without a lock.
@@ -48,11 +62,8 @@ final class KeyStore: Sendable {
 
     var snapshot: Snapshot { state.withLock { $0.snapshot } }
 
-    /// Whether tokens can be verified.
-    func isUsable(now: Int64) -> Bool {
-        let snapshot = snapshot
-        return snapshot.verifier != nil && now <= snapshot.trustedUntil
-    }
+    /// Whether tokens of Gatehouse itself can be verified.
+    func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
 
     /// Calls `listener` after each change, on any thread.
     func onChange(_ listener: @escaping @Sendable () -> Void) {
@@ -60,47 +71,55 @@ final class KeyStore: Sendable {
     }
 
     /// Takes keys in that were read or fetched.
-    func replace(_ keys: VerificationKeySet, trustedUntil: Int64 = .max) throws(AccessTokenError) {
-        let verifier = try AccessTokenVerifier(issuer: issuer, audience: audience, keys: keys, leeway: leeway)
+    ///
+    /// - Parameter place: the issuer's, in `issuers`.
+    func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max) throws(AccessTokenError) {
+        let verifier = try AccessTokenVerifier(
+            issuer: issuers[place].issuer, audience: issuers[place].audience, keys: keys, leeway: leeway)
         change { state in
-            if state.keys != keys {
-                state.keys = keys
-                state.snapshot.verifier = verifier
+            if state.keys[place] != keys {
+                state.keys[place] = keys
+                state.snapshot.sources[place].verifier = verifier
                 state.snapshot.generation += 1
             }
-            state.snapshot.trustedUntil = trustedUntil
-            state.snapshot.didLastFetchFail = false
-            state.isFetching = false
+            state.snapshot.sources[place].trustedUntil = trustedUntil
+            state.snapshot.sources[place].didLastFetchFail = false
+            state.isFetching[place] = false
         }
     }
 
     /// A fetch has failed; the present keys stay.
-    func fetchFailed() {
+    func fetchFailed(of place: Int = 0) {
         change { state in
-            state.snapshot.didLastFetchFail = true
-            state.isFetching = false
+            state.snapshot.sources[place].didLastFetchFail = true
+            state.isFetching[place] = false
         }
     }
 
-    /// A token names a key that is not there. Asks for a fetch unless one was asked for a short while ago.
+    /// A token names a key that is not there. Asks for fetches unless that was done a short while ago.
     ///
     /// - Returns: whether a fetch is under way, of which `onChange` will tell.
     func demandFetch(now: Int64) -> Bool {
         state.withLock { state in
-            if state.isFetching { return true }
+            if state.isFetching.contains(true) { return true }
             if let last = state.lastDemand, now - last < Self.demandInterval { return false }
             state.lastDemand = now
-            state.isFetching = true
-            demands.yield()
+            for place in issuers.indices {
+                state.isFetching[place] = true
+                demands[place].continuation.yield()
+            }
             return true
         }
     }
 
+    /// Wakes who fetches an issuer's keys.
+    func demanded(of place: Int) -> AsyncStream<Void> { demands[place].stream }
+
     /// Claims the next fetch; `false` when one is under way.
-    func beginFetch() -> Bool {
+    func beginFetch(of place: Int = 0) -> Bool {
         state.withLock { state in
-            defer { state.isFetching = true }
-            return !state.isFetching
+            defer { state.isFetching[place] = true }
+            return !state.isFetching[place]
         }
     }
 
@@ -113,4 +132,12 @@ final class KeyStore: Sendable {
         }
         for listener in listeners { listener() }
     }
+}
+
+/// Whose access tokens are good here.
+struct TrustedIssuer: Sendable, Equatable {
+    /// `iss`
+    var issuer: String
+    /// `aud`
+    var audience: String
 }

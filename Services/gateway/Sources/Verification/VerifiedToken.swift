@@ -4,35 +4,72 @@ import Foundation
 
 /// An access token that was found genuine, and what its requests carry to the services behind.
 final class VerifiedToken: Sendable {
-    let userID: UUID
-    let sessionID: UUID
-    let role: String
+    private let claims: AccessTokenClaims
     /// From this second (since 1970) on it is refused: its `exp`, and the leeway.
     let expiresAt: Int64
+    /// Whose key vouched for it: the place in `KeyStore.issuers`, where Gatehouse itself is the first.
+    let issuerPlace: Int
     /// The key set that vouched for it.
     let generation: Int
     /// The lines that tell services who asks, ready to be written.
     let identityLines: [UInt8]
 
     /// - Parameter leeway: seconds.
-    init(_ claims: AccessTokenClaims, generation: Int, leeway: Int64 = 0) {
-        userID = claims.subject
-        sessionID = claims.sessionID
-        role = claims.role
+    init(_ claims: AccessTokenClaims, issuerPlace: Int = 0, generation: Int, leeway: Int64 = 0) {
+        self.issuerPlace = issuerPlace
+        self.claims = claims
         expiresAt = claims.expiresAt + leeway
         self.generation = generation
-        let stores = claims.storeIDs.map { percentEncoded($0, keeping: Self.plain) }.joined(separator: ",")
         var lines: [UInt8] = []
         lines.reserveCapacity(256)
         lines.appendLine(HeaderName.userID) { $0.append(claims.subject) }
         lines.appendLine(HeaderName.sessionID) { $0.append(claims.sessionID) }
-        lines.appendLine(HeaderName.role) { $0 += percentEncoded(claims.role, keeping: Self.visible).utf8 }
-        lines.appendLine(HeaderName.storeIDs) { $0 += stores.utf8 }
+        lines.appendLine(HeaderName.role) { $0.append(claims.role, keeping: Self.visible) }
+        lines.appendLine(HeaderName.storeIDs) { line in
+            for (index, store) in claims.storeIDs.enumerated() {
+                if index > 0 { line.append(UInt8(ascii: ",")) }
+                line.append(store, keeping: Self.plain)
+            }
+        }
+        // Its user is none of Gatehouse's: whoever is told of it has to know.
+        if issuerPlace != 0 {
+            lines.appendLine(ForwardedClaim.issuer.field) { $0.append(claims.issuer, keeping: Self.unescaped) }
+        }
         identityLines = lines
+    }
+
+    var userID: UUID { claims.subject }
+    var sessionID: UUID { claims.sessionID }
+    var role: String { claims.role }
+    var issuer: String { claims.issuer }
+    /// Whether another issuer than Gatehouse vouches for it.
+    var isForeign: Bool { issuerPlace != 0 }
+
+    /// The lines that tell a service more, of the claims that the token has.
+    func lines(of forwarded: [ForwardedClaim]) -> [UInt8] {
+        var lines: [UInt8] = []
+        for claim in forwarded {
+            guard !(claim == .issuer && isForeign), let value = value(of: claim) else { continue }
+            lines.appendLine(claim.field) { $0.append(value, keeping: Self.unescaped) }
+        }
+        return lines
+    }
+
+    private func value(of claim: ForwardedClaim) -> String? {
+        switch claim {
+        case .email: claims.email
+        case .clientID: claims.clientID
+        case .tokenID: claims.tokenID.uuidString.lowercased()
+        case .issuer: claims.issuer
+        case .issuedAt: String(claims.issuedAt)
+        case .expiresAt: String(claims.expiresAt)
+        }
     }
 
     private static let plain = ByteSet(.alphanumeric, "-._~")
     private static let visible = ByteSet(.visible, "")
+    /// What needs no escape where `%` begins one.
+    private static let unescaped = ByteSet(.alphanumeric, "!#$&'()*+,-./:;=?@[]^_`{|}~")
 }
 
 extension [UInt8] {
@@ -55,17 +92,15 @@ extension [UInt8] {
     }
 
     private static let digits = Array("0123456789abcdef".utf8)
-}
 
-/// `text` with every byte escaped that is not one of `kept`.
-private func percentEncoded(_ text: String, keeping kept: ByteSet) -> String {
-    var result = ""
-    for byte in text.utf8 {
-        if kept.contains(byte) {
-            result.unicodeScalars.append(Unicode.Scalar(byte))
-        } else {
-            result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    /// With every byte of `text` escaped that is not one of `kept`.
+    fileprivate mutating func append(_ text: String, keeping kept: ByteSet) {
+        for byte in text.utf8 {
+            if kept.contains(byte) {
+                append(byte)
+            } else {
+                self += "%\(byte < 16 ? "0" : "")\(String(byte, radix: 16, uppercase: true))".utf8
+            }
         }
     }
-    return result
 }

@@ -1,0 +1,21 @@
+/// A claim that a route may have its service told, besides what every service is told of who asks.
+enum ForwardedClaim: String, Sendable, CaseIterable {
+    case email
+    case clientID = "client_id"
+    case tokenID = "jti"
+    case issuer = "iss"
+    case issuedAt = "iat"
+    case expiresAt = "exp"
+
+    /// The field that carries it.
+    var field: String {
+        switch self {
+        case .email: "Gatehouse-Claim-Email"
+        case .clientID: "Gatehouse-Claim-Client-Id"
+        case .tokenID: "Gatehouse-Claim-Jti"
+        case .issuer: "Gatehouse-Claim-Iss"
+        case .issuedAt: "Gatehouse-Claim-Iat"
+        case .expiresAt: "Gatehouse-Claim-Exp"
+        }
+    }
+}

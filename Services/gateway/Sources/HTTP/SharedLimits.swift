@@ -1,0 +1,34 @@
+import NIOCore
+import Redis
+
+/// Makes limits that all replicas of the gateway count together.
+///
+/// No request waits for the others: the count of this process decides at once, Redis is told behind its back of every
+/// few requests, and where it says that all together are over the limit, the count here is made to agree. So the replicas
+/// together may admit a little more than the limit, and an outage of Redis changes nothing but that each counts alone.
+struct SharedLimits: Sendable {
+    /// `nil`: each replica counts alone.
+    var redis: RedisClient?
+    /// What keys in Redis begin with.
+    var prefix = "gateway:"
+
+    /// - Parameter name: what sets this limit apart from others in Redis.
+    func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
+        guard let redis else { return RateLimiter(limit) }
+        let shared = RedisTokenBucket(
+            client: redis, name: prefix + name, capacity: limit.capacity, refillPerSecond: limit.perSecond)
+        return RateLimiter(limit) { limiter, key, count in
+            Task {
+                if case .refused(let retryAfter) = await shared.take(key.description, cost: count) {
+                    limiter.refuse(key, for: retryAfter, now: Int64(NIODeadline.now().uptimeNanoseconds))
+                }
+            }
+        }
+    }
+
+    /// - Parameter name: the route's.
+    func limiter(ofRoute name: String, _ limit: RateLimit) -> RouteLimiter {
+        RouteLimiter(
+            users: limiter(limit, "route:user:\(name)"), addresses: limiter(limit, "route:address:\(name)"))
+    }
+}

@@ -1,0 +1,200 @@
+import NIOCore
+import NIOHPACK
+import NIOHTTP2
+
+/// One stream of an HTTP/2 connection, for a `ClientConnection` behind it that speaks HTTP/1.1.
+final class HTTP2Stream: ChannelDuplexHandler {
+    typealias InboundIn = HTTP2Frame.FramePayload
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = HTTP2Frame.FramePayload
+
+    private enum RequestPhase {
+        case head
+        case body(isChunked: Bool)
+        case ended
+    }
+
+    private enum AnswerPhase {
+        case head
+        case body(BodyReader)
+        case ended
+    }
+
+    private let metrics: GatewayMetrics
+    private var request = RequestPhase.head
+    private var isHead = false
+    private var answer = AnswerPhase.head
+    private var output = ByteBuffer()
+    private var responseHead = ResponseHead()
+
+    init(metrics: GatewayMetrics) { self.metrics = metrics }
+
+    // MARK: The request
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .headers(let frame): read(frame, context)
+        case .data(let frame): read(frame, context)
+        default: break
+        }
+    }
+
+    private func read(_ frame: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {
+        do throws(HeadFault) {
+            switch request {
+            case .head:
+                let head = try HTTP2RequestHead(frame.headers, hasBody: !frame.endStream)
+                isHead = head.isHead
+                request = frame.endStream ? .ended : .body(isChunked: head.isChunked)
+                context.fireChannelRead(wrapInboundOut(head.bytes))
+            case .body(let isChunked):
+                let trailers = try HTTP2RequestHead.trailers(frame.headers)
+                request = .ended
+                if isChunked { context.fireChannelRead(wrapInboundOut(.lastChunk(trailers))) }
+            case .ended: break
+            }
+        } catch {
+            metrics.refused("malformed: HTTP/2 fields")
+            request = .ended
+            reset(.protocolError, context)
+        }
+    }
+
+    private func read(_ frame: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
+        guard case .body(let isChunked) = request, case .byteBuffer(let bytes) = frame.data else { return }
+        if frame.endStream { request = .ended }
+        // A chunk of no bytes would be the last.
+        if bytes.readableBytes > 0 {
+            if isChunked { context.fireChannelRead(wrapInboundOut(bytes.chunkHead)) }
+            context.fireChannelRead(wrapInboundOut(bytes))
+            if isChunked { context.fireChannelRead(wrapInboundOut(.lineEnd)) }
+        }
+        if frame.endStream, isChunked { context.fireChannelRead(wrapInboundOut(.lastChunk(nil))) }
+    }
+
+    // MARK: The answer
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var bytes = unwrapOutboundIn(data)
+        if output.readableBytes == 0 { output = bytes } else { output.writeBuffer(&bytes) }
+        do throws(HeadFault) {
+            while try writeNext(context) {}
+            output.letGoIfEmpty()
+            promise?.succeed()
+        } catch {
+            // The gateway's own bytes.
+            promise?.fail(error)
+            reset(.internalError, context)
+        }
+    }
+
+    /// - Returns: whether there may be more to write.
+    private func writeNext(_ context: ChannelHandlerContext) throws(HeadFault) -> Bool {
+        switch answer {
+        case .head: return try writeHead(context)
+        case .body(var reader):
+            // Kept back until it is known whether it is the last.
+            var data: ByteBuffer?
+            while let part = try reader.next(from: &output) {
+                if let data { write(data, endStream: false, context) }
+                data = nil
+                switch part {
+                case .data(let bytes): data = bytes
+                case .end(let trailers):
+                    answer = .ended
+                    if let trailers {
+                        if let data { write(data, endStream: false, context) }
+                        end(.headers(.init(headers: try fields(trailers), endStream: true)), context)
+                    } else {
+                        end(.data(.init(data: .byteBuffer(data ?? ByteBuffer()), endStream: true)), context)
+                    }
+                    return true
+                }
+            }
+            if let data { write(data, endStream: false, context) }
+            answer = .body(reader)
+            return false
+        case .ended:
+            output.clear()
+            return false
+        }
+    }
+
+    private func writeHead(_ context: ChannelHandlerContext) throws(HeadFault) -> Bool {
+        guard output.readableBytes > 0 else { return false }
+        let scanned = try output.withUnsafeReadableBytes {
+            (bytes) throws(HeadFault) -> (length: Int, fields: HPACKHeaders)? in
+            guard let length = try responseHead.scan(bytes) else { return nil }
+            var fields: HPACKHeaders = [":status": "\(responseHead.status)"]
+            fields.add(responseHead.fields, of: bytes)
+            return (length, fields)
+        }
+        guard let (length, fields) = scanned else { return false }
+        output.moveReaderIndex(forwardBy: length)
+        let isInterim = responseHead.status < 200
+        let framing = responseHead.framing(toHead: isHead)
+        let endsStream = !isInterim && framing == .length(0)
+        if !isInterim { answer = endsStream ? .ended : .body(BodyReader(framing)) }
+        let head = HTTP2Frame.FramePayload.headers(.init(headers: fields, endStream: endsStream))
+        if endsStream { end(head, context) } else { context.write(wrapOutboundOut(head), promise: nil) }
+        return true
+    }
+
+    private func write(_ data: ByteBuffer, endStream: Bool, _ context: ChannelHandlerContext) {
+        context.write(wrapOutboundOut(.data(.init(data: .byteBuffer(data), endStream: endStream))), promise: nil)
+    }
+
+    private func fields(_ trailers: ByteBuffer) throws(HeadFault) -> HPACKHeaders {
+        var section = trailers
+        section.writeStaticString("\r\n")
+        return try section.withUnsafeReadableBytes { (bytes) throws(HeadFault) in
+            var lines = FieldSection()
+            var fields = HPACKHeaders()
+            if try lines.scan(bytes, from: 0) != nil { fields.add(lines, of: bytes) }
+            return fields
+        }
+    }
+
+    // MARK: The end
+
+    /// Writes the last frame. The stream is at its end once both sides have written theirs: a client that has not is
+    /// told that nobody wants the rest, as soon as it can have the whole answer (RFC 9113 §8.1).
+    private func end(_ last: HTTP2Frame.FramePayload, _ context: ChannelHandlerContext) {
+        if case .ended = request { return context.write(wrapOutboundOut(last), promise: nil) }
+        let written = context.eventLoop.makePromise(of: Void.self)
+        let own = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        written.futureResult.whenSuccess {
+            let (stream, context) = own.value
+            if case .ended = stream.request { return }
+            stream.reset(.noError, context)
+        }
+        context.write(wrapOutboundOut(last), promise: written)
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard mode == .output else { return context.close(mode: mode, promise: promise) }
+        // The answer's last frame has said so already.
+        if case .ended = answer {} else { reset(.internalError, context) }
+        promise?.succeed()
+    }
+
+    private func reset(_ code: HTTP2ErrorCode, _ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(.rstStream(code)), promise: nil)
+    }
+}
+
+extension HPACKHeaders {
+    /// Adds what HTTP/2 may say of a message's fields: all that is not about one connection (RFC 9113 §8.2.2).
+    fileprivate mutating func add(_ section: FieldSection, of bytes: UnsafeRawBufferPointer) {
+        for line in section.lines {
+            switch line.name {
+            case .connection, .transferEncoding, .upgrade, .hopByHop: continue
+            default:
+                add(
+                    name: String(decoding: bytes[line.nameRange], as: UTF8.self).lowercased(),
+                    value: String(decoding: bytes[line.value], as: UTF8.self))
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import AccessToken
+import Foundation
+import Testing
+
+@testable import GatewayService
+
+@Suite("The file of further issuers")
+struct IssuersFileTests {
+    private static let own = TrustedIssuer(issuer: "https://own.test", audience: "gatehouse")
+
+    private func read(_ yaml: String, inDevelopment: Bool = false) -> IssuersFile {
+        IssuersFile(yaml: yaml, own: Self.own, allowsDevelopment: inDevelopment)
+    }
+
+    @Test("Issuers with an address or a file")
+    func good() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try GatewayHarness.key.publicKey.pem.write(toFile: path, atomically: true, encoding: .utf8)
+        let file = read(
+            """
+            issuers:
+              - issuer: https://one.test
+                audience: one-app
+                jwks: https://one.test/.well-known/jwks.json
+              - {issuer: https://two.test, keysFile: \(path)}
+            """)
+        #expect(file.problems.isEmpty)
+        #expect(
+            file.issuers.map(\.issuer) == [
+                TrustedIssuer(issuer: "https://one.test", audience: "one-app"),
+                TrustedIssuer(issuer: "https://two.test", audience: "gatehouse"),
+            ])
+        guard case .jwks(let urls) = file.issuers[0].keys, case .file(let keys) = file.issuers[1].keys else {
+            Issue.record("an issuer's keys are elsewhere")
+            return
+        }
+        #expect(urls.map(\.absoluteString) == ["https://one.test/.well-known/jwks.json"] && keys.path == path)
+        #expect(read("issuers: [{issuer: i, jwks: 'http://one.test/x'}]", inDevelopment: true).problems.isEmpty)
+    }
+
+    @Test(
+        "What cannot be used is told",
+        arguments: [
+            "", "issuers: []", "issuers: x", "- issuer: x", "issuers: [x]\nmore: y",
+            "issuers: [{jwks: 'https://one.test/x'}]", "issuers: [{issuer: ''}]", "issuers: [{issuer: i}]",
+            "issuers: [{issuer: i, jwks: 'http://one.test/x'}]", "issuers: [{issuer: i, jwks: 'https:///x'}]",
+            "issuers: [{issuer: i, jwks: 'https://one.test/x', keysFile: /nothing}]",
+            "issuers: [{issuer: i, keysFile: /nothing}]",
+            "issuers: [{issuer: 'https://own.test', jwks: 'https://own.test/x'}]",
+            "issuers: [{issuer: i, jwks: 'https://i/x'}, {issuer: i, jwks: 'https://i/x'}]",
+            "issuers: [{issuer: i, jwks: 'https://i/x', secret: y}]",
+        ])
+    func bad(_ yaml: String) {
+        #expect(read(yaml).problems.count == 1)
+    }
+}
