@@ -55,6 +55,26 @@ public struct RedisTokenBucket: Sendable {
         return takeLocally(key, cost: cost)
     }
 
+    /// Takes `cost` tokens for what is done already, also where there are not as many: then the bucket is in debt, by
+    /// its capacity at the most.
+    ///
+    /// - Returns: how long until the bucket is out of debt; `nil` where it is in none, or Redis could not be asked.
+    public func charge(_ key: String, cost: Int) async -> Duration? {
+        guard let client else { return nil }
+        do {
+            let answer = try await client.run(
+                Self.chargeScript, keys: ["\(name):\(key)"],
+                arguments: [
+                    RedisArgument(bucket.capacity), RedisArgument(Int(bucket.interval)), RedisArgument(cost),
+                ], timeout: timeout)
+            if let room = answer.integer { return room >= 0 ? nil : .microseconds(-room) }
+        } catch {
+            // As for `take`.
+        }
+        fallbacks.increment()
+        return nil
+    }
+
     private func takeLocally(_ key: String, cost: Int) -> RateLimitDecision {
         local.take(cost, from: key, now: Int64(NIODeadline.now().uptimeNanoseconds / 1_000))
     }
@@ -71,5 +91,18 @@ public struct RedisTokenBucket: Sendable {
             redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
         end
         return room
+        """)
+
+    /// Answers the room that is left in microseconds, below 0 for a debt.
+    private static let chargeScript = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local interval = tonumber(ARGV[2])
+        local whole = ARGV[1] * interval
+        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + ARGV[3] * interval
+        full = math.min(full, now + 2 * whole)
+        redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+        return now + whole - full
         """)
 }

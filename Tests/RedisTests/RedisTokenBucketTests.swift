@@ -94,4 +94,23 @@ import Testing
             }
         }
     }
+
+    @Test func chargesWhatIsDoneAndTellsTheDebt() async throws {
+        try await withRedis { redis, prefix in
+            let limit = RedisTokenBucket(
+                client: redis, name: "\(prefix)debt", capacity: 4, refillPerSecond: 0.001)
+            #expect(await limit.charge("a", cost: 3) == nil)
+            #expect(await limit.charge("a", cost: 1) == nil)
+            func isAbout(_ seconds: Int64, _ debt: Duration?) -> Bool {
+                debt.map { $0 > .seconds(seconds - 500) && $0 <= .seconds(seconds) } ?? false
+            }
+            #expect(isAbout(1_000, await limit.charge("a", cost: 1)))
+            #expect(isAbout(3_000, await limit.charge("a", cost: 2)))
+            #expect(isAbout(4_000, await limit.charge("a", cost: 100)), "no more than the capacity")
+            #expect(await limit.take("a").isAllowed == false)
+            #expect(await limit.charge("b", cost: 4) == nil)
+        }
+        let alone = RedisTokenBucket(client: nil, name: "debt", capacity: 1, refillPerSecond: 1)
+        #expect(await alone.charge("a", cost: 10) == nil)
+    }
 }

@@ -60,7 +60,12 @@ final class RateLimiter<Key: Hashable & Sendable>: Sendable {
     /// Others have counted more of this one than this process has: it is refused for a while.
     func refuse(_ key: Key, for wait: Duration, now: Int64) {
         let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)
-        shard(of: key).buckets.withLock { $0.current[key] = Bucket(fullAt: fullAt) }
+        shard(of: key).buckets.withLock { buckets in
+            var bucket = buckets.current[key] ?? buckets.previous[key] ?? Bucket()
+            // Answers may overtake each other.
+            bucket.fullAt = max(bucket.fullAt, fullAt)
+            buckets.current[key] = bucket
+        }
     }
 
     private func shard(of key: Key) -> Shard {

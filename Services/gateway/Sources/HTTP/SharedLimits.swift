@@ -4,8 +4,9 @@ import Redis
 /// Makes limits that all replicas of the gateway count together.
 ///
 /// No request waits for the others: the count of this process decides at once, Redis is told behind its back of every
-/// few requests, and where it says that all together are over the limit, the count here is made to agree. So the replicas
-/// together may admit a little more than the limit, and an outage of Redis changes nothing but that each counts alone.
+/// few requests, and where it says that all together are over the limit, this process refuses until they no longer are. So
+/// the replicas together may admit a little more than the limit at first, which they make up for, and an outage of Redis
+/// changes nothing but that each counts alone.
 struct SharedLimits: Sendable {
     /// `nil`: each replica counts alone.
     var redis: RedisClient?
@@ -19,8 +20,8 @@ struct SharedLimits: Sendable {
             client: redis, name: prefix + name, capacity: limit.capacity, refillPerSecond: limit.perSecond)
         return RateLimiter(limit) { limiter, key, count in
             Task {
-                if case .refused(let retryAfter) = await shared.take(key.description, cost: count) {
-                    limiter.refuse(key, for: retryAfter, now: Int64(NIODeadline.now().uptimeNanoseconds))
+                if let debt = await shared.charge(key.description, cost: count) {
+                    limiter.refuse(key, for: debt, now: Int64(NIODeadline.now().uptimeNanoseconds))
                 }
             }
         }
