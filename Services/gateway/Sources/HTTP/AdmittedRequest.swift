@@ -15,8 +15,9 @@ struct AdmittedRequest {
     var upgrades = false
     /// What a browser is told of the page that asks: whole lines.
     var cors: [UInt8] = []
-    /// Under which a refusal of it is counted.
-    var failureKey: AddressKey?
+    var address: AddressKey
+    /// Whether refusals of it are counted against the address.
+    var countsFailures = false
     /// When its head was read; nanoseconds of the worker's clock.
     var startedAt: Int64
     /// Before `startedAt`, if it may have waited in its socket.

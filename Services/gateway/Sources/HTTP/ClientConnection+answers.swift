@@ -53,7 +53,7 @@ extension ClientConnection {
     func leaveExchange() {
         guard let exchange else { return }
         self.exchange = nil
-        worker.requestEnds(wasTunnel: exchange.isTunnel)
+        worker.requestEnds(of: exchange.address, wasTunnel: exchange.isTunnel)
     }
 
     func answerLocally(
@@ -81,6 +81,8 @@ extension ClientConnection {
     }
 
     func refuse(_ fault: HeadFault) {
+        peer.countRequest()
+        _ = worker.gateway.addressLimiter?.take(peer.address.key, now: worker.now)
         let requestID = Array(RequestID.make().utf8)
         let problem: Problem
         switch fault {
@@ -103,7 +105,8 @@ extension ClientConnection {
         lookedAt = 0
         closesAfterAnswer = false
         let wait = input.readableBytes > 0 ? settings.headTimeout : settings.idleTimeout
-        deadline = worker.now + wait.nanoseconds
+        // Nothing more comes on a stream: it has to be read.
+        deadline = worker.now + (peer.isHTTP2 ? lingerTimeout : wait.nanoseconds)
     }
 
     /// Says that nothing more comes, and waits for the client to have read it: a connection that is closed with
@@ -112,10 +115,15 @@ extension ClientConnection {
         phase = .lingering
         input.clear()
         let now = worker.now
-        deadline = now + settings.lingerTimeout.nanoseconds
+        deadline = now + lingerTimeout
         lingersUntil = now + longestLinger
         flush()
         context?.close(mode: .output, promise: nil)
+    }
+
+    var lingerTimeout: Int64 {
+        // Of a stream the end of the answer may still wait for the client to take more, and would go with the stream.
+        (peer.isHTTP2 ? settings.longestLinger : settings.lingerTimeout).nanoseconds
     }
 
     private var longestLinger: Int64 {
@@ -129,6 +137,6 @@ extension ClientConnection {
         discarded = 0
         let now = worker.now
         lingersUntil = now + longestLinger
-        deadline = now + settings.lingerTimeout.nanoseconds
+        deadline = now + lingerTimeout
     }
 }

@@ -65,12 +65,13 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         worker.add(self)
-        wait()
+        wait(isPrepared: !settings.expectsProxyHeader && (!peer.isSecure || peer.isHTTP2))
     }
 
-    /// Begins to wait for the first request.
-    func wait() {
-        deadline = worker.now + (peer.isOverLimit ? settings.overLimitTimeout : settings.idleTimeout).nanoseconds
+    /// Begins to wait for the first request, or for what has to come before it.
+    func wait(isPrepared: Bool = true) {
+        let wait = isPrepared ? settings.idleTimeout : settings.headTimeout
+        deadline = worker.now + (peer.isOverLimit ? settings.overLimitTimeout : wait).nanoseconds
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -82,11 +83,11 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
         var bytes = unwrapInboundIn(data)
         switch phase {
         case .lingering:
-            deadline = min(lingersUntil, worker.now + settings.lingerTimeout.nanoseconds)
+            deadline = min(lingersUntil, worker.now + lingerTimeout)
             return
         case .closed: return
         case .body where exchange == nil:
-            deadline = min(lingersUntil, worker.now + settings.lingerTimeout.nanoseconds)
+            deadline = min(lingersUntil, worker.now + lingerTimeout)
         default: break
         }
         if input.readableBytes == 0 {
@@ -108,7 +109,13 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if context.channel.isWritable { exchange?.clientIsWritable() }
+        guard context.channel.isWritable else { return }
+        if let exchange { return exchange.clientIsWritable() }
+        guard case .head = phase, input.readableBytes > 0 else { return }
+        deadline = worker.now + settings.headTimeout.nanoseconds
+        process()
+        flush()
+        self.exchange?.flushUpstream()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -132,7 +139,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
         var goesOn = true
         while goesOn {
             switch phase {
-            case .head: goesOn = readHead()
+            case .head: goesOn = takesRequest() && readHead()
             case .body: goesOn = readBody()
             case .waitingForKeys, .answering: goesOn = false
             case .tunnel:
@@ -155,6 +162,13 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
         case incomplete
         case admitted(Admission, length: Int)
         case fault(HeadFault)
+    }
+
+    /// Whether the client has read enough of the answers before for another request to be looked at.
+    private func takesRequest() -> Bool {
+        if isWritable { return true }
+        flush()
+        return isWritable
     }
 
     /// - Returns: whether there may be more to do.
@@ -218,7 +232,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
         self.exchange = exchange
         closesAfterAnswer = closing
         deadline = exchange.deadline
-        worker.requestBegins()
+        worker.requestBegins(of: exchange.address)
         phase = exchange.hasBody ? .body(BodyReader(exchange.framing)) : .answering
         exchange.start()
     }
@@ -295,7 +309,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
             }
         case .lingering, .closed: context?.close(promise: nil)
         }
-        if deadline <= now { deadline = now + settings.lingerTimeout.nanoseconds }
+        if deadline <= now { deadline = now + lingerTimeout }
     }
 
     func closeIfIdle() {

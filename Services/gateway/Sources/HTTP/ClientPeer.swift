@@ -6,6 +6,8 @@ final class ClientPeer {
     private let gateway: Gateway
     /// Whether it is TLS that carries it.
     let isSecure: Bool
+    /// Whether its connection speaks HTTP/2.
+    var isHTTP2 = false
     private(set) var address: ClientAddress
     /// Whether `address`, where it is a trusted proxy, has seen the requests' fields.
     private var readsFields = true

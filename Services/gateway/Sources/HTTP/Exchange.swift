@@ -42,6 +42,8 @@ final class Exchange {
     private var bodyBytes = 0
     private var status = 0
     private(set) var isRequestComplete: Bool
+    /// When the request went on its way to the upstream; nanoseconds of the worker's clock.
+    private var sentAt: Int64 = 0
     /// Whether the answer goes out in chunks.
     private var writesChunks = false
     /// Whether the worker ends it when its token is no longer good.
@@ -59,6 +61,7 @@ final class Exchange {
     }
 
     var method: MethodSet { request.method }
+    var address: AddressKey { request.address }
     var framing: BodyFraming { request.framing }
     var hasBody: Bool { framing != .length(0) }
     private var worker: Worker { client.worker }
@@ -81,6 +84,7 @@ final class Exchange {
         phase = .waitingForAnswer
         request.head.moveWriterIndex(to: headLength)
         let now = worker.now
+        sentAt = now
         let (left, waited) = (max(1, (deadline - now) / 1_000_000), now - request.arrivedAt)
         request.head.write(atMost: ForwardedHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")
@@ -128,18 +132,22 @@ final class Exchange {
     func answer(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
         phase = .answering
         status = answer.status
+        plan.metrics.recordUpstream(nanoseconds: worker.now - sentAt)
         let framing = answer.framing(toHead: method == .head)
         writesChunks = framing == .chunked || framing == .untilClose
         let head = AnswerHead(
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
             date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
         client.write(head.write(answer, bytes))
-        if let key = request.failureKey, (400..<500).contains(status) {
-            _ = worker.gateway.failureLimiter?.take(key, now: worker.now)
-        }
+        if (400..<500).contains(status) { countFailure() }
         if request.identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
         extendStream()
         return framing
+    }
+
+    private func countFailure() {
+        guard request.countsFailures else { return }
+        _ = worker.gateway.failureLimiter?.take(request.address, now: worker.now)
     }
 
     /// The upstream wants to go on in another protocol.
@@ -149,7 +157,7 @@ final class Exchange {
         guard request.upgrades, answer.fields.upgradesToWebSocket(in: bytes) else { return false }
         phase = .tunnel
         isTunnel = true
-        worker.requestBecomesTunnel()
+        worker.requestBecomesTunnel(of: address)
         status = answer.status
         let head = AnswerHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
         client.write(head.write(answer, bytes))
@@ -186,7 +194,7 @@ final class Exchange {
     /// - Parameter now: seconds since 1970.
     func endUnlessAccepted(now: Int64) {
         guard let identity = request.identity, !worker.bearers.accepts(identity, now: now) else { return }
-        worker.gateway.metrics.refused("stream outlived its token")
+        worker.gateway.metrics.refused("stream outlived its token", route: plan.route.name)
         drop()
         client.abort()
     }
@@ -240,7 +248,8 @@ final class Exchange {
             end()
             client.abort()
         case .connecting, .waitingForAnswer:
-            let isUntouched = !hasBody || bodyBytes == 0
+            // Of a body that has ended nothing is there to be sent again.
+            let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
             let addresses = plan.balancer?.count ?? 1
             // One address that refuses connections is not asked twice; a connection that was stale is replaced.
             let limit = failure == .unreachable ? addresses : addresses + 1
@@ -275,6 +284,7 @@ final class Exchange {
         // The upstream waits too: for what the client has still to send.
         let waitsForClient = !isRequestComplete && takesBody
         if case .waitingForAnswer = phase, waitsForClient {
+            countFailure()
             refuse(Problem(.invalidRequest), reason: "slow body")
         } else {
             failed(.timeout, isSafeToRepeat: false)
@@ -299,12 +309,12 @@ final class Exchange {
             problem, as: plan.route.errorForm, requestID: request.requestID,
             fields: String(decoding: request.cors, as: UTF8.self))
         drop(status: answer.status)
-        worker.gateway.metrics.refused(reason ?? problem.code.rawValue)
+        worker.gateway.metrics.refused(reason ?? problem.code.rawValue, route: plan.route.name)
         client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
     }
 
     func clientIsGone() {
-        worker.requestEnds(wasTunnel: isTunnel)
+        worker.requestEnds(of: address, wasTunnel: isTunnel)
         drop(status: 499)
     }
 

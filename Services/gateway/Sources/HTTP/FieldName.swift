@@ -18,6 +18,8 @@ enum FieldName: UInt8, Sendable {
     case hopByHop
     /// `X-Forwarded-…` and what else tells where a request came from: written anew.
     case forwarded
+    /// Would have a service act on another method, path or proxy than those that were judged here: never forwarded.
+    case override
     /// `Gatehouse-…`: only Gatehouse says these.
     case reserved
     /// Folds to a name above but is spelled otherwise (`content_length`): some servers would take it for the real
@@ -31,7 +33,9 @@ enum FieldName: UInt8, Sendable {
         ("keep-alive", .hopByHop), ("proxy-connection", .hopByHop), ("proxy-authorization", .hopByHop),
         ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .upgrade),
         ("http2-settings", .hopByHop), ("forwarded", .forwarded), ("x-real-ip", .forwarded),
-        ("x-client-ip", .forwarded), ("true-client-ip", .forwarded),
+        ("x-client-ip", .forwarded), ("true-client-ip", .forwarded), ("proxy", .override),
+        ("x-original-url", .override), ("x-rewrite-url", .override), ("x-http-method-override", .override),
+        ("x-method-override", .override), ("x-http-method", .override),
     ]
 
     /// A bit for every first letter of a known name: most fields are none of them and leave at once.

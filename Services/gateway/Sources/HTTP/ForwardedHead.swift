@@ -16,6 +16,8 @@ struct ForwardedHead {
     var client: ClientAddress
     /// `https` where a trusted proxy says so.
     var isSecure: Bool
+    /// Whether the request came by HTTP/2.
+    var isHTTP2 = false
     var requestID: [UInt8]
     var trace: TraceContext
     var span: UInt64
@@ -59,7 +61,7 @@ struct ForwardedHead {
         case .authorization: guard forwardsAuthorization else { return false }
         case .tracestate: guard continuesTrace else { return false }
         case .host, .contentLength, .transferEncoding, .connection, .upgrade, .expect, .requestID, .traceparent,
-            .hopByHop, .forwarded, .reserved, .disguised:
+            .hopByHop, .forwarded, .override, .reserved, .disguised:
             return false
         }
         return !fields.hasConnectionOptions || !fields.isNamedByConnection(line, in: bytes)
@@ -85,6 +87,8 @@ struct ForwardedHead {
             writer.write("\r\nX-Forwarded-Host: ")
             writer.write(UnsafeRawBufferPointer(rebasing: bytes[head.fields.lines[host].value]))
         }
+        // RFC 9110 §7.6.3.
+        writer.write(isHTTP2 ? "\r\nVia: 2.0 gatehouse" : "\r\nVia: 1.1 gatehouse")
         writer.write("\r\nX-Request-Id: ")
         writer.write(requestID)
         writer.write("\r\ntraceparent: ")

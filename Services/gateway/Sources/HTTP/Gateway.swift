@@ -10,7 +10,7 @@ final class Gateway: Sendable {
     let keys: KeyStore
     let revoked: RevokedSessions
     let addressLimiter: RateLimiter<AddressKey>?
-    let userLimiter: RateLimiter<UUID>?
+    let userLimiter: RateLimiter<UserKey>?
     let signInLimiter: RateLimiter<AddressKey>?
     /// Of refreshes that were refused.
     let failureLimiter: RateLimiter<AddressKey>?

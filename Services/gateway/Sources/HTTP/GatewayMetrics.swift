@@ -4,13 +4,11 @@ import Synchronization
 /// The gateway's metrics: by route, never by anything that a client chooses.
 final class GatewayMetrics: Sendable {
     private let routes = Mutex<[String: RouteMetrics]>([:])
-    private let refusals = Mutex<[String: Counter]>([:])
+    private let refusals = Mutex<[Refusal: Counter]>([:])
     private let addresses = Mutex<[String: (setAside: Meter, users: Int)]>([:])
     /// Counts how often an event loop has set an upstream's address aside.
     let setAside = Counter(label: "gatehouse_gateway_upstream_set_aside_total")
     private let connections = Gauge(label: "gatehouse_gateway_connections")
-    private let tokenCacheHits = Counter(label: "gatehouse_gateway_token_cache", dimensions: [("result", "hit")])
-    private let tokenCacheMisses = Counter(label: "gatehouse_gateway_token_cache", dimensions: [("result", "miss")])
 
     func route(_ name: String) -> RouteMetrics {
         routes.withLock { routes in
@@ -41,21 +39,24 @@ final class GatewayMetrics: Sendable {
         }
     }
 
-    /// - Parameters:
-    ///   - cacheHits: tokens found in an event loop's cache since its last report; `cacheMisses`: those verified anew.
-    ///   - connections: open now, in the whole process.
-    func report(cacheHits: Int, cacheMisses: Int, connections: Int) {
-        tokenCacheHits.increment(by: cacheHits)
-        tokenCacheMisses.increment(by: cacheMisses)
-        self.connections.record(connections)
+    /// - Parameter connections: open now, in the whole process.
+    func report(connections: Int) { self.connections.record(connections) }
+
+    private struct Refusal: Hashable {
+        var reason: String
+        var route: String
     }
 
     /// Counts a request that the gateway refused itself.
-    func refused(_ reason: String) {
+    ///
+    /// - Parameter route: empty where none was found.
+    func refused(_ reason: String, route: String = "") {
+        let refusal = Refusal(reason: reason, route: route)
         refusals.withLock { refusals in
-            if let counter = refusals[reason] { return counter.increment() }
-            let counter = Counter(label: "gatehouse_gateway_refusals_total", dimensions: [("reason", reason)])
-            refusals[reason] = counter
+            if let counter = refusals[refusal] { return counter.increment() }
+            let counter = Counter(
+                label: "gatehouse_gateway_refusals_total", dimensions: [("reason", reason), ("route", route)])
+            refusals[refusal] = counter
             counter.increment()
         }
     }
@@ -67,7 +68,26 @@ final class RouteMetrics: Sendable {
     private let requests = Mutex<[Int: Counter]>([:])
     private let durations = Mutex<[UInt8: Timer]>([:])
 
-    init(_ name: String) { self.name = name }
+    private let upstreamDuration: Timer
+    private let tokenCacheHits: Counter
+    private let tokenCacheMisses: Counter
+
+    init(_ name: String) {
+        self.name = name
+        upstreamDuration = Timer(label: "gatehouse_gateway_upstream_duration", dimensions: [("route", name)])
+        let label = "gatehouse_gateway_token_cache"
+        tokenCacheHits = Counter(label: label, dimensions: [("result", "hit"), ("route", name)])
+        tokenCacheMisses = Counter(label: label, dimensions: [("result", "miss"), ("route", name)])
+    }
+
+    /// - Parameter nanoseconds: from the request's way to the upstream to the head of the answer.
+    func recordUpstream(nanoseconds: Int64) { upstreamDuration.recordNanoseconds(nanoseconds) }
+
+    /// Tokens that an event loop has found in its cache since it told last, and those that it had to verify.
+    func recordTokens(cached: Int, verified: Int) {
+        if cached > 0 { tokenCacheHits.increment(by: cached) }
+        if verified > 0 { tokenCacheMisses.increment(by: verified) }
+    }
 
     /// - Parameter nanoseconds: from the request's head to the end of its answer.
     func record(method: MethodSet, status: Int, nanoseconds: Int64) {

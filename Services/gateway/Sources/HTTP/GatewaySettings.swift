@@ -13,6 +13,8 @@ struct GatewaySettings: Sendable {
     var maximumRequestsPerConnection = 10_000
     /// Requests between their head and the end of their answer, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
+    /// Of them those of one address: so that nobody has all of them.
+    var maximumRequestsInFlightPerAddress = 2_048
     /// Open WebSockets in this process; more are refused.
     var maximumWebSockets = 4_096
     /// For each address of an upstream and event loop.

@@ -2,7 +2,8 @@
 enum HeadFault: Error, Equatable {
     /// What is wrong, for logs and metrics; it holds nothing of the message itself.
     case malformed(String)
-    /// Longer than `HeadLimits.bytes`, or more fields than `HeadLimits.fields`.
+    /// Longer than `HeadLimits.bytes`, more fields than `HeadLimits.fields`, or a longer target than
+    /// `HeadLimits.target`.
     case tooLarge
 }
 
@@ -10,6 +11,8 @@ enum HeadFault: Error, Equatable {
 enum HeadLimits {
     static let bytes = 16 * 1024
     static let fields = 100
+    /// Path and query.
+    static let target = 8 * 1024
     /// The value of `Authorization` after the scheme.
     static let bearer = 8 * 1024
     /// A name of the longest kind (RFC 1035), and a port.

@@ -23,7 +23,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
         do throws(ProxyHeader.Fault) {
             guard let header = try ProxyHeader.read(bytes) else { return }
             connection.peer.comes(from: header.source)
-            connection.wait()
+            connection.wait(isPrepared: !connection.peer.isSecure)
             let rest = ByteBuffer(bytes: bytes[header.length...])
             bytes = []
             if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }

@@ -56,6 +56,7 @@ struct RequestHead: Sendable {
         guard index < count else { return nil }
         guard bytes[index] == .space else { throw .malformed("request target") }
         target = targetStart..<index
+        guard target.count <= HeadLimits.target else { throw .tooLarge }
         path = targetStart..<(pathEnd ?? index)
         guard CanonicalPath.isCanonical(UnsafeRawBufferPointer(rebasing: bytes[path])) else {
             throw .malformed("path")

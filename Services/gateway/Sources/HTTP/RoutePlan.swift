@@ -9,6 +9,8 @@ final class RoutePlan {
     /// The lines that every head to the upstream has.
     let upstreamLines: [UInt8]
     let timeout: Int64
+    /// Tokens that were found in the cache, and those that were verified, since they were told last.
+    private var tokens = (cached: 0, verified: 0)
 
     init(route: Route, upstream: Upstream?, balancer: LoadBalancer?, metrics: RouteMetrics, limiter: RouteLimiter?) {
         self.route = route
@@ -18,5 +20,16 @@ final class RoutePlan {
         timeout = route.timeout.nanoseconds
         let host = upstream?.addresses.first.map { "Host: \($0.hostField)\r\n" } ?? ""
         upstreamLines = Array((host + (upstream?.credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")).utf8)
+    }
+
+    func countToken(cached: Bool) {
+        if cached { tokens.cached += 1 } else { tokens.verified += 1 }
+    }
+
+    /// Tells the metrics what was counted here, so that no request pays for it.
+    func report() {
+        guard tokens.cached + tokens.verified > 0 else { return }
+        metrics.recordTokens(cached: tokens.cached, verified: tokens.verified)
+        tokens = (0, 0)
     }
 }

@@ -52,6 +52,8 @@ final class RouteSnapshot {
     }
 
     func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+
+    func report() { for plan in plans.values { plan.report() } }
 }
 
 extension Upstream {

@@ -31,14 +31,15 @@ extension Worker {
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
         }
-        func refuse(_ problem: Problem, fields: String = "") -> Admission {
-            gateway.metrics.refused(problem.code.rawValue)
-            return .answer(
-                .refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors), requestID: requestID)
-        }
         let now = now
+        func refuse(_ problem: Problem, fields: String = "") -> Admission {
+            let answer = LocalAnswer.refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors)
+            countRefusal(problem, answer, match, since: now)
+            return .answer(answer, requestID: requestID)
+        }
         if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
         let address = clientAddress(fields, bytes, of: client.peer)
+        if hasAllOfItsPlaces(address.key) { return refuse(Problem(.unavailable)) }
         func tooMany(_ wait: Int64, of name: String, _ limit: RateLimit) -> Admission {
             let problem = Problem.tooMany(wait)
             return refuse(problem, fields: limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
@@ -65,6 +66,7 @@ extension Worker {
             return tooMany(wait, of: "failures", limiter.limit)
         }
 
+        let plan = routes.plan(for: route)
         var identity: VerifiedToken?
         var bearerError: ErrorCode?
         if route.authentication != .none {
@@ -85,18 +87,19 @@ extension Worker {
                 } else {
                     return refuse(Problem(code), fields: Self.challenge(code))
                 }
-            case .accepted(let token): identity = token
+            case .accepted(let token):
+                plan.countToken(cached: bearers.didFindLast)
+                identity = token
             }
         }
         if !route.roles.isEmpty, !(identity.map { route.roles.contains($0.role) } ?? false) {
             return refuse(Problem(.forbidden))
         }
-        if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userID, now: now) {
+        if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userKey, now: now) {
             return tooMany(wait, of: "user", limiter.limit)
         }
-        let plan = routes.plan(for: route)
         if let limiter = plan.limiter, gateway.settings.limitsRoutes,
-            let wait = limiter.take(user: identity?.userID, address: address.key, now: now)
+            let wait = limiter.take(user: identity?.userKey, address: address.key, now: now)
         {
             return tooMany(wait, of: "route", limiter.limit)
         }
@@ -123,14 +126,23 @@ extension Worker {
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
             claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
-            client: address, isSecure: isSecure(fields, bytes, of: client.peer), requestID: requestID, trace: trace,
-            span: random.next(), continuesTrace: given != nil, upgrades: upgrades)
+            client: address, isSecure: isSecure(fields, bytes, of: client.peer),
+            isHTTP2: client.peer.isHTTP2, requestID: requestID, trace: trace, span: random.next(),
+            continuesTrace: given != nil, upgrades: upgrades)
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
             expectsContinue: fields.expect != nil, requestID: requestID, trace: trace, identity: identity,
-            upgrades: upgrades, cors: Array(cors.utf8),
-            failureKey: route.limitsFailures ? address.key : nil, startedAt: now, arrivedAt: arrivedAt)
+            upgrades: upgrades, cors: Array(cors.utf8), address: address.key, countsFailures: route.limitsFailures,
+            startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, plan: plan, request: request))
+    }
+
+    private func countRefusal(_ problem: Problem, _ answer: LocalAnswer, _ match: RouteTable.Match, since start: Int64)
+    {
+        guard case .route(let route, _) = match else { return gateway.metrics.refused(problem.code.rawValue) }
+        gateway.metrics.refused(problem.code.rawValue, route: route.name)
+        gateway.metrics.route(route.name).record(
+            method: requestHead.method, status: answer.status, nanoseconds: self.now - start)
     }
 
     private static func challenge(_ code: ErrorCode) -> String {
@@ -209,10 +221,8 @@ extension Worker {
         while start < value.count, value[start] == .space { start += 1 }
         let token = UnsafeRawBufferPointer(rebasing: value[start...])
         guard token.count <= HeadLimits.bearer else { return .refused(.headersTooLarge) }
-        return switch bearers.verify(token, now: wallClock) {
-        // Anywhere else the other issuer's users would be taken for Gatehouse's.
-        case .accepted(let token) where !token.isForeign || route.issuers.contains(token.issuer): .accepted(token)
-        case .accepted: .refused(.invalidToken)
+        return switch bearers.verify(token, from: route.issuers, now: wallClock) {
+        case .accepted(let token): .accepted(token)
         case .refused(let code): .refused(code)
         case .waitsForKeys: .waitsForKeys
         }

@@ -22,8 +22,10 @@ final class Worker {
     /// What requests are admitted by.
     private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
-    private var http2Connections: [ObjectIdentifier: any Channel] = [:]
+    private var http2Connections: [ObjectIdentifier: HTTP2Connection] = [:]
+    private var requestsByAddress: [AddressKey: Int] = [:]
     private let maximumRequestsInFlight: Int
+    private let maximumRequestsPerAddress: Int
     private let maximumTunnels: Int
     private var sweeps = 0
     private var stalls = StallRecord()
@@ -35,6 +37,7 @@ final class Worker {
         self.eventLoop = eventLoop
         self.gateway = gateway
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
+        maximumRequestsPerAddress = max(1, gateway.settings.maximumRequestsInFlightPerAddress / loops)
         maximumTunnels = max(1, gateway.settings.maximumWebSockets / loops)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
@@ -49,15 +52,30 @@ final class Worker {
     var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
     var hasAllTunnels: Bool { tunnels >= maximumTunnels }
 
-    func requestBegins() { requestsInFlight += 1 }
+    /// Whether requests of one address have all the places that are not kept for others.
+    func hasAllOfItsPlaces(_ address: AddressKey) -> Bool {
+        requestsInFlight >= maximumRequestsPerAddress
+            && requestsByAddress[address, default: 0] >= maximumRequestsPerAddress
+    }
 
-    func requestBecomesTunnel() {
-        requestsInFlight -= 1
+    func requestBegins(of address: AddressKey) {
+        requestsInFlight += 1
+        requestsByAddress[address, default: 0] += 1
+    }
+
+    func requestBecomesTunnel(of address: AddressKey) {
+        requestEnds(of: address, wasTunnel: false)
         tunnels += 1
     }
 
-    func requestEnds(wasTunnel: Bool) {
-        if wasTunnel { tunnels -= 1 } else { requestsInFlight -= 1 }
+    func requestEnds(of address: AddressKey, wasTunnel: Bool) {
+        guard !wasTunnel else {
+            tunnels -= 1
+            return
+        }
+        requestsInFlight -= 1
+        let left = requestsByAddress[address, default: 1] - 1
+        requestsByAddress[address] = left > 0 ? left : nil
     }
 
     // MARK: Time
@@ -85,7 +103,10 @@ final class Worker {
             if connection.deadline <= now { connection.timedOut(now: now) }
         }
         sweeps += 1
-        if sweeps % 5 == 0 { endRefusedStreams() }
+        if sweeps % 5 == 0 {
+            endRefusedStreams()
+            for connection in http2Connections.values where connection.deadline <= now { connection.timedOut() }
+        }
         if sweeps % 10 == 0 {
             for pool in routes.pools.values { pool.sweep(now: now) }
             report()
@@ -107,9 +128,8 @@ final class Worker {
 
     /// Counts that are kept here between two reports, so that no request pays for them.
     private func report() {
-        let (hits, misses) = bearers.takeCounts()
-        gateway.metrics.report(
-            cacheHits: hits, cacheMisses: misses, connections: gateway.openConnections.load(ordering: .relaxed))
+        routes.report()
+        gateway.metrics.report(connections: gateway.openConnections.load(ordering: .relaxed))
     }
 
     // MARK: Connections
@@ -133,17 +153,13 @@ final class Worker {
         for connection in connections where connection.isWaitingForKeys { connection.keysChanged() }
     }
 
-    func addHTTP2(_ channel: any Channel) {
-        let own = NIOLoopBound(self, eventLoop: eventLoop)
-        let key = ObjectIdentifier(channel)
-        http2Connections[key] = channel
-        channel.closeFuture.whenComplete { _ in own.value.http2Connections[key] = nil }
-    }
+    func add(_ connection: HTTP2Connection) { http2Connections[ObjectIdentifier(connection)] = connection }
+
+    func remove(_ connection: HTTP2Connection) { http2Connections[ObjectIdentifier(connection)] = nil }
 
     /// Ends the connections that carry no request.
     func closeIdleConnections() {
         for connection in connections { connection.closeIfIdle() }
-        for channel in http2Connections.values { HTTP2Connection.endGracefully(channel) }
-        http2Connections = [:]
+        for connection in http2Connections.values { connection.end() }
     }
 }

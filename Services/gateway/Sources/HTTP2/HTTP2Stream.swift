@@ -21,14 +21,14 @@ final class HTTP2Stream: ChannelDuplexHandler {
         case ended
     }
 
-    private let metrics: GatewayMetrics
+    private let connection: HTTP2Connection
     private var request = RequestPhase.head
     private var isHead = false
     private var answer = AnswerPhase.head
     private var output = ByteBuffer()
     private var responseHead = ResponseHead()
 
-    init(metrics: GatewayMetrics) { self.metrics = metrics }
+    init(of connection: HTTP2Connection) { self.connection = connection }
 
     // MARK: The request
 
@@ -55,9 +55,9 @@ final class HTTP2Stream: ChannelDuplexHandler {
             case .ended: break
             }
         } catch {
-            metrics.refused("malformed: HTTP/2 fields")
             request = .ended
             reset(.protocolError, context)
+            connection.malformed()
         }
     }
 

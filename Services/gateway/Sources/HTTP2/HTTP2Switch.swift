@@ -20,10 +20,12 @@ final class HTTP2Switch: ChannelInboundHandler, RemovableChannelHandler {
         if negotiated == "h2" {
             pipeline.removeHandler(connection, promise: nil)
             do {
-                try HTTP2Connection(worker: connection.worker, peer: connection.peer).begin(on: context.channel)
+                try HTTP2Connection(on: context.channel, worker: connection.worker, peer: connection.peer).begin()
             } catch {
                 return context.close(promise: nil)
             }
+        } else {
+            connection.wait()
         }
         pipeline.removeHandler(context: context, promise: nil)
     }

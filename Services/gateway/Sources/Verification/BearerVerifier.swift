@@ -14,7 +14,8 @@ final class BearerVerifier {
     private let revoked: RevokedSessions
     private var snapshot: KeyStore.Snapshot
     private var cache: TokenCache
-    private var counts = (hits: 0, misses: 0)
+    /// Whether the token that was judged last was found in the cache.
+    private(set) var didFindLast = false
 
     init(keys: KeyStore, revoked: RevokedSessions, cacheCapacity: Int) {
         self.keys = keys
@@ -25,23 +26,29 @@ final class BearerVerifier {
 
     /// - Parameters:
     ///   - token: the text after `Bearer`.
+    ///   - issuers: those besides Gatehouse whose tokens are taken.
     ///   - now: seconds since 1970.
-    func verify(_ token: UnsafeRawBufferPointer, now: Int64) -> Verdict {
+    func verify(_ token: UnsafeRawBufferPointer, from issuers: Set<String> = [], now: Int64) -> Verdict {
         if keys.version != snapshot.version { snapshot = keys.snapshot }
         let digest = TokenCache.Digest(token)
         let verified: VerifiedToken
+        didFindLast = false
         if let known = cache.token(digest, generation: snapshot.generation, now: now) {
+            // On another route its users would be taken for Gatehouse's.
+            guard !known.isForeign || issuers.contains(known.issuer) else { return .refused(.invalidToken) }
             guard snapshot.sources[known.issuerPlace].isUsable(now: now) else { return .refused(.unavailable) }
-            counts.hits += 1
+            didFindLast = true
             verified = known
         } else {
-            counts.misses += 1
-            switch verifyAnew(token, now: now) {
+            let places = issuers.isEmpty ? [0] : keys.places(of: issuers)
+            switch verifyAnew(token, places, now: now) {
             case .success(let token): verified = token
-            case .failure(let error): return verdict(on: error, now: now)
+            case .failure(let error): return verdict(on: error, places, now: now)
             }
             cache.insert(verified, as: digest)
         }
+        // The feed tells of Gatehouse's sessions alone.
+        if verified.isForeign { return .accepted(verified) }
         switch revoked.verdict(on: verified.sessionID, now: now) {
         case .live: return .accepted(verified)
         case .revoked: return .refused(.invalidToken)
@@ -51,42 +58,42 @@ final class BearerVerifier {
 
     /// Whether a token that was accepted once still would be.
     func accepts(_ token: VerifiedToken, now: Int64) -> Bool {
-        now < token.expiresAt && revoked.verdict(on: token.sessionID, now: now) == .live
+        now < token.expiresAt
+            && (token.isForeign || revoked.verdict(on: token.sessionID, now: now) == .live)
     }
 
-    /// Tokens that were found in the cache, and not, since this was asked last.
-    func takeCounts() -> (hits: Int, misses: Int) {
-        defer { counts = (0, 0) }
-        return counts
-    }
-
-    /// The issuers are asked in turn who knows the token's key.
-    private func verifyAnew(_ token: UnsafeRawBufferPointer, now: Int64) -> Result<VerifiedToken, AccessTokenError> {
+    /// The issuers are asked in turn who knows the token's key. Two may have given theirs the same name.
+    private func verifyAnew(
+        _ token: UnsafeRawBufferPointer, _ places: [Int], now: Int64
+    ) -> Result<VerifiedToken, AccessTokenError> {
         let bytes = Array(token)
-        for (place, source) in snapshot.sources.enumerated() {
+        var failure = AccessTokenError(.unknownKey, "No issuer has the token's key.")
+        for place in places {
+            let source = snapshot.sources[place]
             guard let verifier = source.verifier, source.isUsable(now: now) else { continue }
             do {
                 let claims = try verifier.verify(bytes, now: now)
                 return .success(
                     VerifiedToken(claims, issuerPlace: place, generation: snapshot.generation, leeway: keys.leeway))
-            } catch  where error.code == .unknownKey {
-                continue
             } catch {
-                return .failure(error)
+                if failure.code == .unknownKey { failure = error }
             }
         }
-        return .failure(AccessTokenError(.unknownKey, "No issuer has the token's key."))
+        return .failure(failure)
     }
 
-    private func verdict(on error: AccessTokenError, now: Int64) -> Verdict {
+    private func verdict(on error: AccessTokenError, _ places: [Int], now: Int64) -> Verdict {
         switch error.code {
         case .expired: return .refused(.tokenExpired)
         case .cryptography: return .refused(.unavailable)
         case .unknownKey:
+            let sources = places.map { snapshot.sources[$0] }
+            // Without any keys they are being fetched all the time.
+            guard sources.contains(where: { $0.isUsable(now: now) }) else { return .refused(.unavailable) }
+            if keys.demandFetch(of: places, now: now) { return .waitsForKeys }
             // It may be a key of those that are not there, or too old.
-            guard snapshot.sources.allSatisfy({ $0.isUsable(now: now) }) else { return .refused(.unavailable) }
-            if keys.demandFetch(now: now) { return .waitsForKeys }
-            return .refused(snapshot.sources.contains(where: \.didLastFetchFail) ? .unavailable : .invalidToken)
+            let isKnown = sources.allSatisfy { $0.isUsable(now: now) && !$0.didLastFetchFail }
+            return .refused(isKnown ? .invalidToken : .unavailable)
         default: return .refused(.invalidToken)
         }
     }

@@ -28,7 +28,7 @@ final class KeyStore: Sendable {
         var snapshot: Snapshot
         var keys: [VerificationKeySet?]
         var isFetching: [Bool]
-        var lastDemand: Int64?
+        var lastDemands: [Int64?]
         var listeners: [@Sendable () -> Void] = []
     }
 
@@ -50,11 +50,16 @@ final class KeyStore: Sendable {
         state = Mutex(
             State(
                 snapshot: Snapshot(sources: issuers.map { _ in Source() }), keys: issuers.map { _ in nil },
-                isFetching: issuers.map { _ in false }))
+                isFetching: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
     }
 
     convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
         self.init(issuers: [TrustedIssuer(issuer: issuer, audience: audience)], leeway: leeway)
+    }
+
+    /// Gatehouse's own place, and those of `others`.
+    func places(of others: Set<String>) -> [Int] {
+        issuers.indices.filter { $0 == 0 || others.contains(issuers[$0].issuer) }
     }
 
     /// The present version, without a lock.
@@ -96,19 +101,19 @@ final class KeyStore: Sendable {
         }
     }
 
-    /// A token names a key that is not there. Asks for fetches unless that was done a short while ago.
+    /// A token names a key that is not there. Asks for fetches where that was not done a short while ago.
     ///
+    /// - Parameter places: of the issuers whose it may be.
     /// - Returns: whether a fetch is under way, of which `onChange` will tell.
-    func demandFetch(now: Int64) -> Bool {
+    func demandFetch(of places: [Int] = [0], now: Int64) -> Bool {
         state.withLock { state in
-            if state.isFetching.contains(true) { return true }
-            if let last = state.lastDemand, now - last < Self.demandInterval { return false }
-            state.lastDemand = now
-            for place in issuers.indices {
+            for place in places where !state.isFetching[place] {
+                if let last = state.lastDemands[place], now - last < Self.demandInterval { continue }
+                state.lastDemands[place] = now
                 state.isFetching[place] = true
                 demands[place].continuation.yield()
             }
-            return true
+            return places.contains { state.isFetching[$0] }
         }
     }
 

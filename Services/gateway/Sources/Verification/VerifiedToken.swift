@@ -38,7 +38,7 @@ final class VerifiedToken: Sendable {
         identityLines = lines
     }
 
-    var userID: UUID { claims.subject }
+    var userKey: UserKey { UserKey(id: claims.subject, issuerPlace: issuerPlace) }
     var sessionID: UUID { claims.sessionID }
     var role: String { claims.role }
     var issuer: String { claims.issuer }
