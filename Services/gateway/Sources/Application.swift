@@ -61,7 +61,7 @@ public enum GatewayApplication: ServiceApplication {
         services.append(
             GatewayServer(
                 gateway: gateway, certificate: certificate, group: boot.eventLoopGroup, host: boot.listenAddress.host,
-                port: boot.listenAddress.port, isStopping: { boot.readiness.isDraining },
+                port: boot.listenAddress.port, isStopping: { boot.readiness.isDraining }, grace: boot.shutdownGrace,
                 onListening: { boot.listening.open($0) }))
         return ServiceAssembly(
             services: services,

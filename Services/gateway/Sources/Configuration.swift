@@ -44,9 +44,11 @@ public struct GatewayConfiguration: Sendable {
         let tokens = owners[.tokens]!
         tokensURLs = tokens.addresses.compactMap { URL(string: "http://\($0.authority)") }
         tokensCredential = tokens.credential ?? ""
+        let basePaths = Self.basePaths(settings)
         routes = RoutesSource(
-            builtIn: BuiltInRoutes.routes(owners, patience: settings.patience),
+            builtIn: BuiltInRoutes.routes(owners, basePaths: basePaths, patience: settings.patience),
             path: settings.optionalString("routesFile"), issuers: Set(furtherIssuers.map(\.issuer.issuer)),
+            basePaths: basePaths,
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)
@@ -75,6 +77,17 @@ public struct GatewayConfiguration: Sendable {
             zip(row, widths + [0]).map { $0.padding(toLength: max($1, $0.count), withPad: " ", startingAt: 0) }
                 .joined(separator: "  ")
         }.joined(separator: "\n")
+    }
+
+    private static func basePaths(_ settings: Settings) -> [String] {
+        let paths = settings.strings("basePaths", default: BuiltInRoutes.basePaths)
+        let isPlain = paths.allSatisfy { path in
+            path.count > 1 && !path.hasSuffix("/") && !path.contains("{") && PathPattern(path) != nil
+                && path.split(separator: "/").first?.lowercased() != "internal"
+        }
+        if isPlain, !paths.isEmpty, Set(paths).count == paths.count { return paths }
+        settings.problem("basePaths", "must be plain paths like /v1, each once")
+        return BuiltInRoutes.basePaths
     }
 
     private static func keysFile(_ settings: Settings) -> PublicKeyFile? {
@@ -161,6 +174,8 @@ extension GatewaySettings {
         minimumBodyRate = settings.int("minimumBodyRate", default: minimumBodyRate, in: 1...1_000_000_000)
         maximumRequestsInFlight = settings.int(
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
+        maximumRequestsInFlightPerAddress = settings.int(
+            "maximumRequestsInFlightPerAddress", default: max(1, maximumRequestsInFlight / 2), in: 1...1_000_000)
         maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)
         tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)

@@ -17,23 +17,36 @@ enum BuiltInRoutes {
     /// Whose refusals are counted: honest apps are seldom refused, however many stand behind one address.
     private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
 
-    /// First segments below which a routes file may name nothing.
-    static let reserved = ["/v1/auth", "/v1/devices", "/oauth", "/.well-known", "/livez", "/readyz", "/internal"]
+    /// Where Gatehouse's own API is unless it is moved.
+    static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
+
+    /// Below what a routes file may name nothing.
+    ///
+    /// - Parameter basePaths: where Gatehouse's own API is.
+    static func reserved(_ basePaths: [String]) -> [String] {
+        (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices"] }
+            + ["", "/api"].flatMap { base in
+                ["/oauth", "/.well-known", "/livez", "/readyz", "/internal"].map { base + $0 }
+            }
+    }
 
     /// - Parameters:
     ///   - upstreams: one for each owner.
+    ///   - basePaths: where the API is; services see it where it usually is.
     ///   - patience: how long services wait for what they need themselves.
     static func routes(
-        _ upstreams: [PublicRoute.Owner: Upstream], patience: Duration = Deadline.defaultPatience
+        _ upstreams: [PublicRoute.Owner: Upstream], basePaths: [String] = basePaths,
+        patience: Duration = Deadline.defaultPatience
     ) -> [Route] {
         let timeout = patience + leeway
         let health: [(String, Route.Target)] = [("/livez", .liveness), ("/readyz", .readiness)]
         return PublicRoute.all.flatMap { route in
-            spellings(of: route.path).map { path in
+            spellings(of: route.path, basePaths).map { path, movedTo in
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
                     target: .upstream(upstreams[route.owner]!), bodyLimit: bodyLimit, timeout: timeout,
+                    rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
                     isSignIn: signIn.contains(route.path), limitsFailures: refresh.contains(route.path),
                     errorForm: route.errorForm)
             }
@@ -45,8 +58,11 @@ enum BuiltInRoutes {
             }
     }
 
-    private static func spellings(of path: String) -> [String] {
-        guard path.hasPrefix(PublicRoute.basePath + "/") else { return [path] }
-        return [path, PublicRoute.alternativeBasePath + path.dropFirst(PublicRoute.basePath.count)]
+    /// Where a path of the API is found, with the base path that stands where services do not know it.
+    private static func spellings(of path: String, _ basePaths: [String]) -> [(path: String, movedTo: String?)] {
+        guard path.hasPrefix(PublicRoute.basePath + "/") else { return [(path, nil)] }
+        return basePaths.map { base in
+            (base + path.dropFirst(PublicRoute.basePath.count), Self.basePaths.contains(base) ? nil : base)
+        }
     }
 }

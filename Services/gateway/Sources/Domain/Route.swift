@@ -35,6 +35,8 @@ final class Route: Sendable {
     let timeout: Duration
     /// What the upstream sees in place of the pattern's segments, which may be nothing; `nil`: those themselves.
     let prefixReplacement: [UInt8]?
+    /// Bytes of the path in place of which `prefixReplacement` stands; `nil`: those of the pattern.
+    let replacedLength: Int?
     let forwardsAuthorization: Bool
     /// What the upstream is told of the bearer besides who it is.
     let claims: [ForwardedClaim]
@@ -58,7 +60,7 @@ final class Route: Sendable {
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
-        rewrittenPrefix: String? = nil, forwardsAuthorization: Bool = false,
+        rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<String> = [], allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
         limitsFailures: Bool = false, errorForm: ErrorForm = .problem
@@ -72,6 +74,7 @@ final class Route: Sendable {
         self.bodyLimit = bodyLimit
         self.timeout = timeout
         prefixReplacement = rewrittenPrefix.map { Array($0.utf8) } ?? (stripsPrefix ? [] : nil)
+        self.replacedLength = replacedLength
         self.forwardsAuthorization = forwardsAuthorization
         self.claims = claims
         self.issuers = issuers

@@ -88,6 +88,7 @@ struct RouteTable: Sendable {
         var stripped = 0
         if let node = find(path, from: 1, at: 0, &search) {
             endpoint = nodes[node].exact
+            stripped = path.count
         } else if !search.allowed.isEmpty {
             return .methodNotAllowed(allow: search.allowed.description)
         } else if let prefix = search.prefix {
@@ -101,7 +102,7 @@ struct RouteTable: Sendable {
         }
         for route in endpoint.routes where route.methods.contains(method) {
             // A pattern for the whole root strips nothing.
-            let start = route.prefixReplacement == nil ? 0 : min(stripped, path.count)
+            let start = route.prefixReplacement == nil ? 0 : min(route.replacedLength ?? stripped, path.count)
             // What a rewritten path begins with was looked at with the routes file.
             let isRewritten = !(route.prefixReplacement ?? []).isEmpty
             guard isRewritten || !Self.isInternal(path, from: start) else { return .notFound }

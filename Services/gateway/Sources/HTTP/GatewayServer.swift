@@ -16,7 +16,7 @@ struct GatewayServer: Service {
     /// Whether the process is about to stop: asked often, and some time before `run` is told.
     var isStopping: @Sendable () -> Bool = { false }
     /// For the requests in flight to end.
-    var grace = Duration.seconds(25)
+    var grace = Duration.seconds(20)
     /// Told the port once clients can connect.
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
@@ -98,7 +98,7 @@ struct GatewayServer: Service {
     /// Ends the idle connections, and waits for the others.
     private func drain(_ workers: [NIOLoopBound<Worker>]) async {
         let deadline = ContinuousClock.now + grace
-        while gateway.openConnections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline {
+        while gateway.openConnections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline, !Task.isCancelled {
             for (loop, worker) in zip(group.makeIterator(), workers) {
                 loop.execute { worker.value.closeIdleConnections() }
             }

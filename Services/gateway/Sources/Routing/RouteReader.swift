@@ -4,8 +4,8 @@ import Yams
 /// Reads one entry of the routes file.
 struct RouteReader {
     private static let keys: Set<String> = [
-        "name", "path", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout", "stripPrefix",
-        "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "claims",
+        "name", "path", "exact", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout",
+        "stripPrefix", "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "claims",
         "issuers", "webSocket", "outliveToken", "credential",
     ]
 
@@ -14,11 +14,15 @@ struct RouteReader {
     private let name: String
     private let environment: [String: String]
     private let issuers: Set<String>
+    private let reserved: [String]
 
-    init(_ node: Node, number: Int, environment: [String: String], issuers: Set<String>) {
+    init(
+        _ node: Node, number: Int, environment: [String: String], issuers: Set<String>, reserved: [String]
+    ) {
         self.node = node
         self.environment = environment
         self.issuers = issuers
+        self.reserved = reserved
         name = node.mapping?["name"]?.string ?? "\(number)"
     }
 
@@ -35,7 +39,7 @@ struct RouteReader {
             problem("unknown key '\(key.string ?? "")'", at: key)
         }
         if mapping["name"] == nil { problem("has no name") }
-        let pattern = pattern(mapping["path"])
+        let pattern = pattern(mapping["path"], isPrefix: !flag(mapping["exact"], "exact"))
         let methods = methods(mapping["methods"])
         let addresses = addresses(mapping["upstreams"])
         let tls = tls(mapping["certificateAuthority"], addresses)
@@ -72,21 +76,19 @@ struct RouteReader {
 
     // MARK: Values
 
-    private mutating func pattern(_ node: Node?) -> PathPattern? {
+    private mutating func pattern(_ node: Node?, isPrefix: Bool) -> PathPattern? {
         guard let path = node?.string else {
             problem("has no path", at: node)
             return nil
         }
-        guard let pattern = PathPattern(path, isPrefix: true) else {
+        guard let pattern = PathPattern(path, isPrefix: isPrefix) else {
             problem("'\(path)' is not a plain path", at: node)
             return nil
         }
         let folded = path.lowercased()
-        for reserved in BuiltInRoutes.reserved {
-            for base in [reserved, "/api" + reserved] where folded == base || folded.hasPrefix(base + "/") {
-                problem("'\(path)' belongs to Gatehouse", at: node)
-                return nil
-            }
+        guard !reserved.contains(where: { folded == $0 || folded.hasPrefix($0 + "/") }) else {
+            problem("'\(path)' belongs to Gatehouse", at: node)
+            return nil
         }
         return pattern
     }

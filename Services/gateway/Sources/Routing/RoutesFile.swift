@@ -30,7 +30,11 @@ struct RoutesFile {
     /// - Parameters:
     ///   - environment: where credentials written as `env:NAME` are looked up.
     ///   - issuers: those besides Gatehouse that a route may name.
-    init(yaml: String, environment: [String: String], issuers: Set<String> = []) {
+    ///   - basePaths: where Gatehouse's own API is.
+    init(
+        yaml: String, environment: [String: String], issuers: Set<String> = [],
+        basePaths: [String] = BuiltInRoutes.basePaths
+    ) {
         self.environment = environment
         let root: Node?
         do {
@@ -46,9 +50,11 @@ struct RoutesFile {
         for (key, _) in mapping where key.string != "routes" {
             problems.append(Problem(line: key.mark?.line, message: "unknown key '\(key.string ?? "")'"))
         }
+        let reserved = BuiltInRoutes.reserved(basePaths).map { $0.lowercased() }
         for (index, node) in list.enumerated() {
             var reader = RouteReader(
-                node, number: index + 1, environment: environment, issuers: issuers)
+                node, number: index + 1, environment: environment, issuers: issuers,
+                reserved: reserved)
             if let route = reader.read() {
                 routes.append(route)
                 if let first = lines[route.name] {

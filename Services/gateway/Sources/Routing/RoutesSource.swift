@@ -14,6 +14,8 @@ struct RoutesSource: Sendable {
     let path: String?
     /// Those besides Gatehouse whose tokens a route may take.
     var issuers: Set<String> = []
+    /// Where Gatehouse's own API is.
+    var basePaths = BuiltInRoutes.basePaths
     /// Whether a file with the mark of development will do.
     var allowsDevelopment = false
     /// Where credentials written as `env:NAME` are looked up.
@@ -47,6 +49,6 @@ struct RoutesSource: Sendable {
         guard allowsDevelopment || !DevelopmentSecret.isMarked(file: yaml) else {
             throw Failure(problems: [.init(message: "names a file made for development: \(path)")])
         }
-        return RoutesFile(yaml: yaml, environment: environment, issuers: issuers)
+        return RoutesFile(yaml: yaml, environment: environment, issuers: issuers, basePaths: basePaths)
     }
 }

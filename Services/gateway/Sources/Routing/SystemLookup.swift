@@ -14,10 +14,17 @@ enum SystemLookup {
         var description: String
     }
 
+    /// Names whose servers do not answer keep a thread each for seconds: the others shall find one.
+    private static let threads = {
+        let threads = NIOThreadPool(numberOfThreads: 8)
+        threads.start()
+        return threads
+    }()
+
     static func addresses(of host: String) async throws -> [SocketAddress] {
         let (answers, answered) = AsyncStream<Result<[SocketAddress], Failure>>.makeStream()
         // It blocks, and can't be told to stop: who has no time for it any more leaves it to end alone.
-        NIOThreadPool.singleton.submit { state in
+        threads.submit { state in
             if case .active = state { answered.yield(ask(host)) }
             answered.finish()
         }

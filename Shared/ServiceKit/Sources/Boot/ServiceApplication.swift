@@ -28,6 +28,8 @@ public struct ServiceBoot: Sendable {
     public let httpClient: HTTPClient
     /// How long a request waits for PostgreSQL or for another service.
     public let patience: Duration
+    /// For the last requests to end in when the service stops.
+    public let shutdownGrace: Duration
     /// Where a service with a server of its own listens.
     public let listenAddress: ListenAddress
     /// To be told the port by a service with a server of its own.

@@ -53,7 +53,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
         let boot = ServiceBoot(
             logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient, patience: configuration.patience,
-            listenAddress: configuration.listenAddress, listening: listening, readiness: readiness)
+            shutdownGrace: configuration.shutdownGrace, listenAddress: configuration.listenAddress,
+            listening: listening, readiness: readiness)
         let assembly = try await Application.build(configuration.application, boot: boot)
         readiness.require(assembly.readiness)
         var services: [any Service] = assembly.services
