@@ -28,8 +28,10 @@ test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL a
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
 		deploy/local/test.sh --filter RefreshFaultTests
 
-test-overload: ## the gateway has three times as much to do as it can, for two minutes, from slow and broken clients too
-	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} deploy/local/test.sh --filter OverloadTests
+test-overload: ## the gateway has three times as much to do as it can, for two minutes, and bodies of a gigabyte
+	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} \
+		GATEHOUSE_TRANSFER_MEGABYTES=$${GATEHOUSE_TRANSFER_MEGABYTES:-1024} \
+		deploy/local/test.sh --filter "OverloadTests|TransferTests"
 
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@deploy/local/test-fuzz.sh

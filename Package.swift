@@ -184,8 +184,8 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .lifecycle, .nioCore, .nioEmbedded,
-            .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
+            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .crypto, .lifecycle, .nioCore,
+            .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",

@@ -46,6 +46,15 @@ struct ConfigurationTests {
         }
     }
 
+    @Test(
+        "The API's places are plain paths",
+        arguments: ["/", "v1", "/v1/", "/v1,/v1", "/internal/x", "/{x}", "/a//b"])
+    func basePaths(_ paths: String) {
+        let problems = problems(["GATEWAY_BASE_PATHS": paths])
+        #expect(problems.count == 1 && problems[0].hasSuffix("must be plain paths like /v1, each once"))
+        #expect(self.problems(["GATEWAY_BASE_PATHS": "/sign-in/v1"]).isEmpty)
+    }
+
     @Test("What is needed is enough")
     func good() { #expect(problems().isEmpty) }
 

@@ -102,6 +102,25 @@ struct RouteTableTests {
         #expect(match(table, "/v1/internal/revocations") == "404")
     }
 
+    @Test("Gatehouse's own routes can be elsewhere, and services see them where they were")
+    func moved() throws {
+        let upstreams = Dictionary(uniqueKeysWithValues: PublicRoute.Owner.allCases.map { ($0, Self.upstream) })
+        let table = try RouteTable(BuiltInRoutes.routes(upstreams, basePaths: ["/sign-in/v1", "/api/v1"]))
+        for (path, forwarded) in [
+            ("/sign-in/v1/auth/me", "/v1/auth/me"), ("/sign-in/v1/auth/sessions", "/v1/auth/sessions"),
+            ("/api/v1/auth/me", "/api/v1/auth/me"), ("/.well-known/jwks.json", "/.well-known/jwks.json"),
+        ] {
+            let seen: String? = Array(path.utf8).withUnsafeBytes { bytes in
+                guard case .route(let route, let range) = table.match(path: bytes, method: .get) else { return nil }
+                return String(decoding: (route.prefixReplacement ?? []) + bytes[range], as: UTF8.self)
+            }
+            #expect(seen == forwarded)
+        }
+        #expect(match(table, "/v1/auth/me") == "404")
+        let exact = try RouteTable([route("/a/b", strips: true), route("/a/c", rewritten: "/v2")])
+        #expect(match(exact, "/a/b") == "/a/b " && match(exact, "/a/c") == "/a/c ", "the whole path is replaced")
+    }
+
     @Test(
         "Templates that are no canonical path are refused",
         arguments: ["a", "", "/a//b", "/a/../b", "/a;b", "/{a", "/a{b}", "/%20"])

@@ -47,6 +47,19 @@ struct AnswerTests {
         }
     }
 
+    @Test("An event stream ends when its token expires")
+    func expiry() async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let options = GatewayHarness.Options { $0.teamBehaviour = { _ in [.bytes("\(head)5\r\nhello\r\n")] } }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            let token = try GatewayHarness.token(GatewayHarness.claims(expiresIn: 3))
+            try await client.send(GatewayHarness.request("GET /team/events", token: token))
+            #expect(try await client.untilClosed().hasSuffix("hello\r\n"))
+            try await eventually("its upstream is let go") { gateway.team.open == 0 }
+        }
+    }
+
     @Test("An event stream ends with its session; a download does not")
     func streamsEnd() async throws {
         @Sendable func stream(_ type: String) -> String {

@@ -221,11 +221,25 @@ struct BearerTests {
             claims.issuer = partner.issuer
             let foreign = try GatewayHarness.token(claims, key: partnerKey)
             let own = try GatewayHarness.token()
+            let keys = gateway.gateway.keys
+            // Gatehouse's keys can be fetched, the other's cannot.
+            let fetching = Task {
+                for await _ in keys.demanded(of: 0) {
+                    try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
+                }
+            }
+            let failing = Task { for await _ in keys.demanded(of: 1) { keys.fetchFailed(of: 1) } }
+            defer {
+                fetching.cancel()
+                failing.cancel()
+            }
             // The other's keys are not there yet: nobody can tell.
             #expect(try await gateway.send("GET /partner", token: foreign).status == 503)
+            try await fetchesEnd(keys)
             #expect(try await gateway.send("GET /partner", token: own).status == 200)
-            try gateway.gateway.keys.replace(VerificationKeySet(keys: [partnerKey.publicKey]), of: 1)
-            #expect(gateway.gateway.keys.isUsable(now: Int64(Date.now.timeIntervalSince1970)))
+            #expect(try await gateway.send("GET /team", token: foreign).status == 401)
+            try keys.replace(VerificationKeySet(keys: [partnerKey.publicKey]), of: 1)
+            #expect(keys.isUsable(now: Int64(Date.now.timeIntervalSince1970)))
 
             for _ in 0..<2 {
                 #expect(try await gateway.send("GET /partner", token: foreign).status == 200)
@@ -234,10 +248,15 @@ struct BearerTests {
                     #expect(answer.status == 401 && answer.code == "INVALID_TOKEN", "\(path)")
                 }
             }
+            // No session of that issuer's is one of Gatehouse's.
+            gateway.gateway.revoked.apply(
+                [(session: claims.sessionID, expiresAt: claims.expiresAt)], isEnd: true,
+                now: Int64(Date.now.timeIntervalSince1970))
+            #expect(try await gateway.send("GET /partner", token: foreign).status == 200)
             #expect(gateway.own.begun == 0)
             #expect(
                 gateway.team.requests.map { $0.field("Gatehouse-Claim-Iss") } == [
-                    nil, "https://partner.test", "https://partner.test",
+                    nil, "https://partner.test", "https://partner.test", "https://partner.test",
                 ])
 
             // Each issuer's keys speak for that issuer alone.
@@ -249,10 +268,58 @@ struct BearerTests {
                 }
             }
             // Keys of the other that are too old are trusted no more, also for tokens that are known already.
-            try gateway.gateway.keys.replace(
-                VerificationKeySet(keys: [partnerKey.publicKey]), of: 1, trustedUntil: 1)
+            try keys.replace(VerificationKeySet(keys: [partnerKey.publicKey]), of: 1, trustedUntil: 1)
             #expect(try await gateway.send("GET /partner", token: foreign).status == 503)
             #expect(try await gateway.send("GET /team", token: own).status == 200)
+        }
+    }
+
+    /// No request waits for keys any more, nor for a while has any fetched.
+    private func fetchesEnd(_ keys: KeyStore) async throws {
+        try await eventually("the fetches are through") {
+            !keys.demandFetch(of: [0, 1], now: Int64(Date.now.timeIntervalSince1970))
+        }
+    }
+
+    @Test("Gatehouse's next key is fetched whatever has become of another issuer")
+    func furtherIssuerDown() async throws {
+        let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
+        let options = GatewayHarness.Options {
+            $0.furtherIssuers = [partner]
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
+                        authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        issuers: [partner.issuer])
+                ]
+            }
+        }
+        for path in ["/team", "/partner"] {
+            try await GatewayHarness.withGateway(options) { gateway in
+                let (keys, next) = (gateway.gateway.keys, try RSAPrivateKey.generate())
+                keys.fetchFailed(of: 1)
+                let fetching = Task {
+                    for await _ in keys.demanded(of: 0) {
+                        try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey, next.publicKey]))
+                    }
+                }
+                let failing = Task { for await _ in keys.demanded(of: 1) { keys.fetchFailed(of: 1) } }
+                defer {
+                    fetching.cancel()
+                    failing.cancel()
+                }
+                let token = try GatewayHarness.token(key: next)
+                // A busy machine may take longer than the gateway lets a request wait.
+                try await eventually("the next key is fetched") {
+                    try await gateway.send("GET \(path)", token: token).status == 200
+                }
+                try await fetchesEnd(keys)
+                let junk = try await gateway.send(
+                    "GET \(path)", token: try GatewayHarness.token(key: RSAPrivateKey.generate()))
+                // On the one route it may be of an issuer of whom nothing is known.
+                #expect(junk.status == (path == "/team" ? 401 : 503))
+            }
         }
     }
 }

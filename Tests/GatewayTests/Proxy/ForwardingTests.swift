@@ -26,6 +26,7 @@ struct ForwardingTests {
             #expect(request.field("X-Forwarded-Host") == "gatehouse.test")
             #expect(request.field("X-Forwarded-For") == "127.0.0.1")
             #expect(request.field("X-Forwarded-Proto") == "http")
+            #expect(request.field("Via") == "1.1 gatehouse")
             #expect(request.field("Gatehouse-User-Id") == user.uuidString.lowercased())
             #expect(request.field("Gatehouse-Session-Id") == session.uuidString.lowercased())
             #expect(request.field("Gatehouse-Role") == "courier")

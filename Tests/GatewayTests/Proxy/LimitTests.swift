@@ -229,4 +229,61 @@ struct LimitTests {
             for client in clients { await client.close() }
         }
     }
+
+    @Test("Who does not read has no more requests looked at, and holds up nobody else")
+    func unread() async throws {
+        let total = 4000
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = RecordingUpstream.answer(String(repeating: "x", count: 16 << 10))
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await RawClient.connect(port: gateway.port, reads: false)
+            let requests = String(repeating: GatewayHarness.request("GET /open"), count: total)
+            let sending = Task { try? await client.send(requests) }
+            var (last, repeats) = (0, 0)
+            try await eventually("its requests wait") {
+                let count = gateway.team.requests.count
+                repeats = count == last && count > 0 ? repeats + 1 : 0
+                last = count
+                return repeats == 20
+            }
+            #expect(last < total)
+            #expect(try await gateway.send("GET /open").status == 200)
+            await client.close()
+            await sending.value
+        }
+    }
+
+    @Test("One address has no more than its part of the places in flight")
+    func placesOfAnAddress() async throws {
+        let options = GatewayHarness.Options {
+            $0.teamBehaviour = { _ in [.pause] }
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            // One for each event loop.
+            $0.settings.maximumRequestsInFlightPerAddress = 2
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let clients = try await fill(gateway, 6)
+            @Sendable func request(from address: String) -> String {
+                GatewayHarness.request("GET /open", fields: "X-Forwarded-For: \(address)\r\n")
+            }
+            for client in clients { try await client.send(request(from: "203.0.113.1")) }
+            try await eventually("it has its places") { gateway.team.requests.count == 2 }
+            var refused: [RawClient] = []
+            for client in clients {
+                guard let answer = try? await client.answer(within: .milliseconds(200)) else { continue }
+                #expect(answer.status == 503 && answer.code == "UNAVAILABLE" && answer["retry-after"] != nil)
+                refused.append(client)
+            }
+            #expect(refused.count == 4)
+            for client in refused { try await client.send(request(from: "203.0.113.2")) }
+            try await eventually("another address has its own") { gateway.team.requests.count == 4 }
+            for client in clients { await client.close() }
+            try await eventually("all places are free") { gateway.team.open == 0 }
+            let next = try await gateway.connect()
+            try await next.send(request(from: "203.0.113.1"))
+            try await eventually("it is served again") { gateway.team.requests.count == 5 }
+            await next.close()
+        }
+    }
 }

@@ -39,7 +39,8 @@ struct LoadBalancerTests {
                 plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
                     head: ByteBuffer(), method: .get, framing: .length(0), expectsContinue: false, requestID: [],
-                    trace: TraceContext(high: 1, low: 1, flags: 0), startedAt: 0, arrivedAt: 0))
+                    trace: TraceContext(high: 1, low: 1, flags: 0), address: AddressKey(value: 1), startedAt: 0,
+                    arrivedAt: 0))
         }
 
         func choose(for exchange: Exchange, isRetry: Bool = false, now: Int64) -> UpstreamPool? {

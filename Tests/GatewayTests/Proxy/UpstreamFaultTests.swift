@@ -208,6 +208,15 @@ struct UpstreamFaultTests {
             #expect(try await client.answer().status == 502)
             #expect(gateway.team.requests.count == 2)
         }
+        // Of a body that has ended, however empty, the end could not be sent again.
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open/first"))
+            #expect(try await client.answer().body == "1")
+            try await client.send(
+                GatewayHarness.request("DELETE /open/second", fields: "Transfer-Encoding: chunked\r\n") + "0\r\n\r\n")
+            #expect(try await client.answer().status == 502)
+        }
     }
 
     @Test("Who is asked in another's stead is told how long the request has waited, and not by the client")

@@ -28,7 +28,8 @@ struct RoutesFileTests {
                 issuers: https://partner.test
                 credential: env:SECRET
               - name: menu
-                path: /menu
+                path: /stores/{id}/menu
+                exact: true
                 upstreams: http://menu
                 authentication: none
                 rewritePrefix: /v2/menu
@@ -50,6 +51,7 @@ struct RoutesFileTests {
         #expect(file.routes.last?.authentication == Route.Authentication.none)
         #expect(file.routes.last?.methods == .all)
         let menu = try #require(file.routes.last)
+        #expect(menu.pattern.description == "/stores/{id}/menu")
         #expect(menu.prefixReplacement == Array("/v2/menu".utf8))
         #expect(
             menu.cors
@@ -131,6 +133,18 @@ struct RoutesFileTests {
                 "line 29, route g: certificateAuthority must name a file of certificates in PEM",
                 "line 30, route h: upstreams with https must all have one host name",
             ])
+    }
+
+    @Test("What belongs to Gatehouse does so wherever its API is")
+    func reserved() {
+        func isTaken(_ path: String, _ basePaths: [String]) -> Bool {
+            let yaml = "routes:\n  - {name: a, path: \(path), upstreams: 'http://x'}"
+            return !RoutesFile(yaml: yaml, environment: [:], basePaths: basePaths).problems.isEmpty
+        }
+        for path in ["/v1/auth", "/API/v1/devices/x", "/oauth/x", "/api/internal", "/Sign-In/v1/auth"] {
+            #expect(isTaken(path, ["/Sign-in/v1"]), "\(path)")
+        }
+        #expect(!isTaken("/sign-in/v1/auth", BuiltInRoutes.basePaths) && !isTaken("/sign-in/v1", ["/sign-in/v1"]))
     }
 
     @Test(

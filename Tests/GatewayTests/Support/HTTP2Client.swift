@@ -62,6 +62,12 @@ final class HTTP2Client: Sendable {
                 HTTP2Frame.FramePayload.data(.init(data: .byteBuffer(data), endStream: endStream)))
         }
 
+        /// Reads what comes from now on.
+        func read() async throws {
+            try await channel.setOption(.autoRead, value: true).get()
+            channel.read()
+        }
+
         /// Gives the request up.
         func reset() async { try? await channel.close().get() }
 
@@ -69,11 +75,13 @@ final class HTTP2Client: Sendable {
         var answer: Answer { get async throws { try await ended.get() } }
     }
 
-    func open() async throws -> Stream {
+    /// - Parameter reads: whether what comes is read before it is asked for.
+    func open(reads: Bool = true) async throws -> Stream {
         let ended = channel.eventLoop.makePromise(of: Answer.self)
         let opened = channel.eventLoop.makePromise(of: (any Channel).self)
         multiplexer.createStreamChannel(promise: opened) { stream in
             stream.eventLoop.makeCompletedFuture {
+                try stream.syncOptions?.setOption(.autoRead, value: reads)
                 try stream.pipeline.syncOperations.addHandler(Collector(ended))
             }
         }

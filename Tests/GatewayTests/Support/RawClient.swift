@@ -47,10 +47,13 @@ final class RawClient: Sendable {
         self.inbox = inbox
     }
 
-    /// - Parameter tls: `nil`: without TLS.
-    static func connect(port: Int, tls: NIOSSLContext? = nil) async throws -> RawClient {
+    /// - Parameters:
+    ///   - tls: `nil`: without TLS.
+    ///   - reads: whether it ever takes what comes.
+    static func connect(port: Int, tls: NIOSSLContext? = nil, reads: Bool = true) async throws -> RawClient {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.autoRead, value: reads)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls {
