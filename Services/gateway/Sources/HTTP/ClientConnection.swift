@@ -48,7 +48,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
     var discarded = 0
     private var holdsRead = false
     var lingersUntil: Int64 = 0
-    private var hasWaitedForKeys = false
+    var hasWaitedForKeys = false
     private var isProcessing = false
     var output = PendingOutput()
 
@@ -278,41 +278,5 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
             flush()
         }
         process()
-    }
-
-    func keysChanged() {
-        phase = .head
-        lookedAt = 0
-        process()
-        flush()
-        exchange?.flushUpstream()
-    }
-
-    // MARK: Time
-
-    func timedOut(now: Int64) {
-        switch phase {
-        case .head:
-            if input.readableBytes > 0, !peer.isOverLimit {
-                refuse(.malformed("took too long"))
-            } else {
-                context?.close(promise: nil)
-            }
-        case .waitingForKeys:
-            hasWaitedForKeys = true
-            keysChanged()
-        case .body, .answering, .tunnel:
-            if let exchange {
-                exchange.timedOut()
-            } else {
-                context?.close(promise: nil)
-            }
-        case .lingering, .closed: context?.close(promise: nil)
-        }
-        if deadline <= now { deadline = now + lingerTimeout }
-    }
-
-    func closeIfIdle() {
-        if case .head = phase, input.readableBytes == 0 { linger() }
     }
 }

@@ -1,0 +1,107 @@
+import Contracts
+import Logging
+
+/// What goes wrong, on either side.
+extension Exchange {
+    /// The upstream's connection is gone, or was never there.
+    ///
+    /// - Parameters:
+    ///   - isSafeToRepeat: whether the upstream can't have begun to act on the request.
+    func failed(_ failure: Failure, isSafeToRepeat: Bool) {
+        let connection = upstream
+        upstream = nil
+        if case .waitingForAnswer = phase, isToBlame(failure, isSafeToRepeat) {
+            pool?.failed(.unanswered, now: worker.now)
+        }
+        connection?.abandon()
+        switch phase {
+        case .ended: return
+        case .answering:
+            worker.gateway.logger.warning(
+                "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
+            end()
+            client.abort()
+        case .tunnel:
+            end()
+            client.abort()
+        case .connecting, .waitingForAnswer:
+            // Of a body that has ended nothing is there to be sent again.
+            let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
+            let addresses = plan.balancer?.count ?? 1
+            // One address that refuses connections is not asked twice; a connection that was stale is replaced.
+            let limit = failure == .unreachable ? addresses : addresses + 1
+            if isSafeToRepeat, isUntouched, attempts < limit {
+                phase = .connecting
+                start()
+            } else {
+                refuse(problem(for: failure), reason: failure.rawValue)
+            }
+        }
+    }
+
+    /// Whether the upstream's address is to blame: not where a kept connection was closing, nor where the client left
+    /// it waiting.
+    private func isToBlame(_ failure: Failure, _ isSafeToRepeat: Bool) -> Bool {
+        isRequestComplete && !(failure == .cut && isSafeToRepeat)
+    }
+
+    /// Of Gatehouse's own services, trouble is `UNAVAILABLE` and never the client's fault.
+    private func problem(for failure: Failure) -> Problem {
+        guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
+            return Problem(.unavailable)
+        }
+        return switch failure {
+        case .timeout: Problem(.timeout)
+        case .busy: Problem(.unavailable)
+        case .unreachable, .cut, .garbage: Problem(.badGateway)
+        }
+    }
+
+    func timedOut() {
+        // The upstream waits too: for what the client has still to send.
+        let waitsForClient = !isRequestComplete && takesBody
+        if case .waitingForAnswer = phase, waitsForClient {
+            countFailure()
+            refuse(Problem(.invalidRequest), reason: "slow body")
+        } else {
+            failed(.timeout, isSafeToRepeat: false)
+        }
+    }
+
+    func requestIsMalformed() {
+        if case .answering = phase {
+            drop()
+            client.abort()
+        } else {
+            refuse(Problem(.invalidRequest))
+        }
+    }
+
+    func refuse(_ problem: Problem, reason: String? = nil) {
+        if case .answering = phase {
+            drop()
+            return client.abort()
+        }
+        let answer = LocalAnswer.refusal(
+            problem, as: plan.route.errorForm, requestID: request.requestID,
+            fields: String(decoding: request.cors, as: UTF8.self))
+        drop(status: answer.status)
+        worker.gateway.metrics.refused(reason ?? problem.code.rawValue, route: plan.route.name)
+        client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
+    }
+
+    func clientIsGone() {
+        worker.requestEnds(of: address, wasTunnel: isTunnel)
+        drop(status: 499)
+    }
+
+    /// Lets the upstream go in the middle.
+    func drop(status: Int? = nil) {
+        let connection = upstream
+        upstream = nil
+        connection?.abandon()
+        if case .connecting = phase { pool?.forget(self) }
+        if let status { self.status = status }
+        end()
+    }
+}
