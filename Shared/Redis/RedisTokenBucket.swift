@@ -37,22 +37,9 @@ public struct RedisTokenBucket: Sendable {
     ///
     /// - Parameter cost: 0 only looks. More than the capacity is always refused.
     public func take(_ key: String, cost: Int = 1) async -> RateLimitDecision {
-        guard let client else { return takeLocally(key, cost: cost) }
-        do {
-            let answer = try await client.run(
-                Self.script, keys: ["\(name):\(key)"],
-                arguments: [
-                    RedisArgument(bucket.capacity), RedisArgument(Int(bucket.interval)), RedisArgument(cost),
-                ], timeout: timeout)
-            if let room = answer.integer {
-                return room >= 0
-                    ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
-            }
-        } catch {
-            // Whatever the reason, a limit must not stop the work: it is counted and the process decides alone.
-        }
-        fallbacks.increment()
-        return takeLocally(key, cost: cost)
+        guard let room = await room(after: Self.script, key, cost: cost) else { return takeLocally(key, cost: cost) }
+        return room >= 0
+            ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
     }
 
     /// Takes `cost` tokens for what is done already, also where there are not as many: then the bucket is in debt, by
@@ -60,17 +47,19 @@ public struct RedisTokenBucket: Sendable {
     ///
     /// - Returns: how long until the bucket is out of debt; `nil` where it is in none, or Redis could not be asked.
     public func charge(_ key: String, cost: Int) async -> Duration? {
+        guard let room = await room(after: Self.chargeScript, key, cost: cost), room < 0 else { return nil }
+        return .microseconds(-room)
+    }
+
+    /// What a script leaves in the bucket, in microseconds; `nil` without Redis, whatever the reason: a limit must not
+    /// stop the work. It is counted, and the process decides alone.
+    private func room(after script: RedisScript, _ key: String, cost: Int) async -> Int64? {
         guard let client else { return nil }
-        do {
-            let answer = try await client.run(
-                Self.chargeScript, keys: ["\(name):\(key)"],
-                arguments: [
-                    RedisArgument(bucket.capacity), RedisArgument(Int(bucket.interval)), RedisArgument(cost),
-                ], timeout: timeout)
-            if let room = answer.integer { return room >= 0 ? nil : .microseconds(-room) }
-        } catch {
-            // As for `take`.
-        }
+        let answer = try? await client.run(
+            script, keys: ["\(name):\(key)"],
+            arguments: [RedisArgument(bucket.capacity), RedisArgument(Int(bucket.interval)), RedisArgument(cost)],
+            timeout: timeout)
+        if let room = answer?.integer { return Int64(room) }
         fallbacks.increment()
         return nil
     }

@@ -93,17 +93,15 @@ public enum GatewayApplication: ServiceApplication {
     private static func keyFetcher(
         _ source: IssuersFile.Keys, of issuer: Int, store: KeyStore, _ maximumStaleness: Int64, _ boot: ServiceBoot
     ) -> KeyFetcher {
-        switch source {
-        // A file is read in no time, and nobody tells when it changes.
-        case .file(let file):
-            KeyFetcher(
-                store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger,
-                interval: .seconds(5), fetch: file.read)
-        case .jwks(let urls):
-            KeyFetcher(
-                store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger,
-                interval: .seconds(300), fetch: jwks(urls, boot.httpClient))
-        }
+        let (interval, fetch): (Duration, @Sendable () async throws -> VerificationKeySet) =
+            switch source {
+            // A file is read in no time, and nobody tells when it changes.
+            case .file(let file): (.seconds(5), file.read)
+            case .jwks(let urls): (.seconds(300), jwks(urls, boot.httpClient))
+            }
+        return KeyFetcher(
+            store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger, interval: interval,
+            fetch: fetch)
     }
 
     /// Reads the JWKS from one of the addresses.

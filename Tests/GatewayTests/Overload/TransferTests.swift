@@ -67,16 +67,10 @@ struct TransferTests {
                         sent.withLock { $0 += 1 << 20 }
                     }
                 }()
-                var (last, repeats) = (0, 0)
-                try await eventually("the client waits") {
-                    let now = sent.withLock { $0 }
-                    repeats = now == last ? repeats + 1 : 0
-                    last = now
-                    return repeats == 20 && accepted.withLock { $0 } != nil
-                }
-                #expect(last < Self.size)
+                let waiting = try await whenStill("the client waits") { sent.withLock { $0 } }
+                #expect(waiting < Self.size)
                 #expect(try gateway.privateMemory() <= before + Self.allowance)
-                try await accepted.withLock { $0 }!.setOption(.autoRead, value: true).get()
+                try await #require(accepted.withLock { $0 }).setOption(.autoRead, value: true).get()
                 try await sending
                 #expect(try await client.answer().status == 200)
                 #expect(try gateway.privateMemory() <= before + Self.allowance)

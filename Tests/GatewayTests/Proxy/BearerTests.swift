@@ -201,21 +201,24 @@ struct BearerTests {
         }
     }
 
+    private static let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
+    /// `/partner` takes that issuer's tokens too.
+    private static let trustingPartner = GatewayHarness.Options {
+        $0.furtherIssuers = [partner]
+        $0.routes = { team in
+            [
+                Route(
+                    name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
+                    authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                    issuers: [partner.issuer])
+            ]
+        }
+    }
+
     @Test("Another issuer's tokens are taken where the route says so, and nowhere else")
     func furtherIssuers() async throws {
-        let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
+        let (partner, options) = (Self.partner, Self.trustingPartner)
         let partnerKey = try RSAPrivateKey.generate()
-        let options = GatewayHarness.Options {
-            $0.furtherIssuers = [partner]
-            $0.routes = { team in
-                [
-                    Route(
-                        name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
-                        authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
-                        issuers: [partner.issuer])
-                ]
-            }
-        }
         try await GatewayHarness.withGateway(options) { gateway in
             var claims = GatewayHarness.claims(audience: partner.audience)
             claims.issuer = partner.issuer
@@ -283,20 +286,8 @@ struct BearerTests {
 
     @Test("Gatehouse's next key is fetched whatever has become of another issuer")
     func furtherIssuerDown() async throws {
-        let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
-        let options = GatewayHarness.Options {
-            $0.furtherIssuers = [partner]
-            $0.routes = { team in
-                [
-                    Route(
-                        name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
-                        authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
-                        issuers: [partner.issuer])
-                ]
-            }
-        }
         for path in ["/team", "/partner"] {
-            try await GatewayHarness.withGateway(options) { gateway in
+            try await GatewayHarness.withGateway(Self.trustingPartner) { gateway in
                 let (keys, next) = (gateway.gateway.keys, try RSAPrivateKey.generate())
                 keys.fetchFailed(of: 1)
                 let fetching = Task {

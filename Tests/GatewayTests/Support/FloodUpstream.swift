@@ -15,15 +15,7 @@ final class FloodUpstream: Sendable {
 
     /// The bytes that were taken when for a while no more are.
     func writtenWhenItWaits() async throws -> Int {
-        var last = -1
-        var repeats = 0
-        try await eventually("it waits") {
-            let now = self.written.count.withLock { $0 }
-            repeats = now == last && now > 0 ? repeats + 1 : 0
-            last = now
-            return repeats == 20
-        }
-        return last
+        try await whenStill("it waits") { written.count.withLock { $0 } }
     }
 
     fileprivate final class Written: Sendable {
