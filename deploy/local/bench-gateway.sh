@@ -20,7 +20,7 @@ ensure_gateway_peers
 system_up
 # The benchmark starts gateways of its own, with these settings and some of its own.
 choose_environment gateway
-printf '%s\n' "${environment[@]}" | grep = >"$state/gateway.environment"
+printf '%s\n' "${environment[@]}" | grep '=' >"$state/gateway.environment"
 # NIO counts the machine's cores and does not look at what taskset allows: two loops would take turns on one core.
 echo NIO_SINGLETON_GROUP_LOOP_COUNT=1 >>"$state/gateway.environment"
 stop TERM gateway

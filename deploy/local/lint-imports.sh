@@ -8,7 +8,7 @@
 . "$(dirname "$0")/common.sh"
 
 cd "$root"
-command -v jq >/dev/null || fail "make lint needs jq: make test installs it"
+command -v jq >/dev/null || fail "there is no jq: make lint installs it"
 folders=(Services Shared Tests)
 if [ -d Client ]; then folders+=(Client); fi
 scratch=$(mktemp -d)

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Format of every Swift file, and imports against the map in Package.swift.
+# Format of every Swift file, imports against the map in Package.swift, and mistakes in every script. Installs what it
+# needs: where a tool cannot be had, it fails.
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=packages.sh
+. "$local_scripts/packages.sh"
 
+ensure_tools jq shellcheck
 cd "$root"
 failed=0
 
@@ -15,11 +19,7 @@ note "Imports"
 deploy/local/lint-imports.sh || failed=1
 
 note "Scripts"
-if command -v shellcheck >/dev/null; then
-    shellcheck deploy/local/*.sh deploy/compose/*.sh .ci/run || failed=1
-else
-    warn "shellcheck is not here: scripts were not looked at"
-fi
+find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1
 
 [ "$failed" = 0 ] || fail "lint found something"
 note "Nothing found"

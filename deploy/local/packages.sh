@@ -49,6 +49,19 @@ ensure_packages() {
     install_packages $missing || fail "these packages are missing, and installing them needs root: $missing"
 }
 
+# ensure_tools NAME…: programs whose package, and on a Mac whose formula, has their name.
+ensure_tools() {
+    local tool missing=
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || missing+=" $tool"
+    done
+    [ -n "$missing" ] || return 0
+    if [ "$(uname)" = Darwin ]; then fail "missing on this Mac:$missing. Install with: brew install$missing"; fi
+    command -v apt-get >/dev/null || fail "missing, and this is not Debian:$missing"
+    # shellcheck disable=SC2086 # one word a package
+    install_packages $missing || fail "missing, and installing them needs root:$missing"
+}
+
 # As root or with sudo.
 install_packages() {
     note "Installing $*"

@@ -48,7 +48,7 @@ any_alive() {
 await() {
     local name=$1 seconds=$2
     shift 2
-    # shellcheck disable=SC2329
+    # shellcheck disable=SC2317,SC2329 # called by wait_until
     ready_or_dead() { "$@" || dead "$name"; }
     if wait_until "$seconds" ready_or_dead "$@" && alive "$name"; then return; fi
     show_log "$name"
