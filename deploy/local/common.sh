@@ -12,6 +12,10 @@ keys=$state/keys
 logs=$state/logs
 run=$state/run
 
+# SwiftPM passes the flags of a package's traits in the order of a set, which another seed makes another one: without
+# this every second build compiles targets anew of which nothing has changed.
+export SWIFT_DETERMINISTIC_HASHING=1
+
 # In the order in which they start; they stop in the reverse one.
 service_names="apple-simulator tokens devices identity gateway"
 all_names="postgres redis $service_names"
