@@ -40,8 +40,8 @@ simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days,
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
 		deploy/local/test.sh --filter RotationSimulationTests
 
-coverage: ## the tests again, and which lines of Services and Shared they ran
-	@deploy/local/coverage.sh
+coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
+	@deploy/local/test.sh --coverage
 
 lint: ## format, and imports against Package.swift
 	@deploy/local/lint.sh

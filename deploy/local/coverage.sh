@@ -1,33 +1,27 @@
 #!/usr/bin/env bash
-# Runs the tests with coverage, in a build folder of its own, and prints how many lines of Services and Shared they ran.
-# Services that the end-to-end tests start as processes count: they inherit where to write what they ran.
-# shellcheck source=test-servers.sh
-. "$(dirname "$0")/test-servers.sh"
+# coverage.sh BINARIES   prints how many lines of Services and Shared the tests of `test.sh --coverage` ran, and fails
+# where a part has fewer than its floor. Services that the end-to-end tests start as processes count: they inherit where
+# to write what they ran.
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
 
-minimum=80
-flags=(--explicit-target-dependency-import-check error --enable-code-coverage --scratch-path .build-coverage)
-
-ensure_packages
+binaries=$1
+state=$state/coverage
+mkdir -p "$state" "$logs"
 cd "$root"
-note "Building the tests with coverage: several minutes the first time"
-swift build --build-tests "${flags[@]}" || fail "the build failed"
-GATEHOUSE_TEST_BINARIES=$(swift build "${flags[@]}" --show-bin-path)
-export GATEHOUSE_TEST_BINARIES
 
-start_test_servers
-note "Testing"
-swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
-    "${flags[@]}" 2>&1 | tee "$logs/coverage.log"
+# Per cent. A part that is not named here has that of `any`.
+floors="all=80 any=75"
 
 # SwiftPM's own report holds only what the test bundle links; the services' binaries have to be named.
 tools=$(dirname "$(readlink -f "$(command -v swift)")")
 objects=()
 for name in gateway identity tokens devices apple-simulator; do
-    objects+=(-object "$GATEHOUSE_TEST_BINARIES/$name")
+    objects+=(-object "$binaries/$name")
 done
-report=$state/coverage.json
-"$tools/llvm-cov" export -summary-only -instr-profile "$GATEHOUSE_TEST_BINARIES/codecov/default.profdata" \
-    "$(ls -d "$GATEHOUSE_TEST_BINARIES"/*PackageTests.xctest)" "${objects[@]}" >"$report" 2>"$logs/llvm-cov.log" || {
+report=$state/report.json
+"$tools/llvm-cov" export -summary-only -instr-profile "$binaries/codecov/default.profdata" \
+    "$(ls -d "$binaries"/*PackageTests.xctest)" "${objects[@]}" >"$report" 2>"$logs/llvm-cov.log" || {
     tail -n 5 "$logs/llvm-cov.log" >&2
     fail "llvm-cov failed"
 }
@@ -37,37 +31,41 @@ report=$state/coverage.json
 jq -r --arg root "$root/" '
     .data[0].files[] | select(.filename | startswith($root + "Services/") or startswith($root + "Shared/"))
     | [(.filename | ltrimstr($root)), .summary.lines.count, .summary.lines.covered] | @tsv
-' "$report" | grep -v '/\.build' >"$state/coverage.tsv"
+' "$report" | grep -v '/\.build' >"$state/files.tsv"
 find Services Shared -name '*.swift' | while read -r file; do
-    if ! cut -f 1 "$state/coverage.tsv" | grep -qx "$file" &&
+    if ! cut -f 1 "$state/files.tsv" | grep -qx "$file" &&
         grep -qE '(^|[[:space:]])(func|init|subscript|deinit)[[:space:](?<]|\{ *(get|return)|var [^=]*\{$' "$file"; then
         printf '%s\t%s\t0\n' "$file" "$(grep -cvE '^[[:space:]]*(//|$)' "$file")"
     fi
-done >"$state/coverage-unknown.tsv"
-cat "$state/coverage-unknown.tsv" >>"$state/coverage.tsv"
+done >"$state/unknown.tsv"
+cat "$state/unknown.tsv" >>"$state/files.tsv"
 
-if [ -s "$state/coverage-unknown.tsv" ]; then
+if [ -s "$state/unknown.tsv" ]; then
     say "Not in any binary, and so counted as not run:"
-    cut -f 1 "$state/coverage-unknown.tsv"
+    cut -f 1 "$state/unknown.tsv"
 fi
 
-# One row a library or service.
-awk -F'\t' -v minimum="$minimum" '
+# PART, LINES, LINES RUN: a library or service each, and all of them.
+awk -F'\t' -v OFS='\t' '
     {
-        split($1, part, "/")
-        folder = part[1] "/" part[2]
-        lines[folder] += $2; run[folder] += $3; all += $2; all_run += $3
+        split($1, folder, "/")
+        part = folder[1] "/" folder[2]
+        lines[part] += $2; run[part] += $3; lines["all"] += $2; run["all"] += $3
     }
-    END {
-        printf "\n%-28s %8s %8s %8s\n", "", "lines", "run", ""
-        fflush()
-        command = "sort"
-        for (folder in lines) if (lines[folder] > 0) {
-            printf "%-28s %8d %8d %7.1f%%\n", folder, lines[folder], run[folder], 100 * run[folder] / lines[folder] | command
-        }
-        close(command)
-        if (all == 0) { print "no lines were found"; exit 1 }
-        printf "%-28s %8d %8d %7.1f%%\n", "all", all, all_run, 100 * all_run / all
-        if (100 * all_run < minimum * all) { printf "error: under %d%%\n", minimum; exit 1 }
+    END { for (part in lines) if (lines[part] > 0) print part, lines[part], run[part] }
+' "$state/files.tsv" | sort >"$state/parts.tsv"
+[ -s "$state/parts.tsv" ] || fail "no lines were found"
+
+awk -F'\t' -v floors="$floors" '
+    BEGIN {
+        printf "\n%-28s %8s %8s %8s %8s\n", "", "lines", "run", "", "floor"
+        for (i = split(floors, pair, " "); i > 0; i--) { split(pair[i], word, "="); floor[word[1]] = word[2] }
     }
-' "$state/coverage.tsv"
+    {
+        least = $1 in floor ? floor[$1] : floor["any"]
+        few = 100 * $3 < least * $2
+        printf "%-28s %8d %8d %7.1f%% %7d%%%s\n", $1, $2, $3, 100 * $3 / $2, least, few ? "  too few" : ""
+        if (few) failed = 1
+    }
+    END { exit failed }
+' "$state/parts.tsv" || fail "the tests run fewer lines than the floors in deploy/local/coverage.sh ask for"

@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
-# test.sh [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a Redis of their own.
+# test.sh [--coverage] [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a Redis of
+# their own; with --coverage in a build that counts lines, kept apart, after which coverage.sh has its say.
 # shellcheck source=test-servers.sh
 . "$(dirname "$0")/test-servers.sh"
 
 flags=(--explicit-target-dependency-import-check error)
+coverage=
+if [ "${1:-}" = --coverage ]; then
+    shift
+    coverage=yes
+    flags+=(--enable-code-coverage --scratch-path .build-coverage)
+fi
 
 ensure_packages
 cd "$root"
@@ -15,7 +22,8 @@ export GATEHOUSE_TEST_BINARIES
 failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
-    deploy/local/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
+    # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
+    LLVM_PROFILE_FILE=/dev/null deploy/local/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
 fi
 
 start_test_servers
@@ -23,3 +31,5 @@ note "Testing"
 swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
     "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
+
+if [ -n "$coverage" ]; then deploy/local/coverage.sh "$GATEHOUSE_TEST_BINARIES"; fi
