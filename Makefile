@@ -22,7 +22,7 @@ walkthrough: ## run the commands that `make run` prints, against the running sys
 	@deploy/local/walkthrough.sh
 
 test: ## every test, with a PostgreSQL and a Redis of its own
-	@deploy/local/test.sh
+	@deploy/local/test.sh $(TEST_OPTIONS)
 
 test-faults: ## 300 clients refresh for two minutes while replicas, PostgreSQL and Redis fail
 	@GATEHOUSE_FAULT_SECONDS=$${GATEHOUSE_FAULT_SECONDS:-120} GATEHOUSE_FAULT_CLIENTS=$${GATEHOUSE_FAULT_CLIENTS:-300} \
@@ -41,7 +41,7 @@ simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days,
 		deploy/local/test.sh --filter RotationSimulationTests
 
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
-	@deploy/local/test.sh --coverage
+	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
 lint: ## format, and imports against Package.swift
 	@deploy/local/lint.sh
