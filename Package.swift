@@ -95,8 +95,9 @@ let system: [Target] = [
 ]
 
 let libraries: [Target] = [
+    shared("Verbatim"),
     shared("Contracts"),
-    shared("AccessToken", uses: ["COpenSSL"]),
+    shared("AccessToken", uses: ["COpenSSL", "Verbatim"]),
     shared("Postgres", uses: ["CLibpq", .logging, .lifecycle, .metrics]),
     shared("Redis", uses: ["CHiredis", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .coreMetrics]),
     shared(
@@ -104,7 +105,7 @@ let libraries: [Target] = [
         uses: [
             "Contracts", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes, .hummingbird,
             .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
-            .nioHTTP1, .nioHTTPTypes, .serviceContext, .unixSignals, .yams,
+            .nioHTTP1, .nioHTTPTypes, .serviceContext, .unixSignals, .yams, "Verbatim",
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -130,7 +131,7 @@ let services =
         uses: [
             "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
             .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS,
-            .unixSignals, .yams,
+            .unixSignals, .yams, "Verbatim",
         ])
     + service(
         "identity",
@@ -138,13 +139,14 @@ let services =
             "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres",
             .asyncHTTPClient,
             .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix,
+            "Verbatim",
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
         "tokens",
         uses: [
             "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", .crypto,
-            .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore,
+            .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore, "Verbatim",
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
@@ -168,6 +170,7 @@ let tools: [Target] = [
 ]
 
 let everyTest: [Target] = [
+    tests("Verbatim", uses: ["Verbatim"]),
     tests("Contracts", uses: ["Contracts"]),
     tests("AccessToken", uses: ["AccessToken", "COpenSSL"]),
     tests("Postgres", uses: ["Postgres", .metrics, .metricsTestKit]),
@@ -176,7 +179,8 @@ let everyTest: [Target] = [
         "ServiceKit",
         uses: [
             "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .asyncHTTPClient, .httpTypes, .hummingbird,
-            .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .serviceContext,
+            .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .nioHTTP1,
+            .serviceContext,
         ]),
     tests(
         "AppleSimulator",
@@ -184,8 +188,8 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .crypto, .lifecycle, .nioCore,
-            .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
+            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .lifecycle,
+            .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, "Verbatim",
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",
