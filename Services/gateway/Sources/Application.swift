@@ -1,9 +1,6 @@
 import AccessToken
-import AsyncHTTPClient
 import Foundation
 import Logging
-import NIOCore
-import NIOHTTP1
 import Redis
 public import ServiceKit
 import ServiceLifecycle
@@ -97,29 +94,10 @@ public enum GatewayApplication: ServiceApplication {
             switch source {
             // A file is read in no time, and nobody tells when it changes.
             case .file(let file): (.seconds(5), file.read)
-            case .jwks(let urls): (.seconds(300), jwks(urls, boot.httpClient))
+            case .jwks(let urls): (.seconds(300), PublishedKeys(addresses: urls, client: boot.httpClient).read)
             }
         return KeyFetcher(
             store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger, interval: interval,
             fetch: fetch)
-    }
-
-    /// Reads the JWKS from one of the addresses.
-    private static func jwks(
-        _ urls: [URL], _ client: HTTPClient
-    ) -> @Sendable () async throws -> VerificationKeySet {
-        {
-            guard let url = urls.randomElement() else { throw NoAddress() }
-            let response = try await client.execute(
-                HTTPClientRequest(url: url.absoluteString), timeout: .seconds(5))
-            guard response.status == .ok else { throw UnexpectedStatus(status: Int(response.status.code)) }
-            return try VerificationKeySet(jwks: Array(buffer: try await response.body.collect(upTo: 1 << 20)))
-        }
-    }
-
-    private struct NoAddress: Error {}
-
-    private struct UnexpectedStatus: Error {
-        var status: Int
     }
 }

@@ -126,32 +126,13 @@ public struct ServiceClient: Sendable {
             request.body = .bytes(ByteBuffer(bytes: body))
         }
         do {
-            let answer = try await execute(request, deadline)
+            let answer = try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
             replicas.release(replica.index, failed: answer.status == 503)
-            return (.answer(status: answer.status, body: answer.body), replica.index)
+            return (.answer(status: answer.status, body: Array(buffer: answer.body)), replica.index)
         } catch {
             replicas.release(replica.index, failed: !(error is CancellationError))
             let reason = "\(callee) at \(replica.base): \(error)"
             return (.failure(reason: reason, wasSent: !Self.isConnectFailure(error)), replica.index)
-        }
-    }
-
-    /// The whole exchange within the deadline. AsyncHTTPClient's own covers no more than the answer's head.
-    private func execute(
-        _ request: HTTPClientRequest, _ deadline: Deadline
-    ) async throws -> (status: Int, body: [UInt8]) {
-        try await withThrowingTaskGroup(of: (status: Int, body: [UInt8]).self) { [httpClient] group in
-            group.addTask {
-                let response = try await httpClient.execute(request, deadline: .distantFuture)
-                let body = try await response.body.collect(upTo: Self.maximumResponseBytes)
-                return (Int(response.status.code), Array(buffer: body))
-            }
-            group.addTask {
-                try await Task.sleep(until: deadline.instant, clock: .continuous)
-                throw HTTPClientError.deadlineExceeded
-            }
-            defer { group.cancelAll() }
-            return try await group.next()!
         }
     }
 
