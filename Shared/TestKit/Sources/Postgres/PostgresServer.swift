@@ -10,7 +10,7 @@ public actor PostgresServer {
     public nonisolated let port: Int
     /// The authority that signed the server's certificate, when it speaks TLS.
     public nonisolated let trustRootsFile: String?
-    private nonisolated let folder: URL
+    nonisolated let folder: URL
     private var process: TestProcess
 
     /// What the server has logged since it was started last.
@@ -35,22 +35,22 @@ public actor PostgresServer {
 
     /// Makes a server and returns when it answers.
     fileprivate static func start(tls: Bool) async throws -> PostgresServer {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-postgres-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try newFolder()
         try Data(password.utf8).write(to: folder.appending(path: "password"))
         let certificate = tls ? try await TestCertificate.make(in: folder) : nil
         try await own(folder)
         let data = folder.appending(path: "data").path
-        let initdb = try PostgresProgram.run(
+        try await PostgresProgram.complete(
             "initdb",
             [
                 "--pgdata", data, "--username", "postgres", "--pwfile", folder.appending(path: "password").path,
                 "--auth", "scram-sha-256", "--encoding", "UTF8", "--no-locale", "--no-sync", "--no-instructions",
             ], output: folder.appending(path: "initdb.log"))
-        guard await initdb.waitForExit() == 0 else {
-            let log = try? String(contentsOf: folder.appending(path: "initdb.log"), encoding: .utf8)
-            throw TestKitError("initdb failed: \(log ?? "")")
-        }
+        return try await start(folder, certificate: certificate)
+    }
+
+    /// Starts a server on the data in `folder`, on a free port, and returns when it answers.
+    static func start(_ folder: URL, certificate: TestCertificate? = nil) async throws -> PostgresServer {
         for _ in 1...5 {
             let port = try freePort()
             let process = try launch(port: port, certificate: certificate, folder: folder)
@@ -61,10 +61,18 @@ public actor PostgresServer {
         throw TestKitError("No PostgreSQL server could be started.")
     }
 
+    static func newFolder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-postgres-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
     private static func launch(port: Int, certificate: TestCertificate?, folder: URL) throws -> TestProcess {
         var settings = [
             "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
             "shared_buffers=16MB", "max_connections=60", "autovacuum=off", "dynamic_shared_memory_type=mmap",
+            // So that a server that was a primary can be made a standby of the one that took its place.
+            "wal_log_hints=on", "wal_keep_size=256MB",
         ]
         if let certificate {
             settings += [
@@ -77,7 +85,7 @@ public actor PostgresServer {
     }
 
     /// PostgreSQL does not run as root: `initdb` and the server run as `postgres`, who owns the files.
-    private static func own(_ folder: URL) async throws {
+    static func own(_ folder: URL) async throws {
         guard PostgresProgram.changesUser else { return }
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { folder.path + "/" + $0 }
         for path in [folder.path] + files {
@@ -131,11 +139,16 @@ public actor PostgresServer {
         }
     }
 
-    fileprivate func remove() async {
-        thaw()
-        // A fast shutdown, since a killed server leaves a piece of shared memory behind.
+    /// A fast shutdown: sessions end, what was committed is on disk, and what standbys receive from here is sent first.
+    public func stop() async {
         process.signal(SIGINT)
         await process.waitForExit()
+    }
+
+    func remove() async {
+        thaw()
+        // A killed server leaves a piece of shared memory behind.
+        await stop()
         try? FileManager.default.removeItem(at: folder)
     }
 
@@ -156,29 +169,5 @@ public func withPostgresServer<Value: Sendable>(
         try await body(server)
     } finally: {
         await server.remove()
-    }
-}
-
-/// The programs of a PostgreSQL installation that Debian keeps out of `PATH`.
-private enum PostgresProgram {
-    static var changesUser: Bool { getuid() == 0 }
-
-    static func run(_ name: String, _ arguments: [String], output: URL) throws -> TestProcess {
-        let program = try locate(name)
-        if changesUser {
-            let user = ["--reuid=postgres", "--regid=postgres", "--init-groups", program]
-            return try TestProcess("setpriv", user + arguments, currentDirectory: URL(filePath: "/"), output: output)
-        }
-        return try TestProcess(program, arguments, output: output)
-    }
-
-    private static func locate(_ name: String) throws -> String {
-        let debian = "/usr/lib/postgresql"
-        let versions = (try? FileManager.default.contentsOfDirectory(atPath: debian)) ?? []
-        let newestFirst = versions.sorted { (Int($0) ?? 0) > (Int($1) ?? 0) }
-        let folders = newestFirst.map { "\(debian)/\($0)/bin" } + ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin"]
-        guard let folder = folders.first(where: { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") })
-        else { throw TestKitError("There is no program \(name). `make test` installs what the tests need.") }
-        return "\(folder)/\(name)"
     }
 }

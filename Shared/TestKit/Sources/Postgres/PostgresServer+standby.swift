@@ -1,0 +1,109 @@
+import Foundation
+import Postgres
+
+/// Runs `body` with a standby of `primary` that streams from it, and is gone afterwards.
+///
+/// It can be read from, promoted, frozen and killed as any server. Replication is asynchronous until the primary's
+/// `synchronous_standby_names` has `name` in it (``PostgresServer/alter(_:)``).
+///
+/// - Parameter name: by which the primary knows the standby.
+public func withPostgresStandby<Value: Sendable>(
+    of primary: PostgresServer, name: String = "standby", isolation: isolated (any Actor)? = #isolation,
+    _ body: (PostgresServer) async throws -> Value
+) async throws -> Value {
+    let standby = try await PostgresServer.startStandby(of: primary, name: name)
+    return try await run {
+        try await body(standby)
+    } finally: {
+        await standby.remove()
+    }
+}
+
+extension PostgresServer {
+    fileprivate static func startStandby(of primary: PostgresServer, name: String) async throws -> PostgresServer {
+        let folder = try newFolder()
+        try await own(folder)
+        do {
+            try await PostgresProgram.complete(
+                "pg_basebackup",
+                [
+                    "--pgdata", folder.appending(path: "data").path, "--dbname", primary.replicationURL(name),
+                    "--checkpoint", "fast", "--wal-method", "stream", "--write-recovery-conf", "--no-sync",
+                ], output: folder.appending(path: "pg_basebackup.log"))
+            return try await start(folder)
+        } catch {
+            try? FileManager.default.removeItem(at: folder)
+            throw error
+        }
+    }
+
+    /// Makes the standby a primary, on a timeline of its own, and returns when it takes writes.
+    public func promote() async throws {
+        try await asking { connection in
+            let promoted = try await connection.query("SELECT pg_promote(true, 60)", deadline: .now + .seconds(60))
+            guard try promoted[0].decode(Bool.self) else { throw TestKitError("PostgreSQL was not promoted in time.") }
+        }
+    }
+
+    /// Makes this server a standby of `primary`, whatever it was before: its sessions end, and what it wrote after
+    /// the other was promoted is undone. Its port stays the same.
+    public func follow(_ primary: PostgresServer, name: String = "standby") async throws {
+        await stop()
+        // pg_rewind reads of what is on the disk whether the other has a timeline of its own.
+        try await primary.asking { try await $0.execute(script: "CHECKPOINT", deadline: .now + .seconds(60)) }
+        let data = folder.appending(path: "data")
+        try await PostgresProgram.complete(
+            "pg_rewind",
+            ["--target-pgdata", data.path, "--source-server", primary.replicationURL(name), "--no-sync"],
+            output: folder.appending(path: "pg_rewind.log"))
+        let settings = try FileHandle(forWritingTo: data.appending(path: "postgresql.auto.conf"))
+        try settings.seekToEnd()
+        try settings.write(contentsOf: Data("\nprimary_conninfo = '\(primary.replicationURL(name))'\n".utf8))
+        try settings.close()
+        // Found by its name alone: its owner and contents do not count.
+        try Data().write(to: data.appending(path: "standby.signal"))
+        try await restart()
+    }
+
+    /// Waits until the standby has replayed all that `primary` has written by now.
+    public func catchUp(with primary: PostgresServer) async throws {
+        let written = try await primary.asking { connection in
+            try await connection.query("SELECT pg_current_wal_flush_lsn()::text")[0].decode(String.self)
+        }
+        try await asking { connection in
+            try await eventually("the standby has replayed \(written)") {
+                try await connection.query("SELECT pg_last_wal_replay_lsn() >= \(written)::pg_lsn")[0]
+                    .decode(Bool.self)
+            }
+        }
+    }
+
+    /// Changes a setting for as long as the server lives: `alter("synchronous_standby_names = 'standby'")`.
+    public func alter(_ setting: String) async throws {
+        try await asking { connection in
+            let before = try await connection.query("SELECT pg_conf_load_time()::text")[0].decode(String.self)
+            try await connection.execute(script: "ALTER SYSTEM SET \(setting)")
+            try await connection.execute(script: "SELECT pg_reload_conf()")
+            try await eventually("PostgreSQL has read its settings") {
+                try await connection.query("SELECT pg_conf_load_time() > \(before)::timestamptz")[0].decode(Bool.self)
+            }
+            // Whether commits wait for standbys is set by the checkpointer, when it next looks.
+            try await connection.execute(script: "CHECKPOINT")
+        }
+    }
+
+    /// Lends a connection of its own to `body`.
+    func asking<Value: Sendable>(_ body: (PostgresConnection) async throws -> Value) async throws -> Value {
+        let connection = try await PostgresConnection.patient(url())
+        return try await run {
+            try await body(connection)
+        } finally: {
+            await connection.close()
+        }
+    }
+
+    /// What a standby connects with.
+    private nonisolated func replicationURL(_ name: String) -> String {
+        url("application_name=\(name)")
+    }
+}
