@@ -33,6 +33,6 @@ public enum DevicesApplication: MigratingApplication {
         return ServiceAssembly(
             services: [database, consumer],
             readiness: [ReadinessCheck("postgres") { await database.probe() }], router: router,
-            credentials: configuration.credentials, boot: boot)
+            credentials: configuration.credentials, descriptors: database.maximumDescriptors, boot: boot)
     }
 }

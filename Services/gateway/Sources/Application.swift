@@ -29,7 +29,7 @@ public enum GatewayApplication: ServiceApplication {
         let routes = RouteStore(configuration.table, limits: limits)
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
-            settings: withinDescriptors(configuration.settings, boot.logger), routes: routes, names: names, keys: keys,
+            settings: withinDescriptors(configuration.settings, boot), routes: routes, names: names, keys: keys,
             revoked: revoked, logger: boot.logger, limits: limits)
 
         let tokens = ServiceClient(
@@ -69,17 +69,16 @@ public enum GatewayApplication: ServiceApplication {
     }
 
     /// Takes no more connections than the process may have files open.
-    private static func withinDescriptors(_ settings: GatewaySettings, _ logger: Logger) -> GatewaySettings {
-        let descriptors = FileDescriptors.raiseLimit()
+    private static func withinDescriptors(_ settings: GatewaySettings, _ boot: ServiceBoot) -> GatewaySettings {
         // A request in flight has one connection to its upstream, and so has a WebSocket.
         let limit = ConnectionLimit(
-            wanted: settings.maximumConnections, descriptors: descriptors,
+            wanted: settings.maximumConnections, descriptors: boot.descriptors,
             upstreams: settings.maximumRequestsInFlight + settings.maximumWebSockets)
         guard limit.soft < settings.maximumConnections else { return settings }
-        logger.notice(
+        boot.logger.notice(
             "the limit of open files lowers that of connections",
             metadata: [
-                "openFiles": "\(descriptors)", "maximumConnections": "\(limit.soft)",
+                "openFiles": "\(boot.descriptors)", "maximumConnections": "\(limit.soft)",
                 "wanted": "\(settings.maximumConnections)",
             ])
         var lowered = settings

@@ -28,7 +28,7 @@ public enum IdentityApplication: MigratingApplication {
         return ServiceAssembly(
             services: [parts.database, parts.redis, parts.hasher, parts.worker],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
-            credentials: configuration.credentials, boot: boot)
+            credentials: configuration.credentials, descriptors: parts.database.maximumDescriptors, boot: boot)
     }
 }
 

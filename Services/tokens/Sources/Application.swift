@@ -64,6 +64,6 @@ public enum TokensApplication: MigratingApplication {
         return ServiceAssembly(
             services: [pool, redis, purger, signingKeyStore],
             readiness: [ReadinessCheck("postgres") { await pool.probe() }],
-            router: router, credentials: configuration.credentials, boot: boot)
+            router: router, credentials: configuration.credentials, descriptors: pool.maximumDescriptors, boot: boot)
     }
 }

@@ -22,7 +22,12 @@ final class ConnectionControl: Sendable {
     }
 
     private let state = Mutex(State())
-    private let pipe = InterruptPipe()
+    private let pipe: InterruptPipe
+
+    /// - Throws: ``PostgresError`` with code `connectionFailed` where the process has no descriptors left.
+    init() throws(PostgresError) {
+        pipe = try InterruptPipe()
+    }
 
     /// Becomes readable when the operation under way is interrupted.
     var interruptDescriptor: Int32 { pipe.readEnd }
@@ -65,9 +70,11 @@ private struct InterruptPipe: ~Copyable, Sendable {
     let readEnd: Int32
     private let writeEnd: Int32
 
-    init() {
+    init() throws(PostgresError) {
         var ends: [Int32] = [-1, -1]
-        precondition(Foundation.pipe(&ends) == 0, "no descriptors left for a pipe")
+        guard Foundation.pipe(&ends) == 0 else {
+            throw PostgresError(.connectionFailed, "no pipe: \(String(cString: strerror(errno)))")
+        }
         (readEnd, writeEnd) = (ends[0], ends[1])
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     }

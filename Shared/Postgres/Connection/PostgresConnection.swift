@@ -9,13 +9,14 @@ public actor PostgresConnection: PostgresQuerying {
     /// The connection's own thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
     nonisolated let configuration: PostgresConfiguration
-    nonisolated let control = ConnectionControl()
+    nonisolated let control: ConnectionControl
     private nonisolated let thread = ConnectionThread()
     private var libpq: LibpqConnection?
     private var statements: StatementCache
     private var lastOperation: UInt64 = 0
 
-    private init(_ configuration: PostgresConfiguration) {
+    private init(_ configuration: PostgresConfiguration) throws(PostgresError) {
+        control = try ConnectionControl()
         self.configuration = configuration
         statements = StatementCache(limit: configuration.preparedStatementLimit)
         thread.start()
@@ -30,10 +31,13 @@ public actor PostgresConnection: PostgresQuerying {
     /// - Throws: ``PostgresError`` with code `connectionFailed`, `timedOut` (after `connectTimeout`) or `cancelled`.
     public static func connect(_ configuration: PostgresConfiguration) async throws(PostgresError) -> PostgresConnection
     {
-        let connection = PostgresConnection(configuration)
+        let connection = try PostgresConnection(configuration)
         try await connection.open()
         return connection
     }
+
+    /// How many descriptors a connection has open at the most: its socket, and what wakes it.
+    static let descriptors = 3
 
     /// Whether the connection has ended, by ``close()`` or by a failure.
     public nonisolated var isClosed: Bool { control.status == .closed }

@@ -38,6 +38,9 @@ public final class PostgresPool: PostgresQuerying, Service {
         state = Mutex(State(pool))
     }
 
+    /// How many descriptors the pool has open at the most.
+    public var maximumDescriptors: Int { pool.maximumConnections * PostgresConnection.descriptors }
+
     // MARK: Statements
 
     /// Runs one statement on a connection of the pool and returns its rows.

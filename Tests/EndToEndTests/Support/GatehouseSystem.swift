@@ -67,17 +67,29 @@ final class GatehouseSystem: Sendable {
     func withGateway(
         settings: [String: String] = [:], _ body: (ServiceProcess) async throws -> Void
     ) async throws {
+        try await withReplica(of: "gateway", settings: settings, body)
+    }
+
+    /// Runs `body` with a further process of a service, which `body` starts.
+    ///
+    /// - Parameters:
+    ///   - settings: environment variables that it does not share with the others.
+    ///   - openFiles: how many the system allows it; `nil`: as many as this process.
+    func withReplica(
+        of program: String, settings: [String: String] = [:], openFiles: Int? = nil,
+        _ body: (ServiceProcess) async throws -> Void
+    ) async throws {
         let port = try freePort()
-        let gateway = ServiceProcess(
-            name: "gateway-\(port)", program: "gateway", port: port, adminPort: try freePort(),
-            environment: self.settings.merging(settings) { _, own in own }, folder: folder)
+        let replica = ServiceProcess(
+            name: "\(program)-\(port)", program: program, port: port, adminPort: try freePort(),
+            environment: self.settings.merging(settings) { _, own in own }, folder: folder, openFiles: openFiles)
         do {
-            try await body(gateway)
+            try await body(replica)
         } catch {
-            await gateway.stop()
+            await replica.stop()
             throw error
         }
-        await gateway.stop()
+        await replica.stop()
     }
 
     static let databaseServices = ["identity", "tokens", "devices"]

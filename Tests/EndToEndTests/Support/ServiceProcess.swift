@@ -11,10 +11,15 @@ final class ServiceProcess: Sendable {
     let adminURL: URL
     private let executable: String
     private let environment: [String: String]
+    private let openFiles: Int?
     private let log: URL
     private let running = Mutex<TestProcess?>(nil)
 
-    init(name: String, program: String, port: Int, adminPort: Int, environment: [String: String], folder: URL) {
+    /// - Parameter openFiles: how many the system allows the process; `nil`: as many as this one.
+    init(
+        name: String, program: String, port: Int, adminPort: Int, environment: [String: String], folder: URL,
+        openFiles: Int? = nil
+    ) {
         self.name = name
         self.program = program
         self.url = URL(string: "http://127.0.0.1:\(port)")!
@@ -24,13 +29,21 @@ final class ServiceProcess: Sendable {
         self.environment = environment.merging([
             "\(prefix)_LISTEN_ADDRESS": "127.0.0.1:\(port)", "\(prefix)_ADMIN_LISTEN_ADDRESS": "127.0.0.1:\(adminPort)",
         ]) { _, own in own }
+        self.openFiles = openFiles
         self.log = folder.appending(path: "\(name).log")
     }
 
     /// Starts the program.
     @discardableResult
     func launch() throws -> TestProcess {
-        let child = try TestProcess(executable, ["serve"], environment: environment, output: log)
+        let child =
+            if let openFiles {
+                try TestProcess(
+                    "sh", ["-c", #"ulimit -n "$0" && exec "$@""#, "\(openFiles)", executable, "serve"],
+                    environment: environment, output: log)
+            } else {
+                try TestProcess(executable, ["serve"], environment: environment, output: log)
+            }
         running.withLock { $0 = child }
         return child
     }
@@ -66,6 +79,8 @@ final class ServiceProcess: Sendable {
         let line = answer.text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
         return line.flatMap { Double($0.dropFirst(name.count + 1)) }
     }
+
+    var isRunning: Bool { running.withLock { $0 }?.isRunning ?? false }
 
     func kill() async { await running.withLock { $0 }?.kill9() }
     func suspend() async { await running.withLock { $0 }?.suspend() }

@@ -21,11 +21,4 @@ struct ConnectionLimitTests {
             #expect(limit.soft > descriptors / 4)
         }
     }
-
-    @Test("The process may have open as many files as the system allows")
-    func raised() {
-        let limit = FileDescriptors.raiseLimit()
-        #expect(limit >= 1024)
-        #expect(FileDescriptors.raiseLimit() == limit)
-    }
 }

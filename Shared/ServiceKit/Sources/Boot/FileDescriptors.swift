@@ -9,11 +9,11 @@
 #endif
 
 /// What the system lets this process have open.
-enum FileDescriptors {
+public enum FileDescriptors {
     /// Has the system allow as many as it allows at all; the usual 1,024 are left for programs that use `select`.
     ///
     /// - Returns: how many may be open now.
-    static func raiseLimit() -> Int {
+    public static func raiseLimit() -> Int {
         var limit = rlimit()
         guard getrlimit(openFiles, &limit) == 0 else { return 1024 }
         if limit.rlim_cur < limit.rlim_max {

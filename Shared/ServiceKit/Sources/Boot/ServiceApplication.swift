@@ -36,6 +36,8 @@ public struct ServiceBoot: Sendable {
     public let listening: ListeningPort
     /// For a service with a server of its own, which answers `/readyz` by it.
     public let readiness: Readiness
+    /// How many descriptors the process may have open.
+    public let descriptors: Int
 }
 
 /// The parts of a built service.
@@ -43,6 +45,7 @@ public struct ServiceAssembly: Sendable {
     let services: [any Service]
     let readiness: [ReadinessCheck]
     let server: Server?
+    let descriptors: Int
 
     struct Server: Sendable {
         let routes: RoutingResponder
@@ -55,11 +58,14 @@ public struct ServiceAssembly: Sendable {
     ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` where one of `services` is a server
     ///     of its own.
     ///   - credentials: by which callers are known.
+    ///   - descriptors: how many the services have open at the most, for their connections to a database, say: so many
+    ///     are not left to the server's callers.
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
-        credentials: CallerCredentials = CallerCredentials([:]), boot: ServiceBoot
+        credentials: CallerCredentials = CallerCredentials([:]), descriptors: Int = 0, boot: ServiceBoot
     ) {
         self.services = services
+        self.descriptors = descriptors
         self.readiness = readiness
         server = router.map { router in
             AdminRoutes.addHealth(to: router, readiness: boot.readiness)

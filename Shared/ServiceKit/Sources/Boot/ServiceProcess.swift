@@ -51,16 +51,18 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     }
 
     private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
+        let descriptors = FileDescriptors.raiseLimit()
         let boot = ServiceBoot(
             logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient, patience: configuration.patience,
             shutdownGrace: configuration.shutdownGrace, listenAddress: configuration.listenAddress,
-            listening: listening, readiness: readiness)
+            listening: listening, readiness: readiness, descriptors: descriptors)
         let assembly = try await Application.build(configuration.application, boot: boot)
         readiness.require(assembly.readiness)
         var services: [any Service] = assembly.services
         services.append(readiness)
-        services.append(adminServer())
-        if let server = assembly.server { services.append(publicServer(server)) }
+        let limits = ServerConnections(descriptors: descriptors, taken: assembly.descriptors)
+        services.append(adminServer(limits))
+        if let server = assembly.server { services.append(publicServer(server, limits)) }
         let gate = DrainGate(readiness: readiness, delay: drainDelay, stopping: stopping.stream)
         var group = ServiceGroupConfiguration(
             services: services.map { .init(service: $0) }
@@ -84,9 +86,14 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         configuration.environment == .production ? .seconds(3) : .zero
     }
 
-    private func publicServer(_ server: ServiceAssembly.Server) -> HTTPServer {
-        HTTPServer(
-            address: configuration.listenAddress,
+    private func publicServer(_ server: ServiceAssembly.Server, _ limits: ServerConnections) -> HTTPServer {
+        if limits.isLowered {
+            logger.notice(
+                "the limit of open files lowers that of connections",
+                metadata: ["maximumConnections": "\(limits.callers)", "wanted": "\(ServerConnections.wanted)"])
+        }
+        return HTTPServer(
+            address: configuration.listenAddress, maximumConnections: limits.callers,
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
                 metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness,
@@ -94,10 +101,10 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
 
-    private func adminServer() -> HTTPServer {
+    private func adminServer(_ limits: ServerConnections) -> HTTPServer {
         let routes = AdminRoutes.make(readiness: readiness, metrics: Observability.metrics).makeResponder()
         return HTTPServer(
-            address: configuration.adminListenAddress,
+            address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(
                 routes: routes, credentials: CallerCredentials([:]), metrics: RouteMetrics(methods: [:]),
                 readiness: readiness, patience: configuration.patience, logger: logger, isLogged: false),

@@ -8,12 +8,13 @@ import ServiceLifecycle
 /// An HTTP/1.1 server on Hummingbird, with the limits that all of Gatehouse's services share.
 struct HTTPServer: Service {
     let address: ListenAddress
+    /// Connections beyond these wait in the system's queue until others end.
+    let maximumConnections: Int
     let pipeline: RequestPipeline
     let eventLoopGroup: any EventLoopGroup
     /// Told the port as soon as it is open.
     let listening: ListeningPort
 
-    static let maximumConnections = 8192
     /// A client's head may have 16 KiB and 100 fields; the gateway, which holds clients to that, adds its own lines to
     /// such a head before it comes here.
     static let fieldSizeLimit = 16_384
@@ -39,7 +40,7 @@ struct HTTPServer: Service {
             configuration: ServerConfiguration(
                 address: .hostname(address.host, port: address.port), backlog: 1024,
                 availableConnectionsDelegate: MaximumAvailableConnections(
-                    Self.maximumConnections, logger: pipeline.logger)),
+                    maximumConnections, logger: pipeline.logger)),
             eventLoopGroup: eventLoopGroup,
             logger: Logger(label: "http", factory: { _ in SwiftLogNoOpLogHandler() }),
             responder: { [pipeline] request, writer, channel in
