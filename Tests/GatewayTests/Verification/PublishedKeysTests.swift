@@ -2,6 +2,7 @@ import AccessToken
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import ServiceKit
 import Synchronization
 import TestKit
 import Testing
