@@ -41,7 +41,7 @@ struct GatewayHarness: Sendable {
         /// What clients are shown.
         var certificate: ServerCertificate?
         /// Where names are looked up.
-        var lookup: UpstreamNames.Lookup = SystemLookup.addresses
+        var lookup: UpstreamNames.Lookup = SystemLookup.shared.addresses
 
         init(_ change: (inout Options) -> Void = { _ in }) { change(&self) }
     }

@@ -1,5 +1,6 @@
+import Foundation
 import NIOCore
-import NIOPosix
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -8,31 +9,71 @@ import NIOPosix
 #endif
 
 /// Asks the system for a host's addresses: its hosts file, its name servers.
-enum SystemLookup {
+final class SystemLookup: Sendable {
     /// Why there is no answer, in the system's words.
     struct Failure: Error, CustomStringConvertible {
         var description: String
     }
 
-    /// Names whose servers do not answer keep a thread each for seconds: the others shall find one.
-    private static let threads = {
-        let threads = NIOThreadPool(numberOfThreads: 8)
-        threads.start()
-        return threads
-    }()
+    typealias Answer = Result<[SocketAddress], Failure>
 
-    static func addresses(of host: String) async throws -> [SocketAddress] {
-        let (answers, answered) = AsyncStream<Result<[SocketAddress], Failure>>.makeStream()
+    private struct State {
+        var queue: LookupQueue
+        var asking: [String: [AsyncStream<Answer>.Continuation]] = [:]
+    }
+
+    /// For everybody in this process.
+    static let shared = SystemLookup()
+
+    private let state: Mutex<State>
+    private let slowFrom: Duration
+    private let ask: @Sendable (_ host: String) -> Answer
+
+    /// - Parameters:
+    ///   - limit: threads at the most, of which each is there for one look-up.
+    ///   - slowFrom: what takes so long may take long again.
+    ///   - ask: blocks until there is an answer.
+    init(
+        limit: Int = 64, slowFrom: Duration = .seconds(1),
+        ask: @escaping @Sendable (_ host: String) -> Answer = SystemLookup.ask
+    ) {
+        state = Mutex(State(queue: LookupQueue(limit: limit)))
+        self.slowFrom = slowFrom
+        self.ask = ask
+    }
+
+    /// All addresses of a host.
+    func addresses(of host: String) async throws -> [SocketAddress] {
         // It blocks, and can't be told to stop: who has no time for it any more leaves it to end alone.
-        threads.submit { state in
-            if case .active = state { answered.yield(ask(host)) }
-            answered.finish()
+        let (answers, answered) = AsyncStream<Answer>.makeStream()
+        let begun = state.withLock { state in
+            state.asking[host, default: []].append(answered)
+            return state.queue.ask(host)
         }
+        begin(begun)
         for await answer in answers { return try answer.get() }
         throw CancellationError()
     }
 
-    private static func ask(_ host: String) -> Result<[SocketAddress], Failure> {
+    private func begin(_ hosts: [String]) {
+        for host in hosts {
+            Thread.detachNewThread { [self] in
+                let start = ContinuousClock.now
+                let answer = ask(host)
+                let wasSlow = ContinuousClock.now - start >= slowFrom
+                let (asking, next) = state.withLock { state in
+                    (state.asking.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
+                }
+                for answered in asking {
+                    answered.yield(answer)
+                    answered.finish()
+                }
+                begin(next)
+            }
+        }
+    }
+
+    @Sendable private static func ask(_ host: String) -> Answer {
         var hints = addrinfo()
         #if canImport(Glibc)
             hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -34,7 +34,7 @@ final class UpstreamNames: Service {
     ///   - patience: that routes have with names which are new with them.
     init(
         routes: RouteStore, logger: Logger, pause: Duration = .seconds(2), patience: Duration = .seconds(2),
-        lookup: @escaping Lookup = SystemLookup.addresses
+        lookup: @escaping Lookup = SystemLookup.shared.addresses
     ) {
         self.routes = routes
         self.logger = logger

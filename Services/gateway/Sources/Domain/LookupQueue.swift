@@ -1,0 +1,42 @@
+/// Which names are looked up now, and which wait for a thread.
+///
+/// A look-up blocks its thread for as long as the name's servers are silent. So each name has one at the most, whoever
+/// asks, and names that were slow the last time get no more than half of all threads: the others find one.
+struct LookupQueue: Sendable {
+    /// Look-ups at once.
+    let limit: Int
+    private var running: Set<String> = []
+    private var waiting: [String] = []
+    /// Those that took long when they were looked up last.
+    private var slow: Set<String> = []
+
+    init(limit: Int) { self.limit = limit }
+
+    /// - Returns: those whose look-up is to begin: this name, or none.
+    mutating func ask(_ name: String) -> [String] {
+        guard !running.contains(name), !waiting.contains(name) else { return [] }
+        waiting.append(name)
+        return next()
+    }
+
+    /// - Returns: those whose look-up is to begin now.
+    mutating func ended(_ name: String, wasSlow: Bool) -> [String] {
+        running.remove(name)
+        if wasSlow { slow.insert(name) } else { slow.remove(name) }
+        return next()
+    }
+
+    private mutating func next() -> [String] {
+        var begun: [String] = []
+        var slowOnes = running.count(where: slow.contains)
+        waiting.removeAll { name in
+            let isSlow = slow.contains(name)
+            guard running.count < limit, !isSlow || slowOnes < limit / 2 else { return false }
+            running.insert(name)
+            begun.append(name)
+            if isSlow { slowOnes += 1 }
+            return true
+        }
+        return begun
+    }
+}
