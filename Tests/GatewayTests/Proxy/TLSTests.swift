@@ -155,6 +155,59 @@ struct TLSTests {
         }
     }
 
+    @Test("Authorities of upstreams are followed: those that are taken out vouch for nobody any more")
+    func authorities() async throws {
+        try await withFolder { folder in
+            let (files, others) = (
+                try await certificate(in: folder.appending(path: "one")),
+                try await certificate(in: folder.appending(path: "other"))
+            )
+            let secure = RecordingUpstream()
+            let port = try await secure.start(tls: try server(files).context)
+            let (authorities, routes) = (folder.appending(path: "ca.pem"), folder.appending(path: "routes.yaml"))
+            @Sendable func trust(_ text: String) throws {
+                try text.write(to: authorities, atomically: true, encoding: .utf8)
+            }
+            let (good, bad) = (
+                try String(contentsOf: files.authority, encoding: .utf8),
+                try String(contentsOf: others.authority, encoding: .utf8)
+            )
+            try trust(bad)
+            try """
+            routes:
+              - {name: x, path: /x, authentication: none, upstreams: 'https://localhost:\(port)',
+                 certificateAuthority: \(authorities.path)}
+            """.write(to: routes, atomically: true, encoding: .utf8)
+            let options = GatewayHarness.Options {
+                $0.settings.connectTimeout = .seconds(30)
+                $0.settings.upstreamIdleTimeout = .seconds(60)
+            }
+            let log = CapturedLog()
+            try await GatewayHarness.withGateway(options) { gateway in
+                var follower = RoutesFollower(
+                    source: RoutesSource(builtIn: [], path: routes.path), store: gateway.gateway.routes,
+                    names: gateway.gateway.names, logger: log.logger)
+                (follower.pause, follower.signals) = (.milliseconds(1), [])
+                let service = follower
+                let following = Task { try await service.run() }
+                defer { following.cancel() }
+                func status() async throws -> Int { try await gateway.send("GET /x").status }
+                try await eventually("the route is there") { try await status() == 502 }
+                try trust(good)
+                try await eventually("the right authority is trusted") { try await status() == 200 }
+                try trust("junk")
+                try await eventually("junk is complained of") {
+                    log.lines.contains { $0.contains("certificateAuthority must name") }
+                }
+                #expect(try await status() == 200)
+                try trust(bad)
+                // Not on a connection that was opened before either.
+                try await eventually("it is trusted no more") { try await status() == 502 }
+            }
+            await secure.stop()
+        }
+    }
+
     @Test("What cannot be used is told, file by file")
     func unfit() async throws {
         try await withFolder { folder in

@@ -5,7 +5,8 @@ import ServiceKit
 import ServiceLifecycle
 import UnixSignals
 
-/// Keeps the routes those of the routes file: reads it again when it changes, and when a signal asks for it.
+/// Keeps the routes those of the routes file: reads it again when it changes, or a file of authorities that it names, and
+/// when a signal asks for it.
 ///
 /// A file that can't be used leaves the routes that are in force as they are.
 struct RoutesFollower: Service {
@@ -37,7 +38,8 @@ struct RoutesFollower: Service {
                 group.addTask { for await _ in signals { ask.yield() } }
                 group.addTask { for await _ in asked { await reload() } }
                 if let path = source.path {
-                    group.addTask { await FollowedFile(path: path, pause: pause).follow { ask.yield() } }
+                    let paths: @Sendable () -> [String] = { [path] + store.table.authoritiesFiles }
+                    group.addTask { await FollowedFile(paths: paths, pause: pause).follow { ask.yield() } }
                 }
             }
         }
@@ -58,5 +60,16 @@ struct RoutesFollower: Service {
                     "the routes file cannot be used, the routes in force stay", metadata: ["problem": "\(problem)"])
             }
         }
+    }
+}
+
+extension RouteTable {
+    /// Where it is written whom upstreams with TLS are vouched for by.
+    fileprivate var authoritiesFiles: Set<String> {
+        Set(
+            routes.compactMap { route in
+                guard case .upstream(let upstream) = route.target else { return nil }
+                return upstream.tls?.authoritiesFile
+            })
     }
 }

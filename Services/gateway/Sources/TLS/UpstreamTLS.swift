@@ -12,7 +12,9 @@ final class UpstreamTLS: Sendable, Hashable {
     /// The certificate is good, but another's.
     struct OtherName: Error {}
 
-    /// PEM; `nil`: those that the system trusts.
+    /// `nil`: those that the system trusts.
+    let authoritiesFile: String?
+    /// What it held, in PEM.
     private let authorities: [UInt8]?
     private let context: NIOSSLContext
 
@@ -23,6 +25,7 @@ final class UpstreamTLS: Sendable, Hashable {
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
         configuration.shutdownTimeout = .seconds(1)
+        self.authoritiesFile = authoritiesFile
         if let authoritiesFile {
             let bytes = Array(try Data(contentsOf: URL(filePath: authoritiesFile)))
             let certificates = try NIOSSLCertificate.fromPEMBytes(bytes)

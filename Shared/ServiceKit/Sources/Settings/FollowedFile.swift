@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file that is read anew when it changes, so that no replica needs a restart for it.
+/// A file that is read anew when it changes, so that no replica needs a restart for it; or several that make up one.
 public struct FollowedFile: Sendable {
     /// What tells that a file was replaced or rewritten, or may be read by others than before.
     private struct Version: Equatable {
@@ -30,12 +30,19 @@ public struct FollowedFile: Sendable {
         }
     }
 
-    private let path: String
+    private let paths: @Sendable () -> [String]
     private let pause: Duration
 
     /// - Parameter pause: between two looks at the file.
     public init(path: String, pause: Duration = .seconds(1)) {
-        self.path = path
+        self.init(paths: { [path] }, pause: pause)
+    }
+
+    /// - Parameters:
+    ///   - paths: those to look at, asked for at each look: what is read may name others.
+    ///   - pause: between two looks.
+    public init(paths: @escaping @Sendable () -> [String], pause: Duration = .seconds(1)) {
+        self.paths = paths
         self.pause = pause
     }
 
@@ -44,11 +51,12 @@ public struct FollowedFile: Sendable {
     /// It is called once for a change; where it throws, at each look until it does not: what was in its way may go
     /// without a trace in the file. A file that is not there has not changed.
     public func follow(_ read: @Sendable () async throws -> Void) async {
-        var seen: Version?
+        var seen: [String: Version] = [:]
         while !Task.isCancelled {
             // Looked at before it is read: what is written meanwhile is another version.
-            if let version = Version(path), version != seen {
-                seen = (try? await read()) == nil ? nil : version
+            let found = paths().reduce(into: [:]) { $0[$1] = Version($1) ?? seen[$1] }
+            if found.contains(where: { $1 != seen[$0] }) {
+                seen = (try? await read()) == nil ? [:] : found
             }
             try? await Task.sleep(for: pause)
         }
