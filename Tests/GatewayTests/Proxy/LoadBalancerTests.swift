@@ -32,14 +32,15 @@ struct LoadBalancerTests {
             worker.routes.pools[.init(address: try! SocketAddress(ipAddress: "127.0.0.1", port: number))]!
         }
 
-        func exchange() -> Exchange {
+        func exchange(_ method: MethodSet = .get, upgrades: Bool = false) -> Exchange {
             Exchange(
                 client: ClientConnection(
                     worker: worker, peer: ClientPeer(.unknown, gateway: worker.gateway, isSecure: false)),
                 plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
-                    head: ByteBuffer(), method: .get, framing: .length(0), expectsContinue: false, requestID: [],
-                    trace: TraceContext(high: 1, low: 1, flags: 0), address: AddressKey(value: 1), startedAt: 0,
+                    head: ByteBuffer(), method: method, framing: .length(0), expectsContinue: false, requestID: [],
+                    trace: TraceContext(high: 1, low: 1, flags: 0), upgrades: upgrades, address: AddressKey(value: 1),
+                    startedAt: 0,
                     arrivedAt: 0))
         }
 
@@ -107,6 +108,21 @@ struct LoadBalancerTests {
             #expect(loop.choose(for: loop.exchange(), isRetry: true, now: start) === loop.pool(number))
             loop.pool(number).failed(.unreachable, now: start + Int64(4 - number))
         }
+    }
+
+    @Test("WebSockets go where fewer of them are open, and requests where that is so only among equals")
+    func tunnels() throws {
+        let loop = try Loop(addresses: 2)
+        for _ in 0..<3 { loop.pool(1).tunnelOpened() }
+        #expect(loop.ports(now: start) == [2])
+        for _ in 0..<3 {
+            let chosen = loop.choose(for: loop.exchange(upgrades: true), now: start)
+            #expect(chosen === loop.pool(2))
+            chosen?.tunnelOpened()
+        }
+        #expect(loop.ports(now: start) == [1, 2])
+        loop.pool(2).tunnelClosed()
+        #expect(loop.choose(for: loop.exchange(upgrades: true), now: start) === loop.pool(2))
     }
 
     @Test("An only address is never left out")

@@ -57,6 +57,30 @@ struct WebSocketTests {
         return client
     }
 
+    @Test("They are spread evenly over the addresses of an upstream, and count until they close")
+    func spread() async throws {
+        try await TunnelUpstream.run { one, onePort in
+            try await TunnelUpstream.run { other, otherPort in
+                let options = GatewayHarness.Options {
+                    $0.teamPorts = [onePort, otherPort]
+                    $0.routes = Self.routes
+                }
+                try await GatewayHarness.withGateway(options) { gateway in
+                    for _ in 0..<2 {
+                        var clients: [RawClient] = []
+                        for _ in 0..<30 {
+                            clients.append(try await open("/socket", gateway, token: try GatewayHarness.token()))
+                        }
+                        // One on each of two event loops.
+                        #expect(abs(one.open - other.open) <= 2, "\(one.open), \(other.open)")
+                        for client in clients { await client.close() }
+                        try await eventually("all are closed") { one.open + other.open == 0 }
+                    }
+                }
+            }
+        }
+    }
+
     @Test("Open ones have a limit of their own, and leave requests and connections to upstreams alone")
     func limit() async throws {
         var settings = GatewaySettings()

@@ -20,7 +20,7 @@ final class LoadBalancer {
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
         guard pools.count > 1 else { return pools.first }
         let (one, other) = pickTwo(of: pools)
-        if one.isWell, other.isWell { return lessBusy(one, other) }
+        if one.isWell, other.isWell { return lessBusy(one, other, for: exchange) }
 
         let now = now()
         if !isRetry, let pool = pools.first(where: { $0.mayBeProbed(now: now) }) {
@@ -32,7 +32,7 @@ final class LoadBalancer {
         let candidates = isRetry || well.count * 2 >= pools.count ? well : pools
         guard candidates.count > 1 else { return candidates.first }
         let (first, second) = pickTwo(of: candidates)
-        return lessBusy(first, second)
+        return lessBusy(first, second, for: exchange)
     }
 
     private func pickTwo(of pools: [UpstreamPool]) -> (UpstreamPool, UpstreamPool) {
@@ -41,7 +41,11 @@ final class LoadBalancer {
         return (pools[one], pools[(one + distance) % pools.count])
     }
 
-    private func lessBusy(_ one: UpstreamPool, _ other: UpstreamPool) -> UpstreamPool {
-        one.outstanding <= other.outstanding ? one : other
+    /// Requests are spread by requests, and WebSockets, which stay and cost little, by WebSockets: an address that comes
+    /// new gets its share of both, and not all requests until it has as many of the two together.
+    private func lessBusy(_ one: UpstreamPool, _ other: UpstreamPool, for exchange: Exchange) -> UpstreamPool {
+        let (requests, tunnels) = (one.outstanding - other.outstanding, one.tunnels - other.tunnels)
+        let difference = exchange.request.upgrades ? (tunnels, requests) : (requests, tunnels)
+        return difference <= (0, 0) ? one : other
     }
 }

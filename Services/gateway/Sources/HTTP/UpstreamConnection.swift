@@ -125,7 +125,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelInactive(context: ChannelHandlerContext) {
         let phase = phase
         self.phase = .closed
-        if !isDetached { pool.lost(self) }
+        if isDetached { pool.tunnelClosed() } else { pool.lost(self) }
         guard let exchange else { return }
         self.exchange = nil
         switch phase {
@@ -210,6 +210,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
             phase = .tunnel
             isDetached = true
             pool.leave()
+            pool.tunnelOpened()
             exchange.upgraded()
         case .fault: return fail()
         }

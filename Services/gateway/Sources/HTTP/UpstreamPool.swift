@@ -24,6 +24,8 @@ final class UpstreamPool {
     /// Connections that are open or being opened.
     private var count = 0
     private var waiting: Deque<Exchange> = []
+    /// WebSockets that are open.
+    private(set) var tunnels = 0
     private var circuit = Circuit()
     /// On how many event loops the address is set aside.
     private let setAside: Meter
@@ -74,6 +76,10 @@ final class UpstreamPool {
         idle.removeAll { $0 === connection }
         leave()
     }
+
+    func tunnelOpened() { tunnels += 1 }
+
+    func tunnelClosed() { tunnels -= 1 }
 
     /// There is room for one connection more: one has closed, or has become a tunnel.
     func leave() {
