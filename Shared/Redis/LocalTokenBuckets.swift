@@ -1,38 +1,60 @@
 import Synchronization
 
 /// Token buckets in this process's memory, of which it keeps a bounded number.
+///
+/// Only those that are full again are forgotten, for they say nothing. While there is no room, keys that come new share
+/// buckets that hold many times as much: nobody's count is lost to those who come after, and nobody is locked out by them.
 final class LocalTokenBuckets: Sendable {
+    private struct State {
+        /// By key, when the bucket is full again (microseconds).
+        var fullAt: [String: Int64] = [:]
+        /// Before then nobody looks again for buckets that are full.
+        var nextLook = Int64.min
+        /// The same for the shared ones, by place.
+        var shared: [Int: Int64] = [:]
+    }
+
+    private static let sharedCount = 256
+    private static let shareFactor = 64
+    /// All buckets are gone through once in so many microseconds at the most.
+    private static let pause: Int64 = 1_000_000
+
     private let bucket: TokenBucket
+    private let sharedBucket: TokenBucket
     private let maximumCount: Int
-    /// By key, when the bucket is full again (microseconds).
-    private let fullAt = Mutex<[String: Int64]>([:])
+    private let state = Mutex(State())
 
     init(bucket: TokenBucket, maximumCount: Int) {
         self.bucket = bucket
         self.maximumCount = maximumCount
+        sharedBucket = bucket.times(Self.shareFactor)
     }
 
     /// - Parameter now: microseconds on any clock that does not go back.
     func take(_ cost: Int, from key: String, now: Int64) -> RateLimitDecision {
-        fullAt.withLock { fullAt in
-            let (decision, next) = bucket.take(cost, fullAt: fullAt[key] ?? 0, now: now)
-            if let next {
-                if fullAt.count >= maximumCount, fullAt[key] == nil { Self.makeRoom(in: &fullAt, now: now) }
-                fullAt[key] = next
+        // Hashed, so that nobody can choose with whom to share.
+        let place = Int(UInt(bitPattern: key.hashValue) % UInt(Self.sharedCount))
+        return state.withLock { state in
+            if state.fullAt[key] == nil, !makeRoom(in: &state, now: now) {
+                let (decision, next) = sharedBucket.take(cost, fullAt: state.shared[place] ?? 0, now: now)
+                if let next { state.shared[place] = next }
+                return decision
             }
+            let (decision, next) = bucket.take(cost, fullAt: state.fullAt[key] ?? 0, now: now)
+            if let next { state.fullAt[key] = next }
             return decision
         }
     }
 
-    var count: Int { fullAt.withLock { $0.count } }
+    var count: Int { state.withLock { $0.fullAt.count } }
 
-    /// Forgets the buckets that are full, and where that is not enough the half that is nearest to it, so that
-    /// the work is shared by many insertions.
-    private static func makeRoom(in fullAt: inout [String: Int64], now: Int64) {
-        let count = fullAt.count
-        fullAt = fullAt.filter { $0.value > now }
-        guard fullAt.count > count / 2 else { return }
-        let middle = fullAt.values.sorted()[fullAt.count / 2]
-        fullAt = fullAt.filter { $0.value > middle }
+    /// - Returns: whether there is room for one more.
+    private func makeRoom(in state: inout State, now: Int64) -> Bool {
+        guard state.fullAt.count >= maximumCount, now >= state.nextLook else {
+            return state.fullAt.count < maximumCount
+        }
+        state.nextLook = now + Self.pause
+        state.fullAt = state.fullAt.filter { $0.value > now }
+        return state.fullAt.count < maximumCount
     }
 }

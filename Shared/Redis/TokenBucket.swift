@@ -9,8 +9,17 @@ struct TokenBucket: Sendable, Equatable {
 
     init(capacity: Int, refillPerSecond: Double) {
         precondition(capacity > 0 && refillPerSecond > 0, "a bucket holds something and fills")
+        self.init(capacity: capacity, interval: max(Int64(1_000_000 / refillPerSecond), 1))
+    }
+
+    private init(capacity: Int, interval: Int64) {
         self.capacity = capacity
-        self.interval = max(Int64(1_000_000 / refillPerSecond), 1)
+        self.interval = interval
+    }
+
+    /// The same for so many together.
+    func times(_ factor: Int) -> TokenBucket {
+        TokenBucket(capacity: capacity * factor, interval: max(interval / Int64(factor), 1))
     }
 
     /// - Parameter fullAt: the bucket's state; any time in the past is a full one.

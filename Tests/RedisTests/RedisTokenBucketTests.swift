@@ -28,14 +28,21 @@ import Testing
         #expect(decision == .allowed(remaining: 3) && next == nil)
     }
 
-    @Test func localBucketsAreBounded() {
+    @Test func localBucketsAreBoundedAndAFloodResetsNone() {
         let local = LocalTokenBuckets(bucket: bucket, maximumCount: 100)
-        for number in 0..<10_000 {
-            #expect(local.take(1, from: "\(number)", now: 100 * second + Int64(number)).isAllowed)
+        func take(_ cost: Int, _ key: String, at now: Int64) -> Bool { local.take(cost, from: key, now: now).isAllowed }
+        for _ in 0..<3 { #expect(take(1, "victim", at: 100 * second)) }
+        var allowed = 0
+        for number in 0..<50_000 {
+            if take(3, "\(number)", at: 100 * second) { allowed += 1 }
             #expect(local.count <= 100)
         }
-        // The newest is remembered.
-        #expect(local.take(3, from: "9999", now: 101 * second).isAllowed == false)
+        #expect(!take(1, "victim", at: 100 * second) && !take(1, "7", at: 100 * second))
+        // 99 of their own, and 256 that are shared and hold 64 times as much.
+        #expect(allowed == 99 + 256 * 64)
+        // What is full again makes room.
+        for number in 0..<100 { #expect(take(3, "late\(number)", at: 110 * second)) }
+        for number in 0..<100 { #expect(!take(1, "late\(number)", at: 110 * second)) }
     }
 }
 
