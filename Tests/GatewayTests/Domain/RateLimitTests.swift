@@ -21,14 +21,72 @@ struct RateLimitTests {
         for _ in 0..<3 { #expect(limit.take(&state, now: now + 10 * second) == nil) }
     }
 
-    @Test("Each address has its own; many of them are forgotten, not kept")
-    func addresses() {
-        let limiter = RateLimiter<AddressKey>(RateLimit(capacity: 1, perSecond: 1))
-        #expect(limiter.take(AddressKey(value: 1), now: 5) == nil)
-        #expect(limiter.take(AddressKey(value: 1), now: 5) != nil)
-        #expect(limiter.take(AddressKey(value: 2), now: 5) == nil)
-        for value in 0..<300_000 { _ = limiter.take(AddressKey(value: UInt64(value)), now: 5) }
-        #expect(limiter.take(AddressKey(value: 299_999), now: 5) != nil)
+    @Test("Each address has its own, and a flood of others neither resets it nor takes memory without end")
+    func flood() {
+        let limiter = RateLimiter<AddressKey>(RateLimit(capacity: 2, perSecond: 1))
+        let victim = AddressKey(value: 1)
+        for _ in 0..<2 { #expect(limiter.take(victim, now: 5) == nil) }
+        #expect(limiter.take(victim, now: 5) != nil)
+        for value: UInt64 in 0..<200_000 { _ = limiter.take(AddressKey(value: 0x2001_0db8_0000_0000 + value), now: 5) }
+        #expect(limiter.take(victim, now: 5) != nil && limiter.wait(victim, now: 5) != nil)
+        #expect(limiter.count == 65_536)
+        // Who comes new has room with his neighbours, of whom the flood is none.
+        let elsewhere = (1...10).map { AddressKey(value: 0x2a00_0000_0000_0000 + $0 << 32) }
+        // One of them may share a bucket by chance.
+        #expect(elsewhere.count { limiter.take($0, now: 5) == nil && limiter.take($0, now: 5) == nil } >= 9)
+        let flooding = AddressKey(value: 0x2001_0db8_0004_0000)
+        #expect(limiter.take(flooding, now: 5) != nil && limiter.wait(flooding, now: 5) != nil)
+        // A bucket that is full again has nothing to tell, and leaves its place to others.
+        let later: Int64 = 10_000_000_000
+        for value: UInt64 in 0..<200 { #expect(limiter.take(AddressKey(value: value), now: later) == nil) }
+        #expect(limiter.count == 65_536)
+        for value: UInt64 in 0..<200 { #expect(limiter.take(AddressKey(value: value), now: later) == nil) }
+        for value: UInt64 in 0..<200 { #expect(limiter.take(AddressKey(value: value), now: later) != nil) }
+    }
+
+    @Test("A table keeps what is not full again, whatever comes, and uses the places of the rest")
+    func table() {
+        var generator = SeededGenerator(seed: 7)
+        var table = BucketTable<Int>(capacity: 64)
+        var kept: [Int: Int64] = [:]
+        for now in Int64(1)...20_000 {
+            let key = Int.random(in: 0..<200, using: &generator)
+            let fullAt = now + Int64.random(in: 0...60, using: &generator)
+            let had = table[key] != nil
+            let hadRoom = table.hasRoom(now: now)
+            let isKept = table.keep(.init(fullAt: fullAt), of: key, now: now)
+            #expect(isKept == (had || hadRoom))
+            if isKept { kept[key] = fullAt }
+            for (key, fullAt) in kept where fullAt > now { #expect(table[key]?.fullAt == fullAt) }
+            #expect(table.count <= 64)
+        }
+        #expect(kept.count > 150)
+    }
+
+    @Test("The networks of one household, and those of one site, have more than one together and not as much as all")
+    func networks() {
+        let limiter = AddressLimiter(RateLimit(capacity: 3, perSecond: 0.001))
+        func admitted(_ addresses: some Sequence<UInt64>, times: Int = 3) -> Int {
+            addresses.reduce(0) { count, value in
+                count + (0..<times).count { _ in limiter.take(AddressKey(value: value), now: 5) == nil }
+            }
+        }
+        let household: UInt64 = 0x2001_0db8_0000_0100
+        #expect(admitted([household]) == 3 && admitted([household]) == 0)
+        // Who is refused himself takes nothing from his neighbours.
+        #expect(admitted([household], times: 100) == 0)
+        #expect(admitted((1..<256).map { household + $0 }) == 3 * 8 - 3)
+        let refusal = limiter.take(AddressKey(value: household + 255), now: 5)
+        #expect(refusal?.limit.capacity == 24)
+        #expect(limiter.refusal(of: AddressKey(value: household + 254), now: 5)?.limit.capacity == 24)
+        // The next household of the same site.
+        #expect(admitted([household + 256]) == 3)
+        #expect(admitted((2..<255).lazy.flatMap { h in (0..<8).map { household + h << 8 + $0 } }) == 3 * 64 - 3 * 9)
+        #expect(limiter.take(AddressKey(value: 0x2001_0db8_0000_ffff), now: 5)?.limit.capacity == 192)
+        #expect(admitted([0x2001_0db8_0001_0000]) == 3)
+        // An IPv4 address is alone.
+        let addresses = (0..<512).map { ClientAddress("192.0.\($0 / 256).\($0 % 256)")!.key.value }
+        #expect(admitted(addresses) == 512 * 3)
     }
 
     @Test("Others are told of every thirty-second part of the limit, and of nothing that was refused")
@@ -81,8 +139,27 @@ struct RateLimitTests {
             }
             #expect(other.take(quiet, now: now) == nil)
         }
+        try await networksAreShared()
         let alone: RateLimiter<AddressKey> = SharedLimits().limiter(RateLimit(capacity: 1, perSecond: 1), "test")
         #expect(alone.take(AddressKey(value: 1), now: 5) == nil)
+    }
+
+    private func networksAreShared() async throws {
+        try await withRedis { redis, prefix in
+            let limit = RateLimit(capacity: 1, perSecond: 0.001)
+            func replica() -> AddressLimiter {
+                SharedLimits(redis: redis, prefix: prefix).addressLimiter(limit, "test")
+            }
+            let (one, other) = (replica(), replica())
+            func key(_ network: UInt64) -> AddressKey { AddressKey(value: 0x2001_0db8_0000_0000 + network) }
+            for network: UInt64 in 0..<8 { #expect(one.take(key(network), now: now) == nil) }
+            for network: UInt64 in 8..<16 { #expect(other.take(key(network), now: now) == nil) }
+            try await eventually("replicas know that the household is over its limit") {
+                one.refusal(of: key(99), now: now)?.limit.capacity == 8
+                    && other.refusal(of: key(99), now: now)?.limit.capacity == 8
+            }
+            #expect(other.refusal(of: key(0x100), now: now) == nil, "another household")
+        }
     }
 
     private var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds) }

@@ -84,7 +84,7 @@ struct ReloadTests {
             ])
         }
         func take(_ store: RouteStore) -> Int64? {
-            store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)
+            store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)?.wait
         }
         let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))
         let store = RouteStore(try limiter(one))

@@ -2,10 +2,23 @@
 ///
 /// Kept as one number for each key (the generic cell rate algorithm): the moment at which the bucket is full again.
 struct RateLimit: Sendable, Equatable {
+    /// Why a request is not admitted.
+    struct Refusal: Sendable, Equatable {
+        /// Nanoseconds after which it would be.
+        let wait: Int64
+        /// What is used up.
+        let limit: RateLimit
+    }
+
     let capacity: Int
     let perSecond: Double
 
-    private var interval: Int64 { Int64(1_000_000_000 / perSecond) }
+    private var interval: Int64 { max(1, Int64(1_000_000_000 / perSecond)) }
+
+    /// The same for so many together.
+    func times(_ factor: Int) -> RateLimit {
+        RateLimit(capacity: capacity * factor, perSecond: perSecond * Double(factor))
+    }
 
     /// Takes one token.
     ///

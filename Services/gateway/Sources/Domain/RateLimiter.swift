@@ -1,52 +1,63 @@
 import Synchronization
 
 /// One rate limit, counted for each address or user in this process.
-final class RateLimiter<Key: Hashable & Sendable>: Sendable {
+///
+/// There is room for a bounded number of buckets. Where all of it is taken by buckets that are not full again, those who
+/// come new share one with their neighbourhood, which holds many times as much: nobody else's count is lost, and a flood
+/// from one place leaves the others theirs.
+final class RateLimiter<Key: LimitedKey>: Sendable {
     /// Tells other replicas how many requests of one address or user were admitted here since they were told last.
     typealias Tell = @Sendable (RateLimiter, _ key: Key, _ count: Int) -> Void
 
-    private struct Bucket {
-        var fullAt: Int64 = 0
-        /// Requests that were admitted and that no other replica knows of.
-        var untold = 0
-    }
-
     private final class Shard: Sendable {
-        let buckets = Mutex<(current: [Key: Bucket], previous: [Key: Bucket])>(([:], [:]))
+        let table = Mutex(BucketTable<Key>(capacity: RateLimiter.bucketsPerShard))
     }
 
     /// So that event loops seldom wait for each other.
     private static var shardCount: Int { 16 }
     private static var bucketsPerShard: Int { 4096 }
+    private static var sharedBuckets: Int { 4096 }
+    /// How many times what one may have a shared bucket holds.
+    private static var shareFactor: Int { 64 }
     /// Others are told of each of these parts of the limit: each replica is wrong by that much at the most.
     private static var toldParts: Int { 32 }
 
     let limit: RateLimit
+    private let sharedLimit: RateLimit
     private let tell: Tell?
+    private let onSharing: @Sendable () -> Void
     private let shards = (0..<shardCount).map { _ in Shard() }
+    /// None until one is needed.
+    private let shared = Mutex<[Int64]>([])
 
-    /// - Parameter tell: `nil`: each replica counts alone.
-    init(_ limit: RateLimit, tell: Tell? = nil) {
+    /// - Parameters:
+    ///   - tell: `nil`: each replica counts alone.
+    ///   - onSharing: called for each request for which there was no bucket of its own.
+    init(_ limit: RateLimit, tell: Tell? = nil, onSharing: @escaping @Sendable () -> Void = {}) {
         self.limit = limit
+        self.onSharing = onSharing
         self.tell = tell
+        sharedLimit = limit.times(Self.shareFactor)
     }
+
+    /// Buckets that are kept now.
+    var count: Int { shards.reduce(0) { $0 + $1.table.withLock { $0.count } } }
 
     /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
     func take(_ key: Key, now: Int64) -> Int64? {
         var news = 0
-        let wait = shard(of: key).buckets.withLock { buckets in
-            var bucket = buckets.current[key] ?? buckets.previous[key] ?? Bucket()
-            let wait = limit.take(&bucket.fullAt, now: now)
-            if wait == nil, tell != nil {
+        let (wait, isKept) = shard(of: key).table.withLock { table -> (Int64?, Bool) in
+            var bucket = table[key] ?? .init()
+            if let wait = limit.take(&bucket.fullAt, now: now) { return (wait, true) }
+            if tell != nil {
                 bucket.untold += 1
                 if bucket.untold * Self.toldParts >= limit.capacity { swap(&news, &bucket.untold) }
             }
-            // Forgets, of many, those that were not seen of late.
-            if buckets.current.count >= Self.bucketsPerShard {
-                buckets = (current: [:], previous: buckets.current)
-            }
-            buckets.current[key] = bucket
-            return wait
+            return (nil, table.keep(bucket, of: key, now: now))
+        }
+        guard isKept else {
+            onSharing()
+            return withSharedBucket(of: key) { sharedLimit.take(&$0, now: now) }
         }
         if news > 0 { tell?(self, key, news) }
         return wait
@@ -54,21 +65,35 @@ final class RateLimiter<Key: Hashable & Sendable>: Sendable {
 
     /// Whether `take` would admit a request, which is not counted.
     func wait(_ key: Key, now: Int64) -> Int64? {
-        shard(of: key).buckets.withLock { limit.wait(($0.current[key] ?? $0.previous[key])?.fullAt ?? 0, now: now) }
+        let (bucket, hasRoom) = shard(of: key).table.withLock { table in
+            let bucket = table[key]
+            return (bucket, bucket != nil || table.hasRoom(now: now))
+        }
+        guard hasRoom else { return withSharedBucket(of: key) { sharedLimit.wait($0, now: now) } }
+        return limit.wait(bucket?.fullAt ?? 0, now: now)
     }
 
     /// Others have counted more of this one than this process has: it is refused for a while.
     func refuse(_ key: Key, for wait: Duration, now: Int64) {
         let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)
-        shard(of: key).buckets.withLock { buckets in
-            var bucket = buckets.current[key] ?? buckets.previous[key] ?? Bucket()
+        shard(of: key).table.withLock { table in
+            var bucket = table[key] ?? .init()
             // Answers may overtake each other.
             bucket.fullAt = max(bucket.fullAt, fullAt)
-            buckets.current[key] = bucket
+            _ = table.keep(bucket, of: key, now: now)
         }
     }
 
     private func shard(of key: Key) -> Shard {
         shards[Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
+    }
+
+    private func withSharedBucket(of key: Key, _ body: (inout Int64) -> Int64?) -> Int64? {
+        // Hashed, so that nobody can choose with whom to share.
+        let place = Int(UInt(bitPattern: key.neighbourhood.hashValue) % UInt(Self.sharedBuckets))
+        return shared.withLock { shared in
+            if shared.isEmpty { shared = Array(repeating: 0, count: Self.sharedBuckets) }
+            return body(&shared[place])
+        }
     }
 }

@@ -9,11 +9,11 @@ final class Gateway: Sendable {
     let names: UpstreamNames
     let keys: KeyStore
     let revoked: RevokedSessions
-    let addressLimiter: RateLimiter<AddressKey>?
+    let addressLimiter: AddressLimiter?
     let userLimiter: RateLimiter<UserKey>?
-    let signInLimiter: RateLimiter<AddressKey>?
+    let signInLimiter: AddressLimiter?
     /// Of refreshes that were refused.
-    let failureLimiter: RateLimiter<AddressKey>?
+    let failureLimiter: AddressLimiter?
     let metrics = GatewayMetrics()
     let logger: Logger
     let connectionLimit: ConnectionLimit
@@ -34,10 +34,10 @@ final class Gateway: Sendable {
         self.logger = logger
         connectionLimit = ConnectionLimit(settings.maximumConnections)
         connectionsByAddress = ConnectionCounts(limit: settings.maximumConnectionsPerAddress)
-        addressLimiter = settings.addressLimit.map { limits.limiter($0, "address") }
+        addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
-        signInLimiter = settings.signInLimit.map { limits.limiter($0, "sign-in") }
-        failureLimiter = settings.failureLimit.map { limits.limiter($0, "failures") }
+        signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }
+        failureLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
     }
 
     /// Whether the process is about to end: every answer is the last of its connection.

@@ -1,3 +1,4 @@
+import Metrics
 import NIOCore
 import Redis
 
@@ -15,21 +16,29 @@ struct SharedLimits: Sendable {
 
     /// - Parameter name: what sets this limit apart from others in Redis.
     func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
-        guard let redis else { return RateLimiter(limit) }
+        let sharing = Counter(label: "gatehouse_gateway_rate_limit_sharing_total", dimensions: [("limit", name)])
+        let onSharing: @Sendable () -> Void = { sharing.increment() }
+        guard let redis else { return RateLimiter(limit, onSharing: onSharing) }
         let shared = RedisTokenBucket(
             client: redis, name: prefix + name, capacity: limit.capacity, refillPerSecond: limit.perSecond)
-        return RateLimiter(limit) { limiter, key, count in
+        let tell: RateLimiter<Key>.Tell = { limiter, key, count in
             Task {
                 if let debt = await shared.charge(key.description, cost: count) {
                     limiter.refuse(key, for: debt, now: Int64(NIODeadline.now().uptimeNanoseconds))
                 }
             }
         }
+        return RateLimiter(limit, tell: tell, onSharing: onSharing)
+    }
+
+    /// A limit of addresses and of the networks around them.
+    func addressLimiter(_ limit: RateLimit, _ name: String) -> AddressLimiter {
+        AddressLimiter(limit) { limiter($0, name + $1) }
     }
 
     /// - Parameter name: the route's.
     func limiter(ofRoute name: String, _ limit: RateLimit) -> RouteLimiter {
         RouteLimiter(
-            users: limiter(limit, "route:user:\(name)"), addresses: limiter(limit, "route:address:\(name)"))
+            users: limiter(limit, "route:user:\(name)"), addresses: addressLimiter(limit, "route:address:\(name)"))
     }
 }

@@ -40,12 +40,12 @@ extension Worker {
         if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
         let address = clientAddress(fields, bytes, of: client.peer)
         if hasAllOfItsPlaces(address.key) { return refuse(Problem(.unavailable)) }
-        func tooMany(_ wait: Int64, of name: String, _ limit: RateLimit) -> Admission {
-            let problem = Problem.tooMany(wait)
-            return refuse(problem, fields: limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
+        func tooMany(_ refusal: RateLimit.Refusal, of name: String) -> Admission {
+            let problem = Problem.tooMany(refusal.wait)
+            return refuse(problem, fields: refusal.limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
         }
-        if let limiter = gateway.addressLimiter, let wait = limiter.take(address.key, now: now) {
-            return tooMany(wait, of: "address", limiter.limit)
+        if let refusal = gateway.addressLimiter?.take(address.key, now: now) {
+            return tooMany(refusal, of: "address")
         }
 
         if requestHead.method == .options, let answer = preflight(path: path, fields, bytes) {
@@ -59,11 +59,11 @@ extension Worker {
         case .methodNotAllowed(let allow): return refuse(Problem(.methodNotAllowed), fields: "Allow: \(allow)\r\n")
         case .route(let found, let range): (route, forwardedPath) = (found, range)
         }
-        if route.isSignIn, let limiter = gateway.signInLimiter, let wait = limiter.take(address.key, now: now) {
-            return tooMany(wait, of: "sign-in", limiter.limit)
+        if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
+            return tooMany(refusal, of: "sign-in")
         }
-        if route.limitsFailures, let limiter = gateway.failureLimiter, let wait = limiter.wait(address.key, now: now) {
-            return tooMany(wait, of: "failures", limiter.limit)
+        if route.limitsFailures, let refusal = gateway.failureLimiter?.refusal(of: address.key, now: now) {
+            return tooMany(refusal, of: "failures")
         }
 
         let plan = routes.plan(for: route)
@@ -96,12 +96,12 @@ extension Worker {
             return refuse(Problem(.forbidden))
         }
         if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userKey, now: now) {
-            return tooMany(wait, of: "user", limiter.limit)
+            return tooMany(.init(wait: wait, limit: limiter.limit), of: "user")
         }
         if let limiter = plan.limiter, gateway.settings.limitsRoutes,
-            let wait = limiter.take(user: identity?.userKey, address: address.key, now: now)
+            let refusal = limiter.take(user: identity?.userKey, address: address.key, now: now)
         {
-            return tooMany(wait, of: "route", limiter.limit)
+            return tooMany(refusal, of: "route")
         }
 
         let framing = requestHead.framing
