@@ -206,7 +206,9 @@ let everyTest: [Target] = [
     // Against the running system: real binaries, real sockets, real faults.
     tests(
         "EndToEnd",
-        uses: ["AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .nioCore],
+        uses: [
+            "AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .nioCore, .nioPosix,
+        ],
         besides: ["OAuth/authlib_client.py"]),
 ]
 
