@@ -83,3 +83,29 @@ extension PostgresError: CustomStringConvertible {
         "postgres \(code)\(sqlState.map { " (SQLSTATE \($0))" } ?? ""): \(message)"
     }
 }
+
+extension PostgresError {
+    /// Why no connection could be opened, where each of the servers failed in its way.
+    init(connecting failures: [PostgresError]) {
+        guard let first = failures.first, failures.count > 1 else {
+            self = failures.first ?? PostgresError(.connectionFailed, "the address names no server")
+            return
+        }
+        let isSame = failures.allSatisfy { $0.code == first.code }
+        self.init(
+            failures.contains { $0.code == .cancelled } ? .cancelled : isSame ? first.code : .connectionFailed,
+            failures.map(\.message).joined(separator: "; "), sqlState: failures.lazy.compactMap(\.sqlState).first,
+            outcomeIsUnknown: false)
+    }
+
+    /// Whether the connection that it came from can be used no more.
+    var endsSession: Bool {
+        [.cancelled, .timedOut, .connectionLost].contains(code) || sqlState?.endsSession == true
+    }
+
+    /// What is said of a pooler that nobody has told of.
+    static let unknownPooler = """
+        the session's settings did not arrive: a pooler stands between, which the configuration has to say \
+        (pooler: transaction)
+        """
+}

@@ -30,10 +30,19 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     public static let invalidPassword: SQLState = "28P01"
     /// The server closed the session because it was idle: what was sent then has not been looked at.
     static let idleSessionTimeout: SQLState = "57P05"
+    /// A write on a server that is read from alone: a standby, as after a fail-over.
+    static let readOnlyTransaction: SQLState = "25006"
+    /// Another client has prepared a statement of this name in the session.
+    static let duplicatePreparedStatement: SQLState = "42P05"
     /// The prepared statement is not there (any more).
     static let invalidStatementName: SQLState = "26000"
     /// Also given when a table changed under a prepared statement.
     static let featureNotSupported: SQLState = "0A000"
+
+    /// Whether the session is of no further use: the server ends it or takes no writes, or others use it too.
+    var endsSession: Bool {
+        self == .readOnlyTransaction || self == .duplicatePreparedStatement || description.hasPrefix("57P0")
+    }
 
     /// Trouble of the server, the network or the load, rather than of the statement.
     var meansUnavailable: Bool {

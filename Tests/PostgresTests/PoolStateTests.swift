@@ -143,6 +143,21 @@ import Testing
         return State(configuration)
     }
 
+    @Test func connectionsOfBeforeAFailoverAreNotUsedAgain() {
+        var state = leasedState()
+        #expect(describe(state.release(member(1), isReusable: true, now: start)) == "keep")
+        #expect(state.lease()?.connection == 1)
+        #expect(state.retire(now: start + .seconds(1)).isEmpty)
+        #expect(describe(state.release(member(1), isReusable: true, now: start + .seconds(2))) == "close 1")
+        #expect(admit("second", &state, now: start + .seconds(2)) == "waits")
+        _ = state.startOpening(now: start + .seconds(2))
+        let next = PoolMember(connection: 2, openedAt: start + .seconds(2), expiresAt: start + .seconds(60))
+        #expect(describe(state.opened(next, now: start + .seconds(3))) == "2 to second")
+        #expect(describe(state.release(next, isReusable: true, now: start + .seconds(4))) == "keep")
+        #expect(state.retire(now: start + .seconds(5)).map(\.connection) == [2])
+        #expect(state.idle.isEmpty)
+    }
+
     /// Connection 1 is in use.
     private func leasedState() -> State {
         var state = state { _ in }
@@ -153,7 +168,7 @@ import Testing
     }
 
     private func member(_ connection: Int, expiresIn lifetime: Duration = .seconds(60)) -> PoolMember<Int> {
-        PoolMember(connection: connection, expiresAt: start + lifetime)
+        PoolMember(connection: connection, openedAt: start, expiresAt: start + lifetime)
     }
 
     private func admit(

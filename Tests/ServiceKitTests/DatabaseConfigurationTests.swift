@@ -10,7 +10,8 @@ import Testing
         let settings = Settings(
             service: "tokens",
             environment: [
-                "TOKENS_DATABASE_URL": "postgres://tokens:s3cret@db/tokens", "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "7",
+                "TOKENS_DATABASE_URL": "postgres://tokens:s3cret@localhost/tokens",
+                "TOKENS_DATABASE_MAXIMUM_CONNECTIONS": "7",
             ])
         let database = DatabaseConfiguration(settings: settings)
         try settings.finish()
@@ -24,7 +25,7 @@ import Testing
     @Test func aRequestsPatienceIsASetting() throws {
         let settings = Settings(
             service: "tokens",
-            environment: ["TOKENS_DATABASE_URL": "postgres://db/tokens", "GATEHOUSE_PATIENCE_MS": "3000"])
+            environment: ["TOKENS_DATABASE_URL": "postgres://localhost/tokens", "GATEHOUSE_PATIENCE_MS": "3000"])
         let database = DatabaseConfiguration(settings: settings)
         try settings.finish()
         #expect(database.connection.statementTimeout == .seconds(3))
@@ -50,7 +51,7 @@ import Testing
     @Test func aPartOfTheSettingsMayBeReadAlone() throws {
         let settings = Settings(
             service: "tokens",
-            environment: ["TOKENS_DATABASE_URL": "postgres://db/tokens", "TOKENS_SIGNING_KEY_FILE": "/key.pem"])
+            environment: ["TOKENS_DATABASE_URL": "postgres://localhost/tokens", "TOKENS_SIGNING_KEY_FILE": "/key.pem"])
         _ = DatabaseConfiguration(settings: settings)
         try settings.finish(allowingUnknown: true)
     }
@@ -64,5 +65,19 @@ import Testing
             #expect(closed?.problem.code == .unavailable)
             #expect(await !database.pool.probe())
         }
+    }
+
+    @Test func aServiceWritesToAPrimary() throws {
+        let settings = Settings(service: "tokens", environment: ["TOKENS_DATABASE_URL": "postgres://localhost/tokens"])
+        #expect(DatabaseConfiguration(settings: settings).connection.needsPrimary)
+    }
+
+    @Test(arguments: ["none", "transaction"]) func aPoolerIsSaid(pooler: String) throws {
+        let settings = Settings(
+            service: "tokens",
+            environment: ["TOKENS_DATABASE_URL": "postgres://localhost/tokens", "TOKENS_DATABASE_POOLER": pooler])
+        let database = DatabaseConfiguration(settings: settings)
+        try settings.finish()
+        #expect(database.connection.pooler.rawValue == pooler)
     }
 }

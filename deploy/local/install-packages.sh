@@ -5,6 +5,7 @@ set -euo pipefail
 policy=/usr/sbin/policy-rc.d
 clusters=/etc/postgresql-common/createcluster.d
 had_redis=$(command -v redis-server || true)
+had_pgbouncer=$(command -v /usr/sbin/pgbouncer || true)
 had_haproxy=$(command -v haproxy || true)
 
 exec 8>/run/lock/gatehouse-packages
@@ -21,7 +22,7 @@ trap restore EXIT
 [ ! -e "$policy" ] || mv "$policy" "$policy.gatehouse"
 cat >"$policy" <<POLICY
 #!/bin/sh
-case "\$1" in redis* | postgresql* | haproxy*) exit 101 ;; esac
+case "\$1" in redis* | postgresql* | haproxy* | pgbouncer*) exit 101 ;; esac
 if [ -x $policy.gatehouse ]; then exec $policy.gatehouse "\$@"; fi
 exit 0
 POLICY
@@ -38,6 +39,9 @@ apt-get -q install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 # The packages of these turn their services on for the next boot.
 if [ -z "$had_redis" ] && command -v redis-server >/dev/null; then
     update-rc.d redis-server disable >/dev/null 2>&1 || true
+fi
+if [ -z "$had_pgbouncer" ] && [ -x /usr/sbin/pgbouncer ]; then
+    update-rc.d pgbouncer disable >/dev/null 2>&1 || true
 fi
 if [ -z "$had_haproxy" ] && command -v haproxy >/dev/null; then
     update-rc.d haproxy disable >/dev/null 2>&1 || true

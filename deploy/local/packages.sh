@@ -12,6 +12,8 @@ missing_packages() {
     command -v redis-server >/dev/null || say redis-server
     postgres_bin >/dev/null || say postgresql
     command -v psql >/dev/null || say postgresql-client
+    # Tests of the driver stand behind it.
+    [ -x /usr/sbin/pgbouncer ] || say pgbouncer
     # A test refreshes with a stock OAuth library, by the system's own Python.
     for package in python3 python3-authlib python3-requests; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed' || say "$package"
@@ -27,6 +29,7 @@ missing_formulas() {
     command -v pkg-config >/dev/null || say pkgconf
     command -v redis-server >/dev/null || say redis
     postgres_bin >/dev/null || say postgresql@17
+    command -v pgbouncer >/dev/null || say pgbouncer
     local formula
     for formula in libpq hiredis openssl@3 argon2; do
         brew --prefix --installed "$formula" >/dev/null 2>&1 || say "$formula"
@@ -42,7 +45,7 @@ ensure_packages() {
         return
     fi
     command -v dpkg-query >/dev/null ||
-        fail "this is not Debian: install PostgreSQL, Redis, curl, jq, openssl, pkg-config, Python with Authlib and Requests, and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
+        fail "this is not Debian: install PostgreSQL, PgBouncer, Redis, curl, jq, openssl, pkg-config, Python with Authlib and Requests, and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
     missing=$(missing_packages | xargs)
     [ -n "$missing" ] || return 0
     # shellcheck disable=SC2086 # one word a package

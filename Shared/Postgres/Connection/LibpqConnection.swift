@@ -10,10 +10,15 @@ final class LibpqConnection {
     /// Whether libpq still holds bytes that the socket did not take.
     private var isUnflushed = false
 
-    /// Starts to connect.
-    init(_ configuration: PostgresConfiguration, control: ConnectionControl) throws(PostgresError) {
+    /// What the session was marked with.
+    let mark = String(UInt64.random(in: 0...UInt64.max), radix: 16)
+
+    /// Starts to connect to one server.
+    init(
+        _ configuration: PostgresConfiguration, to server: ServerAddress, control: ConnectionControl
+    ) throws(PostgresError) {
         self.control = control
-        let parameters = configuration.connectionParameters
+        let parameters = try configuration.connectionParameters(for: server, mark: mark)
         let keywords = parameters.map { strdup($0.keyword) } + [nil]
         let values = parameters.map { strdup($0.value) } + [nil]
         defer { (keywords + values).forEach { free($0) } }
@@ -171,6 +176,8 @@ final class LibpqConnection {
         let lines = message.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         // As in "FATAL:  28P01: password authentication failed".
         let state = message.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map { SQLState(String($0.1)) }
-        return PostgresError(.connectionFailed, lines.joined(separator: " "), sqlState: state)
+        // What PgBouncer says to `options`, unless it is told to drop it.
+        let hint = message.contains("unsupported startup parameter") ? "; \(PostgresError.unknownPooler)" : ""
+        return PostgresError(.connectionFailed, lines.joined(separator: " ") + hint, sqlState: state)
     }
 }

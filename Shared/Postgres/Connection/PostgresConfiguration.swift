@@ -1,12 +1,30 @@
 import CLibpq
 
+/// What stands between this process and PostgreSQL, if anything does.
+public enum PostgresPooler: String, Sendable, CaseIterable {
+    /// Nothing that lends one session of the server to several clients.
+    case none
+    /// A pooler, such as PgBouncer, that lends a session for a transaction at a time. Statements are then not prepared,
+    /// and each transaction brings its own settings. What needs a session does not work: migrations, session-level
+    /// advisory locks, `LISTEN`.
+    case transaction
+}
+
 /// Where PostgreSQL is and how to talk to it.
 public struct PostgresConfiguration: Sendable {
     /// The URL as it was given. It may hold a password: never write it to a log.
     let url: String
-    /// How long opening a connection may take, TLS and authentication included; 2 s unless set.
-    ///
-    /// The look-up of the host's name is not bounded by this but by the system's resolver.
+    /// The servers that the URL names, in order.
+    let servers: [ServerAddress]
+    /// Whether only a server that takes writes will do, of those that the URL names: no standby, none that is set to be
+    /// read from alone. As with `target_session_attrs=read-write` in the URL.
+    public var needsPrimary = false
+    /// What stands between this process and the server; nothing unless set. A pooler that nobody has told of is
+    /// noticed when a connection is opened, and refused.
+    public var pooler = PostgresPooler.none
+    /// How long opening a connection may take, from looking up names to authentication; 2 s unless set. Where the URL
+    /// names several servers, or a name has several addresses, each is given an equal share of what is left, so that
+    /// one that hangs does not keep from the others.
     public var connectTimeout: Duration = .seconds(2)
     /// How long a statement may run before the server ends it (`statement_timeout`); 1.5 s unless set, zero for no
     /// limit. A call that names no deadline gives up a quarter of a second later, in case the server is silent.
@@ -32,7 +50,16 @@ public struct PostgresConfiguration: Sendable {
         guard let options = Self.parse(url) else {
             throw PostgresError(.invalidConfiguration, "not a PostgreSQL connection URL that libpq can read")
         }
+        servers = ServerAddress.list(host: options["host"], hostaddr: options["hostaddr"], port: options["port"])
         if let name = options["application_name"] { applicationName = name }
+        if ["read-write", "primary"].contains(options["target_session_attrs"]) { needsPrimary = true }
+    }
+
+    /// Whether no one on the way can read what is sent or answer in a server's place: every server is on this machine,
+    /// or has to prove itself with a certificate (`sslmode=verify-full`, or `verify-ca`).
+    public var isProtected: Bool {
+        let mode = Self.parse(url)?["sslmode"]
+        return servers.allSatisfy(\.isLocal) || mode == "verify-full" || mode == "verify-ca"
     }
 
     /// When a call that names no deadline gives up.
@@ -41,25 +68,54 @@ public struct PostgresConfiguration: Sendable {
         return .now + timeout + .milliseconds(250)
     }
 
-    /// The settings for `PQconnectStartParams`: what comes later wins over the URL, which stands under `dbname`.
-    var connectionParameters: [(keyword: String, value: String)] {
-        let given = Self.parse(url) ?? [:]
-        let session = [
-            ("statement_timeout", statementTimeout), ("lock_timeout", lockTimeout),
-            ("idle_in_transaction_session_timeout", idleInTransactionTimeout),
-        ].map { "-c \($0)=\($1.milliseconds)" }
-        // What was answered must survive a crash of the server, whatever the default of role, database or server is.
-        let fixed = ["-c synchronous_commit=on", "-c TimeZone=UTC", "-c DateStyle=ISO"]
-        // The URL's own options come last, so that they win.
-        let options = session + fixed + [given["options"]].compactMap(\.self)
-        var parameters = [
-            ("dbname", url), ("application_name", applicationName), ("client_encoding", "UTF8"),
-            ("options", options.joined(separator: " ")),
+    /// What each session is set to, or each transaction where sessions are not ours.
+    private var sessionSettings: [(name: String, value: String)] {
+        [
+            ("statement_timeout", "\(statementTimeout.milliseconds)"), ("lock_timeout", "\(lockTimeout.milliseconds)"),
+            ("idle_in_transaction_session_timeout", "\(idleInTransactionTimeout.milliseconds)"),
+            // What was answered must survive a crash of the server, whatever the default of role, database or server
+            // is.
+            ("synchronous_commit", "on"), ("TimeZone", "UTC"), ("DateStyle", "ISO"),
         ]
+    }
+
+    /// Sets what ``sessionSettings`` says until the end of the transaction; nil where the session has been set so.
+    var transactionSettings: PostgresQuery? {
+        guard pooler == .transaction else { return nil }
+        let settings = sessionSettings.map { "set_config('\($0.name)', '\($0.value)', true)" }
+        return PostgresQuery(unsafe: "SELECT \(settings.joined(separator: ", "))")
+    }
+
+    /// The settings for `PQconnectStartParams`: what comes later wins over the URL, which stands under `dbname`.
+    ///
+    /// - Parameter mark: what the session is marked with, so that it can be seen whether its settings arrived.
+    func connectionParameters(
+        for server: ServerAddress, mark: String
+    ) throws(PostgresError) -> [(keyword: String, value: String)] {
+        let given = Self.parse(url) ?? [:]
+        var parameters = [("dbname", url), ("application_name", applicationName), ("client_encoding", "UTF8")]
+        for (keyword, value) in [("host", server.host), ("hostaddr", server.hostaddr), ("port", server.port)] {
+            if let value { parameters.append((keyword, value)) }
+        }
+        // Asked for in a form that also tells of a server behind a pooler.
+        if needsPrimary { parameters.append(("target_session_attrs", "any")) }
+        switch pooler {
+        case .none:
+            let settings = (sessionSettings + [(Self.markName, mark)]).map { "-c \($0.name)=\($0.value)" }
+            // The URL's own options come last, so that they win.
+            parameters.append(("options", (settings + [given["options"]].compactMap(\.self)).joined(separator: " ")))
+        case .transaction:
+            guard given["options"] == nil else {
+                throw PostgresError(
+                    .invalidConfiguration, "the address has options, which do not reach the server through a pooler")
+            }
+        }
         // Looking for a Kerberos ticket costs each connection time and memory; who uses Kerberos says so.
         if given["gssencmode"] == nil { parameters.append(("gssencmode", "disable")) }
         return parameters
     }
+
+    static let markName = "swift_postgres.session"
 
     private static func parse(_ url: String) -> [String: String]? {
         guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://"), !url.utf8.contains(0),

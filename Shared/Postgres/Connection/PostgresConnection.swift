@@ -13,12 +13,16 @@ public actor PostgresConnection: PostgresQuerying {
     private nonisolated let thread = ConnectionThread()
     private var libpq: LibpqConnection?
     private var statements: StatementCache
+    /// Goes before each transaction where others use the session in between.
+    private let transactionSettings: PostgresQuery?
     private var lastOperation: UInt64 = 0
 
     private init(_ configuration: PostgresConfiguration) throws(PostgresError) {
         control = try ConnectionControl()
         self.configuration = configuration
-        statements = StatementCache(limit: configuration.preparedStatementLimit)
+        transactionSettings = configuration.transactionSettings
+        statements = StatementCache(
+            limit: configuration.pooler == .transaction ? 0 : configuration.preparedStatementLimit)
         thread.start()
     }
 
@@ -31,9 +35,21 @@ public actor PostgresConnection: PostgresQuerying {
     /// - Throws: ``PostgresError`` with code `connectionFailed`, `timedOut` (after `connectTimeout`) or `cancelled`.
     public static func connect(_ configuration: PostgresConfiguration) async throws(PostgresError) -> PostgresConnection
     {
+        try await connect(configuration, preferring: nil).connection
+    }
+
+    /// Opens a connection to the first server that answers, `preferred` before the others.
+    static func connect(
+        _ configuration: PostgresConfiguration, preferring preferred: ServerAddress?,
+        resolver: NameResolver = .shared
+    ) async throws(PostgresError) -> (connection: PostgresConnection, server: ServerAddress) {
+        let deadline = ContinuousClock.now + configuration.connectTimeout
+        var servers = try await resolver.resolve(configuration.servers, until: deadline)
+        if let preferred, let index = servers.firstIndex(of: preferred) {
+            servers.insert(servers.remove(at: index), at: 0)
+        }
         let connection = try PostgresConnection(configuration)
-        try await connection.open()
-        return connection
+        return (connection, try await connection.open(servers, until: deadline))
     }
 
     /// How many descriptors a connection has open at the most: its socket, and what wakes it.
@@ -67,7 +83,7 @@ public actor PostgresConnection: PostgresQuerying {
     ) async throws(PostgresError) {
         let deadline = deadline ?? configuration.defaultDeadline
         try await operate(until: deadline) { libpq throws(PostgresError) in
-            try libpq.sendScript(script)
+            try libpq.sendScript(transactionSettings.map { "\($0.sql); \(script)" } ?? script)
             var failure: PostgresError?
             _ = try receive(from: libpq, until: deadline, failure: &failure)
             if libpq.status != .closed { try libpq.endScript() }
@@ -90,7 +106,8 @@ public actor PostgresConnection: PostgresQuerying {
         if let error = query.encodingError { throw error }
         return try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
             let wasIdle = libpq.status == .idle
-            let batch = inTransaction && wasIdle ? [Self.begin, query] : [query]
+            let start = inTransaction ? [Self.begin, transactionSettings] : [transactionSettings]
+            let batch = (wasIdle ? start : []).compactMap(\.self) + [query]
             do throws(PostgresError) {
                 return try exchange(batch, with: libpq, until: deadline)
             } catch {
@@ -115,15 +132,6 @@ public actor PostgresConnection: PostgresQuerying {
 
     // MARK: On the wire
 
-    private func open() async throws(PostgresError) {
-        let deadline = ContinuousClock.now + configuration.connectTimeout
-        _ = try await supervise(until: deadline) { () throws(PostgresError) in
-            let libpq = try LibpqConnection(configuration, control: control)
-            try libpq.connect(until: deadline)
-            self.libpq = libpq
-        }
-    }
-
     /// Runs `body` on the open connection, and closes it if `body` leaves it in an unknown state.
     private func operate<Value>(
         until deadline: ContinuousClock.Instant, isShielded: Bool = false,
@@ -132,6 +140,49 @@ public actor PostgresConnection: PostgresQuerying {
         guard let libpq else { throw PostgresError(.closed, "the connection is closed") }
         return try await supervise(until: deadline, isShielded: isShielded) { () throws(PostgresError) in
             try body(libpq)
+        }
+    }
+
+    /// Opens the connection to the first of the servers that will do, each within its share of the time.
+    private func open(
+        _ servers: [ServerAddress], until deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> ServerAddress {
+        try await supervise(until: deadline) { () throws(PostgresError) in
+            var failures: [PostgresError] = []
+            for (index, server) in servers.enumerated() {
+                let now = ContinuousClock.now
+                do throws(PostgresError) {
+                    try open(server, until: now + (deadline - now) / (servers.count - index))
+                    return server
+                } catch {
+                    libpq = nil
+                    failures.append(error)
+                    // As libpq does: another server would refuse it too, and count the attempt.
+                    if error.code == .cancelled || error.sqlState?.classCode == "28" { break }
+                }
+            }
+            throw PostgresError(connecting: failures)
+        }
+    }
+
+    private func open(_ server: ServerAddress, until deadline: ContinuousClock.Instant) throws(PostgresError) {
+        let libpq = try LibpqConnection(configuration, to: server, control: control)
+        try libpq.connect(until: deadline)
+        self.libpq = libpq
+        let session = PostgresQuery(
+            unsafe: """
+                SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off',
+                    current_setting('\(PostgresConfiguration.markName)', true)
+                """)
+        let row = try exchange([session], with: libpq, until: deadline, isPrepared: false)[0]
+        let (takesWrites, mark) = try row.decode((Bool, String?).self)
+        if configuration.pooler == .none, mark != libpq.mark {
+            throw PostgresError(.connectionFailed, PostgresError.unknownPooler)
+        }
+        if configuration.needsPrimary, !takesWrites {
+            throw PostgresError(
+                .connectionFailed, "the server at \(server.host ?? "its socket") takes no writes",
+                sqlState: .readOnlyTransaction)
         }
     }
 
@@ -159,9 +210,7 @@ public actor PostgresConnection: PostgresQuerying {
                 control.interrupt(operation)
             }
         }
-        if case .failure(let error) = outcome, [.cancelled, .timedOut, .connectionLost].contains(error.code) {
-            libpq = nil
-        }
+        if case .failure(let error) = outcome, error.endsSession { libpq = nil }
         if libpq?.status == .closed { libpq = nil }
         control.end(libpq?.status ?? .closed, socket: libpq?.socket ?? -1)
         return try outcome.get()
@@ -169,11 +218,12 @@ public actor PostgresConnection: PostgresQuerying {
 
     /// Sends the statements of `batch` in one packet and returns the result of the last.
     private func exchange(
-        _ batch: [PostgresQuery], with libpq: LibpqConnection, until deadline: ContinuousClock.Instant
+        _ batch: [PostgresQuery], with libpq: LibpqConnection, until deadline: ContinuousClock.Instant,
+        isPrepared: Bool = true
     ) throws(PostgresError) -> PostgresResult {
         var plans: [StatementCache.Plan] = []
         for query in batch {
-            let plan = statements.plan(for: query)
+            let plan = isPrepared ? statements.plan(for: query) : .unprepared
             plans.append(plan)
             switch plan {
             case .prepared(let name):

@@ -145,6 +145,9 @@ public struct PostgresMigrator: Sendable {
     private func locked<Value: Sendable>(
         _ connection: PostgresConnection, _ body: (ContinuousClock.Instant) async throws -> Value
     ) async throws -> Value {
+        guard connection.configuration.pooler == .none else {
+            throw PostgresError(.migration, "migrations need a session of their own: give an address past the pooler")
+        }
         let deadline = ContinuousClock.now + timeout
         // The lock is held by the session: if this process dies, the server frees it.
         try await connection.execute(

@@ -1,6 +1,7 @@
 /// A connection of a pool and the moment from which it is not used again.
 struct PoolMember<Connection: Sendable>: Sendable {
     let connection: Connection
+    let openedAt: ContinuousClock.Instant
     let expiresAt: ContinuousClock.Instant
 }
 
@@ -47,6 +48,8 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
     private(set) var waiting: [Waiting] = []
     private(set) var isClosed = false
     private var failure: Failure?
+    /// Connections that were opened before are not used again.
+    private var retiredAt: Instant?
 
     init(_ configuration: PostgresPoolConfiguration) {
         self.configuration = configuration
@@ -82,7 +85,8 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
     /// A leased connection comes back.
     mutating func release(_ member: Member, isReusable: Bool, now: Instant) -> Placement {
         leased -= 1
-        guard isReusable, !isClosed, now < member.expiresAt else { return .close(member) }
+        let isRetired = retiredAt.map { member.openedAt <= $0 } ?? false
+        guard isReusable, !isClosed, !isRetired, now < member.expiresAt else { return .close(member) }
         return place(member, now: now)
     }
 
@@ -151,6 +155,13 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
         }
         idle = kept
         return removed
+    }
+
+    /// Takes out the idle connections, and has those in use closed when they come back.
+    mutating func retire(now: Instant) -> [Member] {
+        retiredAt = now
+        defer { idle = [] }
+        return idle.map(\.member)
     }
 
     mutating func close() -> (waiters: [Waiter], members: [Member]) {

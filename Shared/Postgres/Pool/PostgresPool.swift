@@ -22,6 +22,8 @@ public final class PostgresPool: PostgresQuerying, Service {
     private let logger: Logger
     private let metrics: PoolMetrics
     private let state: Mutex<State>
+    /// The server that took the last connection: tried first, so that one that hangs is not waited for each time.
+    private let lastServer = Mutex<ServerAddress?>(nil)
     private let lastWaiter = Atomic<UInt64>(0)
     /// Whether a task is under way that ends the waiting of those whose time is over.
     private let isExpiring = Atomic(false)
@@ -58,7 +60,7 @@ public final class PostgresPool: PostgresQuerying, Service {
             do throws(PostgresError) {
                 return try await member.connection.run(query, deadline: deadline)
             } catch {
-                metrics.failed(error)
+                note(error)
                 // The statement crossed the server's farewell on the way and was not run; anything else is the
                 // caller's to decide.
                 if error.sqlState != .idleSessionTimeout { throw error }
@@ -80,7 +82,7 @@ public final class PostgresPool: PostgresQuerying, Service {
         do {
             return try await body(member.connection)
         } catch let error as PostgresError {
-            metrics.failed(error)
+            note(error)
             throw error
         }
     }
@@ -101,14 +103,34 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
     }
 
-    /// Whether the server answers within a second. For readiness checks.
+    /// Whether the server answers within a second, and takes writes if the configuration `needsPrimary`. For readiness
+    /// checks.
     public func probe() async -> Bool {
         do {
-            try await query("SELECT 1", deadline: .now + .seconds(1))
-            return true
+            let answer = try await query(
+                "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'",
+                deadline: .now + .seconds(1))
+            let takesWrites = try answer[0].decode(Bool.self)
+            guard configuration.needsPrimary, !takesWrites else { return true }
+            replaceConnections()
+            return false
         } catch {
             return false
         }
+    }
+
+    /// Takes note of a failure. What refuses one write refuses all: another server is the primary now, which the other
+    /// connections would learn one request after the other.
+    private func note(_ error: PostgresError) {
+        metrics.failed(error)
+        if configuration.needsPrimary, error.sqlState == .readOnlyTransaction { replaceConnections() }
+    }
+
+    private func replaceConnections() {
+        let members = state.withLock { $0.retire(now: .now) }
+        if !members.isEmpty { logger.warning("PostgreSQL takes no writes: its connections are opened anew") }
+        members.forEach(end)
+        openConnections()
     }
 
     // MARK: Life
@@ -224,9 +246,12 @@ public final class PostgresPool: PostgresQuerying, Service {
 
     private func openConnection() async {
         do throws(PostgresError) {
-            let connection = try await PostgresConnection.connect(configuration)
+            let openedAt = ContinuousClock.now
+            let (connection, server) = try await PostgresConnection.connect(
+                configuration, preferring: lastServer.withLock(\.self))
+            lastServer.withLock { $0 = server }
             let lifetime = pool.maximumAge * Double.random(in: 0.9...1)
-            let member = PoolMember(connection: connection, expiresAt: .now + lifetime)
+            let member = PoolMember(connection: connection, openedAt: openedAt, expiresAt: .now + lifetime)
             place(state.withLock { $0.opened(member, now: .now) })
         } catch {
             metrics.failed(error)

@@ -2,7 +2,8 @@ public import Logging
 public import Postgres
 public import ServiceKit
 
-/// Where a service's database is: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`.
+/// Where a service's database is: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`,
+/// `<SERVICE>_DATABASE_POOLER`.
 public struct DatabaseConfiguration: Sendable {
     /// The connection's settings.
     public var connection: PostgresConfiguration
@@ -21,6 +22,8 @@ public struct DatabaseConfiguration: Sendable {
         do {
             connection = try PostgresConfiguration(url: url.isEmpty ? Self.placeholder : url)
             connection.applicationName = settings.service
+            // What a service keeps it has to write: a standby, or a primary of yesterday, will not do.
+            connection.needsPrimary = true
             connection.connectTimeout = settings.patience + .milliseconds(500)
             connection.statementTimeout = settings.patience
             connection.lockTimeout = settings.patience * 2 / 3
@@ -31,6 +34,7 @@ public struct DatabaseConfiguration: Sendable {
             }
             connection = placeholder
         }
+        connection.pooler = settings.choice("databasePooler", default: .none)
     }
 
     /// A pool; it runs as one of the service's parts.

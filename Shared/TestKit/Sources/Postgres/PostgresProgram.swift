@@ -6,7 +6,11 @@ enum PostgresProgram {
 
     /// Starts a program; as `postgres` where the tests run as root, which PostgreSQL refuses to do.
     static func run(_ name: String, _ arguments: [String], output: URL) throws -> TestProcess {
-        let program = try locate(name)
+        try runAsPostgres(try locate(name), arguments, output: output)
+    }
+
+    /// As ``run(_:_:output:)`` for a program that is no part of PostgreSQL, given by its path.
+    static func runAsPostgres(_ program: String, _ arguments: [String], output: URL) throws -> TestProcess {
         if changesUser {
             let user = ["--reuid=postgres", "--regid=postgres", "--init-groups", program]
             return try TestProcess("setpriv", user + arguments, currentDirectory: URL(filePath: "/"), output: output)

@@ -1,0 +1,161 @@
+import Foundation
+import Synchronization
+
+/// Looks up the addresses of hosts without making anybody wait longer than wanted, which the system's resolver knows
+/// nothing of: it is asked on a thread of its own, one for each name at most, however many wait for it.
+final class NameResolver: Sendable {
+    typealias Lookup = @Sendable (String) throws(PostgresError) -> [String]
+    private typealias Answer = Result<[String], PostgresError>
+    private typealias Waiter = CheckedContinuation<Answer, Never>
+
+    private struct State {
+        /// Those who wait, by name: a name that is here is being looked up.
+        var waiters: [String: [UInt64: Waiter]] = [:]
+        var lastWaiter: UInt64 = 0
+        /// The addresses that were found last, for when the name server is away.
+        var known: [String: [String]] = [:]
+    }
+
+    static let shared = NameResolver(lookup: systemLookup)
+
+    private let lookup: Lookup
+    private let state = Mutex(State())
+
+    init(lookup: @escaping Lookup) {
+        self.lookup = lookup
+    }
+
+    /// The numeric addresses of a host, in the order in which to try them: those from before, where no others can be
+    /// found in time.
+    ///
+    /// - Throws: ``PostgresError`` with code `connectionFailed`, `timedOut` or `cancelled`.
+    func addresses(of name: String, until deadline: ContinuousClock.Instant) async throws(PostgresError) -> [String] {
+        let id = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        let timer = Task {
+            try await Task.sleep(until: deadline, clock: .continuous)
+            end(id, name, PostgresError(.timedOut, "the address of \(name) was not found in time"))
+        }
+        let answer = await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let isFirst = state.withLock { state in
+                    let isFirst = state.waiters[name] == nil
+                    state.waiters[name, default: [:]][id] = waiter
+                    return isFirst
+                }
+                if isFirst { start(name) }
+                // The handler, or the timer, may have run before there was anybody to take out.
+                if Task.isCancelled { cancel(id, name) }
+                if deadline <= .now { end(id, name, PostgresError(.timedOut, "the deadline passed")) }
+            }
+        } onCancel: {
+            cancel(id, name)
+        }
+        timer.cancel()
+        if case .failure(let error) = answer, error.code != .cancelled,
+            let known = state.withLock({ $0.known[name] })
+        {
+            return known
+        }
+        return try answer.get()
+    }
+
+    /// The servers with each name's addresses in its place; without the names that cannot be looked up, unless that
+    /// leaves none.
+    func resolve(
+        _ servers: [ServerAddress], until deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> [ServerAddress] {
+        // Half of the time is left to connect in.
+        let now = ContinuousClock.now
+        let patience = now + (deadline - now) / 2
+        let names = Set(servers.compactMap(\.unresolvedName))
+        let answers = await withTaskGroup(of: (String, Answer).self) { group in
+            for name in names {
+                group.addTask {
+                    do throws(PostgresError) {
+                        return (name, .success(try await self.addresses(of: name, until: patience)))
+                    } catch {
+                        return (name, .failure(error))
+                    }
+                }
+            }
+            return await group.reduce(into: [String: Answer]()) { $0[$1.0] = $1.1 }
+        }
+        var resolved: [ServerAddress] = []
+        var failures: [PostgresError] = []
+        for server in servers {
+            guard let name = server.unresolvedName, let answer = answers[name] else {
+                resolved.append(server)
+                continue
+            }
+            switch answer {
+            case .success(let addresses):
+                resolved += addresses.map { ServerAddress(host: name, hostaddr: $0, port: server.port) }
+            case .failure(let error): failures.append(error)
+            }
+        }
+        if resolved.isEmpty { throw PostgresError(connecting: failures) }
+        return resolved
+    }
+
+    private func start(_ name: String) {
+        let thread = Thread { [self] in
+            let answer: Answer
+            do throws(PostgresError) {
+                answer = .success(try lookup(name))
+            } catch {
+                answer = .failure(error)
+            }
+            let waiters = state.withLock { state in
+                if case .success(let addresses) = answer { state.known[name] = addresses }
+                return state.waiters.removeValue(forKey: name)
+            }
+            for waiter in (waiters ?? [:]).values { waiter.resume(returning: answer) }
+        }
+        thread.name = "resolver"
+        thread.start()
+    }
+
+    private func cancel(_ id: UInt64, _ name: String) {
+        end(id, name, PostgresError(.cancelled, "the task was cancelled"))
+    }
+
+    private func end(_ id: UInt64, _ name: String, _ error: PostgresError) {
+        // The name stays where it is being looked up, with nobody who waits.
+        let waiter = state.withLock { $0.waiters[name]?.removeValue(forKey: id) }
+        waiter?.resume(returning: .failure(error))
+    }
+
+    /// `getaddrinfo`, which asks hosts file and name servers and may take as long as they do.
+    private static func systemLookup(_ name: String) throws(PostgresError) -> [String] {
+        var hints = addrinfo()
+        #if canImport(Darwin)
+            hints.ai_socktype = SOCK_STREAM
+        #else
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #endif
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(name, nil, &hints, &list)
+        guard status == 0 else {
+            throw PostgresError(
+                .connectionFailed, "the address of \(name) was not found: \(String(cString: gai_strerror(status)))")
+        }
+        defer { freeaddrinfo(list) }
+        var addresses: [String] = []
+        var next = list
+        while let entry = next {
+            var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+            if getnameinfo(
+                entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+                == 0
+            {
+                let address = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+                if !addresses.contains(address) { addresses.append(address) }
+            }
+            next = entry.pointee.ai_next
+        }
+        return addresses
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// One server to try, of those that a connection URL names: by libpq's keywords, or nil for its defaults.
+struct ServerAddress: Sendable, Hashable {
+    var host: String?
+    var hostaddr: String?
+    var port: String?
+
+    /// The name whose addresses have to be looked up before libpq is asked: it would wait for them without end.
+    var unresolvedName: String? {
+        guard hostaddr?.isEmpty != false, let host, !host.isEmpty, !host.isPathOfSocket, !host.isNumericAddress else {
+            return nil
+        }
+        return host
+    }
+
+    /// Whether what is sent to the server stays on this machine.
+    var isLocal: Bool {
+        if let hostaddr, !hostaddr.isEmpty { return hostaddr.isLoopback }
+        guard let host, !host.isEmpty else { return true }
+        return host.isPathOfSocket || host == "localhost" || host.isLoopback
+    }
+
+    /// The servers of a URL's lists of hosts, addresses and ports, in order. Lists that do not fit together are left to
+    /// libpq, which says what is wrong with them.
+    static func list(host: String?, hostaddr: String?, port: String?) -> [ServerAddress] {
+        func items(_ list: String?) -> [String] {
+            list?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
+        }
+        let (hosts, addresses, ports) = (items(host), items(hostaddr), items(port))
+        let count = max(hosts.count, addresses.count, 1)
+        guard [0, count].contains(hosts.count), [0, count].contains(addresses.count),
+            [0, 1, count].contains(ports.count)
+        else { return [ServerAddress(host: host, hostaddr: hostaddr, port: port)] }
+        return (0..<count).map { index in
+            ServerAddress(
+                host: hosts.isEmpty ? nil : hosts[index], hostaddr: addresses.isEmpty ? nil : addresses[index],
+                port: ports.isEmpty ? nil : ports[ports.count == 1 ? 0 : index])
+        }
+    }
+}
+
+extension String {
+    /// As libpq tells a host's name from the folder or abstract name of a Unix socket.
+    fileprivate var isPathOfSocket: Bool { hasPrefix("/") || hasPrefix("@") }
+
+    fileprivate var isNumericAddress: Bool {
+        var address = in_addr()
+        return contains(":") || inet_pton(AF_INET, self, &address) == 1
+    }
+
+    fileprivate var isLoopback: Bool {
+        var address = in_addr()
+        if inet_pton(AF_INET, self, &address) == 1 { return UInt32(bigEndian: address.s_addr) >> 24 == 127 }
+        var address6 = in6_addr()
+        guard inet_pton(AF_INET6, self, &address6) == 1 else { return false }
+        return withUnsafeBytes(of: address6) { $0.dropLast().allSatisfy { $0 == 0 } && $0.last == 1 }
+    }
+}

@@ -1,0 +1,100 @@
+import Dispatch
+@testable import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+/// Which servers an address means, and how their names are looked up.
+@Suite struct ServerAddressTests {
+    @Test func aURLNamesOneServerOrSeveral() throws {
+        func servers(_ hosts: String) throws -> [ServerAddress] {
+            try PostgresConfiguration(url: "postgres://\(hosts)").servers
+        }
+        #expect(try servers("/d") == [ServerAddress()])
+        #expect(try servers("h/d") == [ServerAddress(host: "h")])
+        #expect(
+            try servers("h:1,[::1]:2/d") == [
+                ServerAddress(host: "h", port: "1"), ServerAddress(host: "::1", port: "2"),
+            ])
+        #expect(
+            try servers("a,b/d?port=7") == [ServerAddress(host: "a", port: "7"), ServerAddress(host: "b", port: "7")])
+        #expect(
+            try servers("a,b/d?hostaddr=10.0.0.1,10.0.0.2").map(\.hostaddr) == ["10.0.0.1", "10.0.0.2"])
+        // libpq says what is wrong with it.
+        #expect(try servers("a,b,c/d?port=1,2").count == 1)
+    }
+
+    @Test func onlyNamesAreLookedUp() {
+        #expect(ServerAddress(host: "db.example").unresolvedName == "db.example")
+        for host in ["127.0.0.1", "::1", "fe80::1%eth0", "/var/run/postgresql", "@abstract", ""] {
+            #expect(ServerAddress(host: host).unresolvedName == nil)
+        }
+        #expect(ServerAddress(host: "db.example", hostaddr: "10.0.0.1").unresolvedName == nil)
+        #expect(ServerAddress().unresolvedName == nil)
+    }
+
+    @Test(arguments: [
+        ("postgres://db.example/d", false), ("postgres://10.0.0.1/d?sslmode=require", false),
+        ("postgres://db.example/d?sslmode=verify-full", true), ("postgres://db.example/d?sslmode=verify-ca", true),
+        ("postgres://localhost/d", true), ("postgres://127.3.2.1/d?sslmode=disable", true),
+        ("postgres://[::1]/d", true),
+        ("postgres:///d", true), ("postgres://%2Fvar%2Frun/d", true), ("postgres://localhost,db.example/d", false),
+        ("postgres://localhost/d?hostaddr=10.0.0.1", false), ("postgres://localhost.example/d", false),
+        ("postgres://127.0.0.1.example/d", false),
+    ])
+    func whatLeavesTheMachineIsProtectedByCertificate(url: String, isProtected: Bool) throws {
+        #expect(try PostgresConfiguration(url: url).isProtected == isProtected)
+    }
+
+    @Test func everyAddressOfANameIsTried() async throws {
+        let resolver = NameResolver { name throws(PostgresError) in
+            guard name == "two" else { throw PostgresError(.connectionFailed, "no \(name)") }
+            return ["10.0.0.1", "::1"]
+        }
+        let two = ServerAddress(host: "two", port: "1")
+        let resolved = try await resolver.resolve(
+            [ServerAddress(host: "10.9.9.9"), two, ServerAddress(host: "none")], until: .now + .seconds(60))
+        #expect(
+            resolved == [
+                ServerAddress(host: "10.9.9.9"), ServerAddress(host: "two", hostaddr: "10.0.0.1", port: "1"),
+                ServerAddress(host: "two", hostaddr: "::1", port: "1"),
+            ])
+        let error = await #expect(throws: PostgresError.self) {
+            try await resolver.resolve([ServerAddress(host: "none")], until: .now + .seconds(60))
+        }
+        #expect(error?.code == .connectionFailed)
+    }
+
+    @Test func theSystemKnowsThisMachine() async throws {
+        let addresses = try await NameResolver.shared.addresses(of: "localhost", until: .now + .seconds(60))
+        #expect(addresses.contains("127.0.0.1") || addresses.contains("::1"))
+    }
+
+    @Test func aNameServerThatHangsHoldsUpNobody() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        let lookups = Mutex(0)
+        let resolver = NameResolver { _ in
+            lookups.withLock { $0 += 1 }
+            gate.wait()
+            return ["10.0.0.1"]
+        }
+        // However many ask, one thread waits.
+        for _ in 1...3 {
+            let error = await #expect(throws: PostgresError.self) {
+                try await resolver.addresses(of: "h", until: .now + .milliseconds(20))
+            }
+            #expect(error?.code == .timedOut)
+        }
+        let cancelled = Task { try await resolver.addresses(of: "h", until: .now + .seconds(600)) }
+        cancelled.cancel()
+        await #expect(throws: PostgresError.self) { try await cancelled.value }
+        #expect(lookups.withLock(\.self) == 1)
+        gate.signal()
+        try await eventually("the answer is there") {
+            (try? await resolver.addresses(of: "h", until: .now + .milliseconds(20))) == ["10.0.0.1"]
+        }
+        // Known from before, while the name server hangs.
+        #expect(try await resolver.addresses(of: "h", until: .now + .milliseconds(20)) == ["10.0.0.1"])
+        for _ in 1...3 { gate.signal() }
+    }
+}
