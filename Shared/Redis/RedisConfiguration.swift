@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 
 /// Where the server is and how long to wait for it.
 public struct RedisConfiguration: Sendable {
@@ -54,6 +55,10 @@ public struct RedisConfiguration: Sendable {
         guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased() else {
             throw .invalid("The Redis address is no URL.")
         }
+        if ["sentinel", "cluster"].contains(where: scheme.contains) {
+            throw .invalid(
+                "Redis Sentinel and Redis Cluster are not supported: give an address that leads to the primary.")
+        }
         guard scheme == "redis" || scheme == "rediss" else {
             throw .invalid("A Redis address starts with redis:// or rediss://.")
         }
@@ -77,6 +82,19 @@ public struct RedisConfiguration: Sendable {
             }
             tls?.trustRootsFile = file
         }
+    }
+
+    /// Whether no one on the way can read what is sent or answer in the server's place: it is on this machine, or has
+    /// to prove itself with a certificate for its name.
+    public var isProtected: Bool {
+        let address = try? SocketAddress(ipAddress: host, port: port)
+        let isLocal =
+            switch address {
+            case .v4: address?.ipAddress?.hasPrefix("127.") == true
+            case .v6: address?.ipAddress == "::1"
+            default: host == "localhost"
+            }
+        return isLocal || tls?.verifiesHostname == true
     }
 
     private static func database(path: String) throws(RedisError) -> Int {

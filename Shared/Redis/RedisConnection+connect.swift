@@ -74,6 +74,27 @@ extension RedisConnection {
             throw error.serverCode == "NOAUTH"
                 ? RedisError(serverMessage: error.message, code: .authenticationFailed) : error
         }
+        if try await tells("cluster_enabled:1", of: "cluster", deadline: deadline) {
+            throw RedisError(.notConnected, "The server is a node of a Redis Cluster, which is not supported.")
+        }
+        // The name may lead to the primary by the next attempt.
+        if try await tells("role:slave", of: "replication", deadline: deadline) {
+            throw RedisError(.notConnected, "The server is a replica, which takes no writes.")
+        }
+    }
+
+    /// Whether a section of what the server tells of itself has a line; not where it may not be asked.
+    private func tells(
+        _ line: String, of section: RedisArgument, deadline: NIODeadline
+    ) async throws(RedisError) -> Bool {
+        do {
+            let info = try await send(["INFO", section], deadline: deadline).get()
+            return info.string?.split(whereSeparator: \.isNewline).contains { $0.utf8.elementsEqual(line.utf8) }
+                ?? false
+        } catch {
+            guard error.code == .server else { throw error }
+            return false
+        }
     }
 }
 

@@ -49,4 +49,24 @@ import Testing
             !"\($0)".contains("hush-hush")
         }
     }
+
+    @Test(arguments: [
+        ("redis://localhost", true), ("redis://127.9.0.1", true), ("redis://[::1]", true), ("rediss://cache", true),
+        ("redis://cache", false), ("redis://10.0.0.1", false), ("redis://localhost.example", false),
+    ])
+    func whatLeavesTheMachineIsProtectedByCertificate(url: String, isProtected: Bool) throws {
+        var configuration = try RedisConfiguration(url: url)
+        #expect(configuration.isProtected == isProtected)
+        configuration.host = "cache"
+        configuration.tls?.verifiesHostname = false
+        #expect(!configuration.isProtected)
+    }
+
+    @Test(arguments: [
+        "redis+sentinel://a,b/primary", "redis-sentinel://a:26379/primary", "rediss+cluster://a", "redis-cluster://a",
+    ])
+    func sentinelAndClusterAreRefusedByName(url: String) {
+        let error = #expect(throws: RedisError.self) { try RedisConfiguration(url: url) }
+        #expect(error?.code == .invalidConfiguration && error?.message.contains("not supported") == true)
+    }
 }

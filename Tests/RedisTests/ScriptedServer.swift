@@ -2,7 +2,7 @@ import NIOCore
 import Redis
 import TestKit
 
-/// A server that answers the client's `PING` on connecting, and the next thing it reads on each connection with
+/// A server that answers the client's `PING` on connecting, tells nothing of itself, and answers the next thing with
 /// bytes that a test has chosen; then it closes, or waits.
 func withScriptedServer(
     answer: String, thenClose: Bool, _ body: (RedisConfiguration) async throws -> Void
@@ -32,6 +32,10 @@ private final class ScriptHandler: ChannelInboundHandler {
             isOpen = true
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "+PONG\r\n")), promise: nil)
             return
+        }
+        if String(buffer: unwrapInboundIn(data)).contains("INFO") {
+            let refusal = ByteBuffer(string: "-NOPERM this user has no permissions to run 'info'\r\n")
+            return context.writeAndFlush(wrapOutboundOut(refusal), promise: nil)
         }
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
         if thenClose { context.close(promise: nil) }

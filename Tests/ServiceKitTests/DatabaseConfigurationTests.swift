@@ -80,4 +80,26 @@ import Testing
         try settings.finish()
         #expect(database.connection.pooler.rawValue == pooler)
     }
+
+    @Test func aServerElsewhereProvesItselfInProduction() throws {
+        func problems(_ environment: [String: String]) -> String {
+            let settings = Settings(service: "tokens", environment: environment)
+            _ = DatabaseConfiguration(settings: settings)
+            do {
+                try settings.finish()
+                return ""
+            } catch {
+                return "\(error)"
+            }
+        }
+        let plain = ["TOKENS_DATABASE_URL": "postgres://tokens:s3cret@db/tokens"]
+        let told = problems(plain)
+        #expect(told.contains("TOKENS_DATABASE_URL") && told.contains("TOKENS_DATABASE_TLS"))
+        #expect(!told.contains("s3cret"))
+        #expect(problems(plain.merging(["TOKENS_DATABASE_TLS": "optional"]) { $1 }).isEmpty)
+        #expect(problems(plain.merging(["GATEHOUSE_ENVIRONMENT": "development"]) { $1 }).isEmpty)
+        #expect(problems(["TOKENS_DATABASE_URL": "postgres://db/tokens?sslmode=verify-full"]).isEmpty)
+        #expect(problems(["TOKENS_DATABASE_URL": "postgres:///tokens"]).isEmpty)
+        #expect(!problems(["TOKENS_DATABASE_URL": "postgres://db/tokens?sslmode=require"]).isEmpty)
+    }
 }

@@ -56,6 +56,8 @@ public struct GatewayConfiguration: Sendable {
         redis = settings.optionalString("redisURL", secret: true).flatMap { url in
             settings.read("redisURL", from: url) { try RedisConfiguration(url: $0) }
         }
+        settings.requireTLS(
+            of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
     }
 
     /// The routes in force, a line each: methods, paths, what is asked of the bearer, where requests go.

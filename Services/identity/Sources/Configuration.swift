@@ -55,6 +55,8 @@ public struct IdentityConfiguration: Sendable {
         redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
             try RedisConfiguration(url: url)
         }
+        settings.requireTLS(
+            of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
         isLimited = settings.rateLimitsEnabled
         credentials = settings.credentials(ofCallers: "gateway")
         tokens = Peer(

@@ -47,6 +47,8 @@ public struct TokensConfiguration: Sendable {
         redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
             try RedisConfiguration(url: url)
         }
+        settings.requireTLS(
+            of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
         (signingKeys, signingKeyFile) = settings.signingKeys()
         refreshKeys = settings.read("refreshKeysFile", from: settings.secretFile("refreshKeysFile")) { file in
             try RefreshKeyRing(file: file)

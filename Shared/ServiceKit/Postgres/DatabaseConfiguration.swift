@@ -3,7 +3,7 @@ public import Postgres
 public import ServiceKit
 
 /// Where a service's database is: `<SERVICE>_DATABASE_URL`, `<SERVICE>_DATABASE_MAXIMUM_CONNECTIONS`,
-/// `<SERVICE>_DATABASE_POOLER`.
+/// `<SERVICE>_DATABASE_TLS`, `<SERVICE>_DATABASE_POOLER`.
 public struct DatabaseConfiguration: Sendable {
     /// The connection's settings.
     public var connection: PostgresConfiguration
@@ -35,6 +35,9 @@ public struct DatabaseConfiguration: Sendable {
             connection = placeholder
         }
         connection.pooler = settings.choice("databasePooler", default: .none)
+        settings.requireTLS(
+            of: "databaseURL", by: "databaseTLS", isProtected: connection.isProtected,
+            remedy: "add sslmode=verify-full and sslrootcert")
     }
 
     /// A pool; it runs as one of the service's parts.

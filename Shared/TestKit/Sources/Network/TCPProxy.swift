@@ -11,7 +11,7 @@ public final class TCPProxy: Sendable {
     public let port: Int
 
     fileprivate init(to server: Int) async throws {
-        let link = Link()
+        let link = Link(server: server)
         self.link = link
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -23,7 +23,7 @@ public final class TCPProxy: Sendable {
                             try upstream.pipeline.syncOperations.addHandler(RelayHandler(to: client, link: link))
                         }
                     }
-                    .connect(host: "127.0.0.1", port: server)
+                    .connect(host: "127.0.0.1", port: link.server)
                     .flatMapThrowing { upstream in
                         try client.pipeline.syncOperations.addHandler(RelayHandler(to: upstream, link: nil))
                     }
@@ -44,6 +44,9 @@ public final class TCPProxy: Sendable {
     public func sever(afterBytesFromServer count: Int) {
         link.cut(after: count, severs: true)
     }
+
+    /// Takes new connections to another server, as a name does that leads elsewhere; those there are stay.
+    public func redirect(to server: Int) { link.server = server }
 
     /// Takes connections again.
     public func join() { link.join() }
@@ -68,6 +71,7 @@ public func withTCPProxy<Value: Sendable>(
 /// What passes between the two sides.
 private final class Link: Sendable {
     private struct State {
+        var server: Int
         /// How many more bytes of the server may pass; nil lets all pass.
         var remaining: Int?
         /// Whether the connections all end with the last of them, and no new one begins.
@@ -76,7 +80,17 @@ private final class Link: Sendable {
         var clients: [ObjectIdentifier: any Channel] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    init(server: Int) {
+        state = Mutex(State(server: server))
+    }
+
+    /// The port that new connections are carried to.
+    var server: Int {
+        get { state.withLock(\.server) }
+        set { state.withLock { $0.server = newValue } }
+    }
 
     /// Takes note of a client that connects; returns whether it may.
     func carries(_ client: any Channel) -> Bool {

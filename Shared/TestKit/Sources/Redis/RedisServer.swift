@@ -8,6 +8,7 @@ public actor RedisServer {
     /// The authority that signed the server's certificate, when it speaks TLS.
     public nonisolated let trustRootsFile: String?
     private nonisolated let folder: URL
+    private let arguments: [String]
     private var process: TestProcess
 
     public nonisolated var url: String {
@@ -16,7 +17,10 @@ public actor RedisServer {
         return "\(trustRootsFile == nil ? "redis" : "rediss")://\(credentials)127.0.0.1:\(port)\(options)"
     }
 
-    private init(port: Int, password: String?, trustRootsFile: String?, folder: URL, process: TestProcess) {
+    private init(
+        port: Int, password: String?, trustRootsFile: String?, arguments: [String], folder: URL, process: TestProcess
+    ) {
+        self.arguments = arguments
         self.port = port
         self.password = password
         self.trustRootsFile = trustRootsFile
@@ -28,24 +32,27 @@ public actor RedisServer {
     ///
     /// - Parameter tls: with a certificate for 127.0.0.1 from an authority made for the purpose; then it does not
     ///   speak plainly.
-    static func start(password: String? = nil, tls: Bool = false) async throws -> RedisServer {
+    static func start(
+        password: String? = nil, tls: Bool = false, arguments: [String] = []
+    ) async throws -> RedisServer {
         let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-redis-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let certificate = tls ? try await TestCertificate.make(in: folder) : nil
         for _ in 1...5 {
             let port = try freePort()
-            let process = try launch(port: port, password: password, certificate: certificate, folder: folder)
+            let process = try launch(
+                port: port, password: password, certificate: certificate, arguments: arguments, folder: folder)
             if try await accepts(process, port: port) {
                 return RedisServer(
-                    port: port, password: password, trustRootsFile: certificate?.authority.path, folder: folder,
-                    process: process)
+                    port: port, password: password, trustRootsFile: certificate?.authority.path, arguments: arguments,
+                    folder: folder, process: process)
             }
         }
         throw TestKitError("No Redis server could be started.")
     }
 
     private static func launch(
-        port: Int, password: String?, certificate: TestCertificate?, folder: URL
+        port: Int, password: String?, certificate: TestCertificate?, arguments further: [String], folder: URL
     ) throws -> TestProcess {
         var arguments = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder.path]
         if let certificate {
@@ -57,6 +64,7 @@ public actor RedisServer {
             arguments += ["--port", "\(port)"]
         }
         if let password { arguments += ["--requirepass", password] }
+        arguments += further
         return try TestProcess("redis-server", arguments, output: folder.appending(path: "redis.log"))
     }
 
@@ -85,7 +93,8 @@ public actor RedisServer {
     public func restart() async throws {
         await process.kill9()
         let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
-        process = try Self.launch(port: port, password: password, certificate: certificate, folder: folder)
+        process = try Self.launch(
+            port: port, password: password, certificate: certificate, arguments: arguments, folder: folder)
         guard try await Self.accepts(process, port: port) else {
             throw TestKitError("redis-server did not start again on port \(port).")
         }
@@ -98,12 +107,15 @@ public actor RedisServer {
 }
 
 /// Runs `body` with a Redis server of its own, which is gone afterwards.
+///
+/// - Parameter arguments: further ones of `redis-server`.
 @discardableResult
 public func withRedisServer<Value: Sendable>(
-    password: String? = nil, tls: Bool = false, isolation: isolated (any Actor)? = #isolation,
+    password: String? = nil, tls: Bool = false, arguments: [String] = [],
+    isolation: isolated (any Actor)? = #isolation,
     _ body: (RedisServer) async throws -> Value
 ) async throws -> Value {
-    let server = try await RedisServer.start(password: password, tls: tls)
+    let server = try await RedisServer.start(password: password, tls: tls, arguments: arguments)
     return try await run {
         try await body(server)
     } finally: {

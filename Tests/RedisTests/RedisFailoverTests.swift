@@ -1,0 +1,57 @@
+import NIOPosix
+import Redis
+import TestKit
+import Testing
+
+/// Servers that take no writes, or only those of their part.
+@Suite struct RedisFailoverTests {
+    @Test func aNameThatFollowsThePrimary() async throws {
+        try await withRedisServer { first in
+            try await withRedisServer { second in
+                try await withTCPProxy(to: first.port) { name in
+                    try await withRedisClient(.patient("redis://127.0.0.1:\(name.port)")) { redis in
+                        try await redis.send("SET", "key", "1")
+                        // Demoted, with the connection to it open.
+                        try await demote(first, to: second)
+                        await #expect(throws: RedisError.self) { try await redis.send("SET", "key", "2") }
+                        try await eventually("the replica is noticed as one") {
+                            let error = await #expect(throws: RedisError.self) {
+                                try await redis.send("SET", "key", "2")
+                            }
+                            return error?.isUnavailable == true && error?.message.contains("a replica, which") == true
+                        }
+                        name.redirect(to: second.port)
+                        try await eventually("the new primary is written to") {
+                            (try? await redis.send("SET", "key", "3")) != nil
+                        }
+                        try await withRedisClient(.patient(second.url)) { other in
+                            let kept = try await other.send("GET", "key").string
+                            #expect(kept == "3")
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func aClusterIsRefused() async throws {
+        try await withRedisServer(arguments: ["--cluster-enabled", "yes"]) { node in
+            let log = CapturedLog()
+            let client = RedisClient(
+                configuration: try .patient(node.url), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                logger: log.logger)
+            let running = Task { await client.run() }
+            let error = await #expect(throws: RedisError.self) { try await client.send("SET", "key", "1") }
+            #expect(error?.isUnavailable == true)
+            #expect(log.lines.contains { $0.contains("warning") && $0.contains("Redis Cluster") })
+            running.cancel()
+            await running.value
+        }
+    }
+
+    private func demote(_ server: RedisServer, to primary: RedisServer) async throws {
+        try await withRedisClient(.patient(server.url)) { redis in
+            try await redis.send("REPLICAOF", "127.0.0.1", "\(primary.port)")
+        }
+    }
+}
