@@ -26,11 +26,13 @@ struct ClientAddress: Sendable, Equatable {
         }
         switch address {
         case .v4(let address):
-            let number = UInt32(bigEndian: address.address.sin_addr.s_addr)
+            let number = withUnsafeBytes(of: address.address) {
+                UInt32(bigEndian: $0.loadUnaligned(fromByteOffset: Self.sinAddress, as: UInt32.self))
+            }
             self.init(bits: Self.mapped | UInt128(number), text: Self.dotted(number))
         case .v6(let address):
-            let bits = withUnsafeBytes(of: address.address.sin6_addr) {
-                UInt128(bigEndian: $0.loadUnaligned(as: UInt128.self))
+            let bits = withUnsafeBytes(of: address.address) {
+                UInt128(bigEndian: $0.loadUnaligned(fromByteOffset: Self.sin6Address, as: UInt128.self))
             }
             if bits >> 32 == Self.mapped >> 32 {
                 self.init(bits: bits, text: Self.dotted(UInt32(truncatingIfNeeded: bits)))
@@ -47,6 +49,10 @@ struct ClientAddress: Sendable, Equatable {
         let isIPv4 = bits >> 32 == Self.mapped >> 32
         key = AddressKey(value: UInt64(truncatingIfNeeded: isIPv4 ? bits : bits >> 64))
     }
+
+    /// Where the address stands in `sockaddr_in` and `sockaddr_in6`. Whose their fields are depends on which module the
+    /// compiler reads first.
+    private static let (sinAddress, sin6Address) = (4, 8)
 
     private static let mapped: UInt128 = 0xFFFF << 32
 
