@@ -5,7 +5,7 @@ import NIOCore
 /// A stream of HTTP/2 is, behind `HTTP2Stream`, a connection with one request.
 ///
 /// What a client sends ahead stays in `input`; when that is full, nothing more is read from the socket.
-final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
+final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Timed {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -32,8 +32,11 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler {
     let worker: Worker
     let peer: ClientPeer
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
-    var deadline = Int64.max
-    /// In the worker's list.
+    var deadline = Int64.max {
+        didSet { if place >= 0 { worker.timers.note(self) } }
+    }
+    var timerPlace: TimerPlace?
+    /// In the worker's list; below 0 when it is not there.
     var place = -1
 
     var context: ChannelHandlerContext?

@@ -22,6 +22,7 @@ final class Worker {
     /// What requests are admitted by.
     private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
+    let timers: TimerWheel
     private var http2Connections: [ObjectIdentifier: HTTP2Connection] = [:]
     private var requestsByAddress: [AddressKey: Int] = [:]
     private let maximumRequestsInFlight: Int
@@ -36,6 +37,7 @@ final class Worker {
     init(eventLoop: any EventLoop, loops: Int, gateway: Gateway) {
         self.eventLoop = eventLoop
         self.gateway = gateway
+        timers = TimerWheel(now: Self.now)
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
         maximumRequestsPerAddress = max(1, gateway.settings.maximumRequestsInFlightPerAddress / loops)
         maximumTunnels = max(1, gateway.settings.maximumWebSockets / loops)
@@ -81,7 +83,8 @@ final class Worker {
     // MARK: Time
 
     /// Nanoseconds of a monotonic clock.
-    var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
+    var now: Int64 { Self.now }
+    private static var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
 
     /// Seconds since 1970. `time()` would lag behind by up to a tick of the kernel, and a token live on for it.
     var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
@@ -90,23 +93,16 @@ final class Worker {
     var wait: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
 
     /// How often `sweep` is to be called.
-    static let sweepInterval = TimeAmount.milliseconds(50)
+    static let sweepInterval = TimeAmount.nanoseconds(TimerWheel.tick)
 
-    /// Ends what has taken too long. One comparison a connection, instead of a timer for each request.
+    /// Ends what has taken too long.
     func sweep() {
         writeDate()
         let now = now
         stalls.beat(at: .now)
-        // From the end, because whoever leaves gives its place to the last.
-        for index in connections.indices.reversed() where index < connections.count {
-            let connection = connections[index]
-            if connection.deadline <= now { connection.timedOut(now: now) }
-        }
+        timers.advance(to: now)
         sweeps += 1
-        if sweeps % 5 == 0 {
-            endRefusedStreams()
-            for connection in http2Connections.values where connection.deadline <= now { connection.timedOut() }
-        }
+        if sweeps % 5 == 0 { endRefusedStreams() }
         if sweeps % 10 == 0 {
             for pool in routes.pools.values { pool.sweep(now: now) }
             report()
@@ -142,6 +138,7 @@ final class Worker {
     func remove(_ connection: ClientConnection) {
         let place = connection.place
         guard place >= 0 else { return }
+        timers.remove(connection)
         connections.swapAt(place, connections.count - 1)
         connections[place].place = place
         connections.removeLast()
@@ -153,9 +150,15 @@ final class Worker {
         for connection in connections where connection.isWaitingForKeys { connection.keysChanged() }
     }
 
-    func add(_ connection: HTTP2Connection) { http2Connections[ObjectIdentifier(connection)] = connection }
+    func add(_ connection: HTTP2Connection) {
+        http2Connections[ObjectIdentifier(connection)] = connection
+        timers.note(connection)
+    }
 
-    func remove(_ connection: HTTP2Connection) { http2Connections[ObjectIdentifier(connection)] = nil }
+    func remove(_ connection: HTTP2Connection) {
+        http2Connections[ObjectIdentifier(connection)] = nil
+        timers.remove(connection)
+    }
 
     /// Ends the connections that carry no request.
     func closeIdleConnections() {

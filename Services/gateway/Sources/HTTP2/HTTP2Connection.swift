@@ -3,7 +3,7 @@ import NIOHPACK
 import NIOHTTP2
 
 /// A client's connection that speaks HTTP/2: each stream carries one request to a `ClientConnection` of its own.
-final class HTTP2Connection {
+final class HTTP2Connection: Timed {
     /// Requests that a client may have open at once.
     private static let maximumStreams = 100
     /// Bytes of an answer that may wait for the client before no more is read for it.
@@ -19,7 +19,10 @@ final class HTTP2Connection {
     /// Whether the client was told to open no more streams.
     private var isEnding = false
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
-    private(set) var deadline: Int64
+    private(set) var deadline: Int64 {
+        didSet { if channel.isActive { worker.timers.note(self) } }
+    }
+    var timerPlace: TimerPlace?
 
     init(on channel: any Channel, worker: Worker, peer: ClientPeer) {
         self.channel = channel
@@ -81,7 +84,8 @@ final class HTTP2Connection {
         channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
 
-    func timedOut() {
+    func timedOut(now: Int64) {
+        deadline = .max
         if isEnding || peer.isOverLimit { channel.close(promise: nil) } else { end() }
     }
 
