@@ -19,5 +19,26 @@ struct ClientAddressTests {
         #expect(proxies.client(behind: one, forwardedFor: ["1.2.3.4"]) == one)
         #expect(proxies.client(behind: peer, forwardedFor: ["1.2.3.4", "junk"]) == peer)
         #expect(TrustedProxies(["10.0.0.0/33"]) == nil && TrustedProxies(["host"]) == nil)
+        #expect(proxies.client(behind: peer, forwardedFor: ["6.6.6.6", "1.2.3.4:5678"]) == ClientAddress("1.2.3.4"))
+    }
+
+    @Test("A port behind an address is left out, and nothing else")
+    func ports() {
+        let good = [
+            ("1.2.3.4", "1.2.3.4"), ("1.2.3.4:5678", "1.2.3.4"), ("1.2.3.4:1", "1.2.3.4"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"), ("[2001:db8::1]:443", "2001:db8::1"), ("::ffff:1.2.3.4", "1.2.3.4"),
+            ("[::ffff:1.2.3.4]:1", "1.2.3.4"), ("::1", "::1"),
+        ]
+        for (text, address) in good {
+            #expect(ClientAddress(forwarded: text[...]) == ClientAddress(address), "\(text)")
+        }
+        for text in [
+            "", ":", "1.2.3.4:", "1.2.3.4:x", "1.2.3.4:123456", "1.2.3.4:1:2", "[1.2.3.4]", "[1.2.3.4]:1", "[::1",
+            "[::1]x",
+            "[::1]:", "[::1]:x", "[]", "unknown", "a:80", "_hidden", "1.2.3:80",
+        ] {
+            #expect(ClientAddress(forwarded: text[...]) == nil, "\(text)")
+        }
     }
 }

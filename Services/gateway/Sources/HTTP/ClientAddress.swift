@@ -43,6 +43,29 @@ struct ClientAddress: Sendable, Equatable {
         }
     }
 
+    /// Reads what `X-Forwarded-For` says of one hop: an address, with a port behind it as some proxies write it, an IPv6
+    /// address then in brackets.
+    init?(forwarded text: Substring) {
+        var address = text
+        if text.first == "[" {
+            guard let end = text.firstIndex(of: "]"), Self.isPort(text[text.index(after: end)...]) else { return nil }
+            address = text[text.index(after: text.startIndex)..<end]
+            guard address.contains(":") else { return nil }
+        } else if let colon = text.firstIndex(of: ":"), text[..<colon].contains(".") {
+            guard Self.isPort(text[colon...]) else { return nil }
+            address = text[..<colon]
+        }
+        self.init(String(address))
+    }
+
+    /// Nothing, or a colon and digits.
+    private static func isPort(_ text: Substring) -> Bool {
+        guard let first = text.utf8.first else { return true }
+        let digits = text.utf8.dropFirst()
+        return first == .colon && (1...5).contains(digits.count)
+            && digits.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
+    }
+
     private init(bits: UInt128, text: String) {
         self.bits = bits
         self.text = Array(text.utf8)
@@ -99,7 +122,7 @@ struct TrustedProxies: Sendable, Equatable {
         var client = peer
         for text in forwardedFor.reversed() {
             guard contains(client) else { break }
-            guard let next = ClientAddress(String(text)) else { break }
+            guard let next = ClientAddress(forwarded: text) else { break }
             client = next
         }
         return client
