@@ -12,7 +12,9 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case identifierTaken = "IDENTIFIER_TAKEN"
     case payloadTooLarge = "PAYLOAD_TOO_LARGE"
+    case targetTooLong = "URI_TOO_LONG"
     case unsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE"
+    case expectationFailed = "EXPECTATION_FAILED"
     case weakPassword = "WEAK_PASSWORD"
     case headersTooLarge = "HEADERS_TOO_LARGE"
     case rateLimited = "RATE_LIMITED"
@@ -20,6 +22,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case badGateway = "BAD_GATEWAY"
     case unavailable = "UNAVAILABLE"
     case timeout = "TIMEOUT"
+    case versionNotSupported = "HTTP_VERSION_NOT_SUPPORTED"
 
     /// The HTTP status that goes with the code.
     public var status: Int {
@@ -31,7 +34,9 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .methodNotAllowed: 405
         case .identifierTaken: 409
         case .payloadTooLarge: 413
+        case .targetTooLong: 414
         case .unsupportedMediaType: 415
+        case .expectationFailed: 417
         case .weakPassword: 422
         case .rateLimited: 429
         case .headersTooLarge: 431
@@ -39,6 +44,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .badGateway: 502
         case .unavailable: 503
         case .timeout: 504
+        case .versionNotSupported: 505
         }
     }
 
@@ -57,7 +63,9 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .methodNotAllowed: "Method not allowed"
         case .identifierTaken: "Already registered"
         case .payloadTooLarge: "Request too large"
+        case .targetTooLong: "Address too long"
         case .unsupportedMediaType: "Unsupported media type"
+        case .expectationFailed: "Expectation not met"
         case .weakPassword: "Password too weak"
         case .headersTooLarge: "Request head too large"
         case .rateLimited: "Too many requests"
@@ -65,6 +73,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .badGateway: "Service answered badly"
         case .unavailable: "Temporarily unavailable"
         case .timeout: "Took too long"
+        case .versionNotSupported: "Protocol version not supported"
         }
     }
 
@@ -83,7 +92,9 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .methodNotAllowed: "This cannot be done here."
         case .identifierTaken: "There is an account with this address or number already."
         case .payloadTooLarge: "The request is too large."
+        case .targetTooLong: "The request's address is too long."
         case .unsupportedMediaType: "The request's media type is not supported here."
+        case .expectationFailed: "The request expects what cannot be met here."
         case .weakPassword: "Please choose a stronger password."
         case .headersTooLarge: "The request's head is too large."
         case .rateLimited: "Too many attempts. Please wait a moment."
@@ -91,6 +102,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .badGateway: "A service behind the gateway gave an answer that could not be used."
         case .unavailable: "This is temporarily unavailable. Please try again in a moment."
         case .timeout: "A service behind the gateway took too long to answer."
+        case .versionNotSupported: "This version of the protocol is not supported here."
         }
     }
 }

@@ -19,7 +19,6 @@ struct RefusalTests {
             "GET /open HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n",
             "GET /open HTTP/1.1\nHost: h\n\n",
             "GET /open HTTP/1.1\r\n\r\n",
-            "GET /open HTTP/1.0\r\nHost: h\r\n\r\n",
             "GET http://h/open HTTP/1.1\r\nHost: h\r\n\r\n",
             "GET /open/../internal HTTP/1.1\r\nHost: h\r\n\r\n",
             "GET /open/%2e%2e/internal HTTP/1.1\r\nHost: h\r\n\r\n",

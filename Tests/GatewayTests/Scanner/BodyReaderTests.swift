@@ -7,9 +7,9 @@ import Testing
 struct BodyReaderTests {
     /// Feeds `text` in pieces of `size` bytes; gives the body, the trailers and what is left over.
     private func read(
-        _ text: String, _ framing: BodyFraming, size: Int
+        _ text: String, _ framing: BodyFraming, size: Int, connectionOptions: [[UInt8]] = []
     ) throws(HeadFault) -> (body: String, trailers: String?, rest: String, isComplete: Bool) {
-        var reader = BodyReader(framing)
+        var reader = BodyReader(framing, connectionOptions: connectionOptions)
         var input = ByteBuffer()
         var body = ""
         var bytes = Array(text.utf8)[...]
@@ -38,6 +38,15 @@ struct BodyReaderTests {
         #expect(try read("", .length(0), size: size) == ("", nil, "", true))
         #expect(try read("hello", .untilClose, size: size) == ("hello", nil, "", false))
         #expect(try read("5\r\nhel", .chunked, size: size).isComplete == false)
+    }
+
+    @Test("Trailer fields that Connection names are left out, whatever their case")
+    func connectionOptions() throws {
+        let options = [Array("x-one".utf8), Array("X-TWO".utf8)]
+        let text = "0\r\nX-One: 1\r\nX-On: 1\r\nx-two: 2\r\n\r\n"
+        #expect(try read(text, .chunked, size: 5, connectionOptions: options).trailers == "X-On: 1\r\n")
+        let all = "0\r\nX-One: 1\r\n\r\n"
+        #expect(try read(all, .chunked, size: 5, connectionOptions: options).trailers == nil)
     }
 
     @Test(

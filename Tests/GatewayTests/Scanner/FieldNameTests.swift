@@ -19,6 +19,7 @@ struct FieldNameTests {
         arguments: [
             ("Host", FieldName.host), ("content-LENGTH", .contentLength), ("Transfer-Encoding", .transferEncoding),
             ("CONNECTION", .connection), ("authorization", .authorization), ("Expect", .expect),
+            ("Max-Forwards", .maxForwards),
             ("X-Request-ID", .requestID), ("TraceParent", .traceparent), ("Tracestate", .tracestate),
             ("Keep-Alive", .hopByHop), ("TE", .hopByHop), ("Upgrade", .upgrade), ("Proxy-Authorization", .hopByHop),
             ("X-Forwarded-For", .forwarded), ("x_forwarded_host", .forwarded), ("Forwarded", .forwarded),

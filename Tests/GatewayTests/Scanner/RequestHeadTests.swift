@@ -100,7 +100,7 @@ struct RequestHeadTests {
         let long = line + "A: " + String(repeating: "a", count: 16 * 1024)
         #expect(throws: HeadFault.tooLarge) { try scan(long) }
         #expect(throws: HeadFault.tooLarge) { try scan(long + "\r\n\r\n") }
-        #expect(throws: HeadFault.tooLarge) { try scan("GET /" + String(repeating: "a", count: 17_000)) }
+        #expect(throws: HeadFault.targetTooLong) { try scan("GET /" + String(repeating: "a", count: 17_000)) }
         let fitting = line + String(repeating: "A: b\r\n", count: 99) + "\r\n"
         #expect(try scan(fitting).length == fitting.utf8.count)
         let many = line + String(repeating: "A: b\r\n", count: 100) + "\r\n"

@@ -7,6 +7,8 @@ struct AdmittedRequest {
     var method: MethodSet
     var framing: BodyFraming
     var expectsContinue: Bool
+    /// Trailer fields that go no further.
+    var connectionOptions: [[UInt8]] = []
     var requestID: [UInt8]
     var trace: TraceContext
     /// Who asks; `nil`: nobody that is known.

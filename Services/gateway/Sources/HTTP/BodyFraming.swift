@@ -25,11 +25,12 @@ struct BodyReader {
 
     private var state: State
 
-    init(_ framing: BodyFraming) {
+    /// - Parameter connectionOptions: names of trailer fields that go no further.
+    init(_ framing: BodyFraming, connectionOptions: [[UInt8]] = []) {
         state =
             switch framing {
             case .length(let length): .remaining(length)
-            case .chunked: .chunked(ChunkReader())
+            case .chunked: .chunked(ChunkReader(connectionOptions: connectionOptions))
             case .untilClose: .untilClose
             }
     }

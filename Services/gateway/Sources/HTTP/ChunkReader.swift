@@ -14,6 +14,10 @@ struct ChunkReader {
 
     private var state = State.size
     private var trailers = FieldSection()
+    private let connectionOptions: [[UInt8]]
+
+    /// - Parameter connectionOptions: what `Connection` names of the trailer fields (RFC 9110 §7.6.1).
+    init(connectionOptions: [[UInt8]]) { self.connectionOptions = connectionOptions }
 
     /// The next part; `nil` when more bytes are needed.
     mutating func next(from input: inout ByteBuffer) throws(HeadFault) -> BodyReader.Part? {
@@ -49,11 +53,17 @@ struct ChunkReader {
         return length
     }
 
-    /// The trailer lines that may go on: none of those that mean something to the gateway.
+    /// The trailer lines that may go on: none of those that mean something to the gateway, or concern one hop only.
     private func kept(of section: ByteBuffer) -> ByteBuffer? {
         var lines = ByteBuffer()
         section.withUnsafeReadableBytes { bytes in
-            lines.write(atMost: bytes.count) { trailers.writeLines(of: bytes, to: &$0) { $0.name == .other } }
+            lines.write(atMost: bytes.count) { writer in
+                trailers.writeLines(of: bytes, to: &writer) { line in
+                    guard line.name == .other else { return false }
+                    let name = UnsafeRawBufferPointer(rebasing: bytes[line.nameRange])
+                    return !connectionOptions.contains { $0.withUnsafeBytes { name.equalsFolded($0) } }
+                }
+            }
         }
         return lines.readableBytes > 0 ? lines : nil
     }

@@ -84,18 +84,12 @@ extension ClientConnection {
         peer.countRequest()
         _ = worker.gateway.addressLimiter?.take(peer.address.key, now: worker.now)
         let requestID = Array(RequestID.make().utf8)
-        let problem: Problem
-        switch fault {
-        case .malformed(let reason):
-            problem = Problem(.invalidRequest)
-            worker.gateway.metrics.refused("malformed: \(reason)")
-        case .tooLarge:
-            problem = Problem(.headersTooLarge)
-            worker.gateway.metrics.refused(problem.code.rawValue)
-        }
+        worker.gateway.metrics.refused(fault.reason)
+        // Whatever else is wrong with it, who asked with HEAD takes no body (RFC 9110 §9.3.2).
+        let isHead = input.readableBytesView.starts(with: "HEAD ".utf8)
         var buffer = ByteBuffer()
-        LocalAnswer.refusal(problem, as: .problem, requestID: requestID).write(
-            to: &buffer, requestID: requestID, isHead: false, closes: true, date: worker.dateLine)
+        LocalAnswer.refusal(Problem(fault.code), as: .problem, requestID: requestID).write(
+            to: &buffer, requestID: requestID, isHead: isHead, closes: true, date: worker.dateLine)
         write(buffer)
         linger()
     }

@@ -236,7 +236,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         closesAfterAnswer = closing
         deadline = exchange.deadline
         worker.requestBegins(of: exchange.address)
-        phase = exchange.hasBody ? .body(BodyReader(exchange.framing)) : .answering
+        phase = exchange.hasBody ? .body(exchange.bodyReader) : .answering
         exchange.start()
     }
 

@@ -64,6 +64,7 @@ final class Exchange {
     var address: AddressKey { request.address }
     var framing: BodyFraming { request.framing }
     var hasBody: Bool { framing != .length(0) }
+    var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
 
     // MARK: Towards the upstream

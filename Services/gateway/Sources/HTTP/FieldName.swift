@@ -7,6 +7,7 @@ enum FieldName: UInt8, Sendable {
     case connection
     case authorization
     case expect
+    case maxForwards
     case upgrade
     case requestID
     case traceparent
@@ -29,6 +30,7 @@ enum FieldName: UInt8, Sendable {
     private static let known: [(name: StaticString, field: FieldName)] = [
         ("host", .host), ("content-length", .contentLength), ("transfer-encoding", .transferEncoding),
         ("connection", .connection), ("authorization", .authorization), ("expect", .expect),
+        ("max-forwards", .maxForwards),
         ("x-request-id", .requestID), ("traceparent", .traceparent), ("tracestate", .tracestate), ("origin", .origin),
         ("keep-alive", .hopByHop), ("proxy-connection", .hopByHop), ("proxy-authorization", .hopByHop),
         ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .upgrade),

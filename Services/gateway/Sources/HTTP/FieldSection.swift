@@ -22,8 +22,13 @@ struct FieldSection: Sendable {
     private(set) var host: Int?
     private(set) var authorization: Int?
     private(set) var requestID: Int?
+    /// `nil` where there are several, too: none of them is to be trusted then (W3C Trace Context §3.2).
     private(set) var traceparent: Int?
     private(set) var expect: Int?
+    /// `Expect` asks for more than `100-continue`.
+    private(set) var hasUnknownExpectation = false
+    private(set) var maxForwards: Int?
+    private(set) var hasSeveralMaxForwards = false
     private(set) var upgrade: Int?
     private(set) var origin: Int?
     private(set) var contentLength: Int?
@@ -31,6 +36,7 @@ struct FieldSection: Sendable {
     /// More than one `Authorization`.
     private(set) var hasSeveralAuthorizations = false
     private var hasSeveralUpgrades = false
+    private var traceparents = 0
     /// `Connection` says `close`, `keep-alive`, or `upgrade`.
     private(set) var saysClose = false
     private(set) var saysKeepAlive = false
@@ -53,7 +59,11 @@ struct FieldSection: Sendable {
         authorization = nil
         requestID = nil
         traceparent = nil
+        traceparents = 0
         expect = nil
+        hasUnknownExpectation = false
+        maxForwards = nil
+        hasSeveralMaxForwards = false
         upgrade = nil
         origin = nil
         contentLength = nil
@@ -114,7 +124,7 @@ struct FieldSection: Sendable {
         switch line.name {
         case .host:
             guard host == nil else { throw .malformed("several Host fields") }
-            guard value.count <= HeadLimits.host, Self.hostBytes.containsAll(value) else { throw .malformed("Host") }
+            guard value.count <= HeadLimits.host, HostField.isValid(value) else { throw .malformed("Host") }
             host = place
         case .contentLength:
             guard contentLength == nil, !isChunked else { throw .malformed("framing said twice") }
@@ -128,8 +138,15 @@ struct FieldSection: Sendable {
             if authorization != nil { hasSeveralAuthorizations = true }
             authorization = place
         case .requestID: requestID = place
-        case .traceparent: traceparent = place
-        case .expect: expect = place
+        case .traceparent:
+            traceparents += 1
+            traceparent = traceparents == 1 ? place : nil
+        case .expect:
+            expect = place
+            if !ListMembers(value).allSatisfy({ $0.equalsFolded("100-continue") }) { hasUnknownExpectation = true }
+        case .maxForwards:
+            if maxForwards != nil { hasSeveralMaxForwards = true }
+            maxForwards = place
         case .origin: origin = place
         case .upgrade:
             if upgrade != nil { hasSeveralUpgrades = true }
@@ -168,6 +185,15 @@ struct FieldSection: Sendable {
                 && ListMembers(UnsafeRawBufferPointer(rebasing: bytes[other.value])).contains {
                     $0.equalsFolded(name)
                 }
+        }
+    }
+
+    /// The names of the fields that concern one hop only, as `Connection` has them: for the trailers, which come when the
+    /// head is gone.
+    func connectionOptions(in bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
+        guard hasConnectionOptions else { return [] }
+        return lines.filter { $0.name == .connection }.flatMap { line in
+            ListMembers(UnsafeRawBufferPointer(rebasing: bytes[line.value])).map(Array.init)
         }
     }
 
@@ -219,7 +245,6 @@ struct FieldSection: Sendable {
     // MARK: Bytes
 
     static let tokenBytes = ByteSet(.alphanumeric, "!#$%&'*+-.^_`|~")
-    private static let hostBytes = ByteSet(.alphanumeric, "-._~:[]")
 
     private static func length(_ digits: UnsafeRawBufferPointer) throws(HeadFault) -> Int {
         guard (1...18).contains(digits.count) else { throw .malformed("Content-Length") }

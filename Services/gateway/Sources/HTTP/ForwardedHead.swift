@@ -22,6 +22,8 @@ struct ForwardedHead {
     var trace: TraceContext
     var span: UInt64
     var continuesTrace: Bool
+    /// How often the request may still be forwarded, where its `Max-Forwards` counts (RFC 9110 §7.6.2).
+    var maxForwards: Int?
     /// Whether the upstream is asked to go on as WebSocket.
     var upgrades: Bool
 
@@ -60,6 +62,7 @@ struct ForwardedHead {
         case .other, .origin, .accessControl: break
         case .authorization: guard forwardsAuthorization else { return false }
         case .tracestate: guard continuesTrace else { return false }
+        case .maxForwards: guard maxForwards == nil else { return false }
         case .host, .contentLength, .transferEncoding, .connection, .upgrade, .expect, .requestID, .traceparent,
             .hopByHop, .forwarded, .override, .reserved, .disguised:
             return false
@@ -78,6 +81,11 @@ struct ForwardedHead {
                 writer.write("\r\n")
             }
         case .untilClose: break
+        }
+        if let maxForwards {
+            writer.write("Max-Forwards: ")
+            writer.write(decimal: maxForwards)
+            writer.write("\r\n")
         }
         if upgrades { writer.write(.webSocketUpgrade) }
         writer.write("X-Forwarded-For: ")

@@ -1,10 +1,30 @@
+import Contracts
+
 /// Why a message is not taken: the connection it came on is closed, because its framing can't be trusted.
 enum HeadFault: Error, Equatable {
     /// What is wrong, for logs and metrics; it holds nothing of the message itself.
     case malformed(String)
-    /// Longer than `HeadLimits.bytes`, more fields than `HeadLimits.fields`, or a longer target than
-    /// `HeadLimits.target`.
+    /// Longer than `HeadLimits.bytes`, or more fields than `HeadLimits.fields`.
     case tooLarge
+    /// A longer target than `HeadLimits.target`.
+    case targetTooLong
+    /// Another version than HTTP/1.1.
+    case version
+
+    /// What the client is told.
+    var code: ErrorCode {
+        switch self {
+        case .malformed: .invalidRequest
+        case .tooLarge: .headersTooLarge
+        case .targetTooLong: .targetTooLong
+        case .version: .versionNotSupported
+        }
+    }
+
+    /// For logs and metrics.
+    var reason: String {
+        if case .malformed(let reason) = self { "malformed: \(reason)" } else { code.rawValue }
+    }
 }
 
 /// Caps on the head of a message, and on a chunked body's trailer section.

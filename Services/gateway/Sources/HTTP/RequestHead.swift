@@ -43,8 +43,10 @@ struct RequestHead: Sendable {
         index += 1
         let targetStart = index
         let allowed = Self.targetBytes
+        // Of a target that is too long the end may never come.
+        let longestEnd = min(count, targetStart + HeadLimits.target + 1)
         var pathEnd: Int?
-        while index < count, allowed.contains(bytes[index]) {
+        while index < longestEnd, allowed.contains(bytes[index]) {
             if bytes[index] == UInt8(ascii: "?"), pathEnd == nil { pathEnd = index }
             if bytes[index] == UInt8(ascii: "%"), index + 2 < count,
                 hexValue(bytes[index + 1]) == nil || hexValue(bytes[index + 2]) == nil
@@ -53,21 +55,34 @@ struct RequestHead: Sendable {
             }
             index += 1
         }
+        guard index - targetStart <= HeadLimits.target else { throw .targetTooLong }
         guard index < count else { return nil }
         guard bytes[index] == .space else { throw .malformed("request target") }
         target = targetStart..<index
-        guard target.count <= HeadLimits.target else { throw .tooLarge }
         path = targetStart..<(pathEnd ?? index)
         guard CanonicalPath.isCanonical(UnsafeRawBufferPointer(rebasing: bytes[path])) else {
             throw .malformed("path")
         }
 
-        index += 1
+        return try Self.scanVersion(bytes, from: index + 1, to: count)
+    }
+
+    private static func scanVersion(
+        _ bytes: UnsafeRawBufferPointer, from start: Int, to count: Int
+    ) throws(HeadFault) -> Int? {
+        var index = start
+        var isOther = false
         for expected in "HTTP/1.1\r\n".utf8 {
             guard index < count else { return nil }
-            guard bytes[index] == expected else { throw .malformed("version") }
+            let byte = bytes[index]
+            if byte != expected {
+                let isDigit = byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
+                guard isDigit, expected == UInt8(ascii: "1") else { throw .malformed("version") }
+                isOther = true
+            }
             index += 1
         }
+        if isOther { throw .version }
         return index
     }
 }

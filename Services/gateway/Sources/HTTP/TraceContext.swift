@@ -1,11 +1,11 @@
-/// A request's place in a distributed trace (W3C Trace Context, version 00).
+/// A request's place in a distributed trace (W3C Trace Context), written as version 00.
 struct TraceContext: Equatable, Sendable {
     /// The trace's identifier, of which not all bits are 0.
     var high: UInt64
     var low: UInt64
     var flags: UInt8
 
-    /// Bytes of the field's value.
+    /// Bytes of the field's value in version 00, and of what later versions begin with.
     static let length = 55
 
     init(high: UInt64, low: UInt64, flags: UInt8) {
@@ -14,11 +14,13 @@ struct TraceContext: Equatable, Sendable {
         self.flags = flags
     }
 
-    /// Reads `00-<trace>-<parent>-<flags>`; `nil` for anything else.
+    /// Reads `00-<trace>-<parent>-<flags>`, and what a later version may have after that and a dash (§3.2.4); `nil` for
+    /// anything else. There is no version `ff`.
     init?(_ value: UnsafeRawBufferPointer) {
         let dash = UInt8(ascii: "-")
-        guard value.count == Self.length, value[2] == dash, value[35] == dash, value[52] == dash,
-            let version = Self.number(value[0..<2]), version == 0,
+        guard value.count >= Self.length, value[2] == dash, value[35] == dash, value[52] == dash,
+            let version = Self.number(value[0..<2]), version != 0xFF,
+            value.count == Self.length || (version > 0 && value[Self.length] == dash),
             let high = Self.number(value[3..<19]), let low = Self.number(value[19..<35]), high | low != 0,
             let parent = Self.number(value[36..<52]), parent != 0, let flags = Self.number(value[53..<55])
         else { return nil }

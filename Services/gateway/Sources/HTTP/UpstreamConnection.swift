@@ -171,7 +171,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private enum HeadOutcome {
         case incomplete
         case interim(length: Int)
-        case final(length: Int, BodyFraming)
+        case final(length: Int, BodyFraming, connectionOptions: [[UInt8]])
         case upgraded(length: Int)
         case fault
     }
@@ -188,7 +188,9 @@ final class UpstreamConnection: ChannelDuplexHandler {
                     return exchange.upgrade(worker.responseHead, head) ? .upgraded(length: length) : .fault
                 }
                 if status < 200 { return .interim(length: length) }
-                return .final(length: length, exchange.answer(worker.responseHead, head))
+                return .final(
+                    length: length, exchange.answer(worker.responseHead, head),
+                    connectionOptions: worker.responseHead.fields.connectionOptions(in: head))
             } catch {
                 return .fault
             }
@@ -199,11 +201,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
             input.moveReaderIndex(forwardBy: length)
             interim += 1
             if interim > Self.interimLimit { return fail() }
-        case .final(let length, let framing):
+        case .final(let length, let framing, let connectionOptions):
             input.moveReaderIndex(forwardBy: length)
             pool.answered()
             keepsAlive = worker.responseHead.keepsAlive && framing != .untilClose
-            phase = .body(BodyReader(framing))
+            phase = .body(BodyReader(framing, connectionOptions: connectionOptions))
         case .upgraded(let length):
             input.moveReaderIndex(forwardBy: length)
             pool.answered()

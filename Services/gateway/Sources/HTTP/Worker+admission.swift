@@ -21,6 +21,8 @@ extension Worker {
         let fields = requestHead.fields
         let requestID = identifier(fields, bytes)
         let path = UnsafeRawBufferPointer(rebasing: bytes[requestHead.path])
+        let now = now
+        let address = clientAddress(fields, bytes, of: client.peer)
         let routes = routes
         let match = routes.table.match(path: path, method: requestHead.method)
         var errorForm = ErrorForm.problem
@@ -31,7 +33,6 @@ extension Worker {
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
         }
-        let now = now
         func refuse(_ problem: Problem, fields: String = "") -> Admission {
             let answer = LocalAnswer.refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors)
             countRefusal(problem, answer, match, since: now)
@@ -58,6 +59,16 @@ extension Worker {
         case .notFound: return refuse(Problem(.notFound))
         case .methodNotAllowed(let allow): return refuse(Problem(.methodNotAllowed), fields: "Allow: \(allow)\r\n")
         case .route(let found, let range): (route, forwardedPath) = (found, range)
+        }
+        var maxForwards: Int?
+        if requestHead.method == .options, fields.maxForwards != nil {
+            guard let hops = hops(fields, bytes) else { return refuse(Problem(.invalidRequest)) }
+            if hops == 0 {
+                return .answer(
+                    LocalAnswer(status: 204, fields: "Allow: \(route.methods.description)\r\n\(cors)"),
+                    requestID: requestID)
+            }
+            maxForwards = hops - 1
         }
         if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
             return tooMany(refusal, of: "sign-in")
@@ -106,10 +117,7 @@ extension Worker {
 
         let framing = requestHead.framing
         if case .length(let length) = framing, length > route.bodyLimit { return refuse(Problem(.payloadTooLarge)) }
-        if let expect = fields.expect {
-            let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[expect].value])
-            guard value.equalsFolded("100-continue") else { return refuse(Problem(.invalidRequest)) }
-        }
+        if fields.hasUnknownExpectation { return refuse(Problem(.expectationFailed)) }
 
         let arrivedAt = now - wait
         // Nobody waits for the answer any more.
@@ -131,7 +139,9 @@ extension Worker {
             continuesTrace: given != nil, upgrades: upgrades)
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
-            expectsContinue: fields.expect != nil, requestID: requestID, trace: trace, identity: identity,
+            expectsContinue: fields.expect != nil,
+            connectionOptions: framing == .chunked ? fields.connectionOptions(in: bytes) : [],
+            requestID: requestID, trace: trace, identity: identity,
             upgrades: upgrades, cors: Array(cors.utf8), address: address.key, countsFailures: route.limitsFailures,
             startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, plan: plan, request: request))
@@ -180,6 +190,25 @@ extension Worker {
     }
 
     // MARK: Parts of a head
+
+    /// How often an OPTIONS request may be forwarded; `nil` where the field says nothing that can be read.
+    private func hops(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Int? {
+        guard let line = fields.maxForwards, !fields.hasSeveralMaxForwards else { return nil }
+        let digits = bytes[fields.lines[line].value]
+        guard !digits.isEmpty else { return nil }
+        var hops = 0
+        for digit in digits {
+            guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") else { return nil }
+            hops = min(hops * 10 + Int(digit - UInt8(ascii: "0")), Self.mostHops)
+        }
+        return hops
+    }
+
+    private static let mostHops = 1_000_000_000
+
+    private func methodName(_ bytes: UnsafeRawBufferPointer) -> String {
+        String(decoding: bytes[..<(requestHead.target.lowerBound - 1)], as: UTF8.self)
+    }
 
     private func text(_ place: Int?, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> String? {
         place.map { String(decoding: bytes[fields.lines[$0].value], as: UTF8.self) }

@@ -72,6 +72,7 @@ extension Problem {
         case 404: .notFound
         case 405: .methodNotAllowed
         case 413: .payloadTooLarge
+        case 414: .targetTooLong
         case 415: .unsupportedMediaType
         case 431: .headersTooLarge
         case 400..<500: .invalidRequest
