@@ -27,6 +27,8 @@ struct HTTP2RequestHeadTests {
                 == line + "Cookie: a; b\r\n\r\n")
         let byHost = [(":method", "GET"), (":scheme", "https"), (":path", "/"), ("host", "b.test")]
         #expect(try text(byHost) == "GET / HTTP/1.1\r\nHost: b.test\r\n\r\n")
+        #expect(try text(Self.plain + [("x", "caf\u{e9}")]).contains("x: caf\u{e9}"))
+        #expect(throws: HeadFault.self) { try text(Self.plain + [("x", "caf\u{fffd}")]) }
         #expect(try HTTP2RequestHead.trailers(["x-sum": "1"]) == ByteBuffer(string: "x-sum: 1\r\n"))
     }
 

@@ -21,6 +21,8 @@ final class RecordingUpstream: Sendable {
     /// What an answer consists of.
     enum Step: Sendable {
         case bytes(String)
+        /// What is no text.
+        case raw([UInt8])
         case close
         /// Waits for the test.
         case pause
@@ -136,6 +138,7 @@ final class RecordingUpstream: Sendable {
                 for step in upstream.behaviour.withLock({ $0 })(request) {
                     switch step {
                     case .bytes(let text): context.write(wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
+                    case .raw(let bytes): context.write(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
                     case .close:
                         context.flush()
                         context.close(mode: .output, promise: nil)

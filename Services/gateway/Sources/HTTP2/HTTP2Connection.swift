@@ -8,14 +8,17 @@ final class HTTP2Connection: Timed {
     private static let maximumStreams = 100
     /// Bytes of an answer that may wait for the client before no more is read for it.
     private static let waitingOutput = 64 * 1024
-    /// Streams with requests that nobody could read, after which nothing good is to be expected.
+    /// Streams with what is no request, or no part of one, after which nothing good is to be expected.
     private static let maximumFaults = 50
+    /// Streams beyond those that may be open. Who does not know the settings yet may open some.
+    private static let maximumRefusals = 1000
 
     let channel: any Channel
     private let worker: Worker
     private let peer: ClientPeer
     private var streams = 0
     private var faults = 0
+    private var refusals = 0
     /// Whether the client was told to open no more streams.
     private var isEnding = false
     /// When `timedOut` is to be called; nanoseconds of the worker's clock.
@@ -36,21 +39,31 @@ final class HTTP2Connection: Timed {
         let management = NIOHTTP2ServerConnectionManagementHandler(
             eventLoop: channel.eventLoop,
             configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil))
-        let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
+        let frames = HTTP2FrameGuard(maximumStreams: Self.maximumStreams) { [weak self] in self?.malformed() }
+        let own = NIOLoopBound((connection: self, frames: frames), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(frames)
         _ = try pipeline.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: Self.connectionConfiguration,
             streamConfiguration: Self.streamConfiguration, streamDelegate: management.http2StreamDelegate
         ) { stream in
-            stream.eventLoop.makeCompletedFuture { try own.value.begin(stream) }
+            stream.eventLoop.makeCompletedFuture { try own.value.connection.begin(stream, own.value.frames) }
         }
-        try pipeline.addHandlers(management, ErrorHandler())
+        try pipeline.addHandlers(management, ErrorHandler(self, frames))
+        let room = HTTP2FrameGuard.connectionWindow - HTTP2FrameGuard.firstWindow
+        let update = HTTP2Frame(streamID: .rootStream, payload: .windowUpdate(windowSizeIncrement: room))
+        pipeline.writeAndFlush(NIOAny(update), promise: nil)
         peer.isHTTP2 = true
         worker.add(self)
-        channel.closeFuture.whenComplete { _ in own.value.worker.remove(own.value) }
+        channel.closeFuture.whenComplete { _ in own.value.connection.left() }
     }
 
-    private func begin(_ stream: any Channel) throws {
+    private func left() { worker.remove(self) }
+
+    private func begin(_ stream: any Channel, _ frames: HTTP2FrameGuard) throws {
+        if let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID), frames.refuses(id) {
+            return try refuse(stream)
+        }
         if peer.hasHadAllRequests { end() }
         streams += 1
         if !peer.isOverLimit { deadline = .max }
@@ -67,9 +80,17 @@ final class HTTP2Connection: Timed {
         deadline = worker.now + (isEnding ? settings.lingerTimeout : settings.idleTimeout).nanoseconds
     }
 
-    /// A stream began with what is no request. Over HTTP/1.1 it would have cost the client its connection.
+    /// A stream is one too many. The client may send the request again (RFC 9113 §8.7).
+    private func refuse(_ stream: any Channel) throws {
+        worker.gateway.metrics.refused("streams")
+        refusals += 1
+        if refusals >= Self.maximumRefusals { channel.close(promise: nil) }
+        try stream.pipeline.syncOperations.addHandler(Refusal())
+    }
+
+    /// A stream carried what is no request. Over HTTP/1.1 it would have cost the client its connection.
     func malformed() {
-        worker.gateway.metrics.refused("malformed: HTTP/2 fields")
+        worker.gateway.metrics.refused("malformed: HTTP/2 stream")
         peer.countRequest()
         faults += 1
         if faults >= Self.maximumFaults { channel.close(promise: nil) }
@@ -92,7 +113,7 @@ final class HTTP2Connection: Timed {
     private static var connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration {
         var configuration = NIOHTTP2Handler.ConnectionConfiguration()
         configuration.initialSettings = [
-            HTTP2Setting(parameter: .maxConcurrentStreams, value: maximumStreams),
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: HTTP2FrameGuard.codecStreams),
             // More than is taken, so that who sends more than that is told so (431) and keeps the connection.
             HTTP2Setting(parameter: .maxHeaderListSize, value: 2 * HeadLimits.bytes),
         ]
@@ -114,25 +135,37 @@ extension HTTP2Connection {
     private final class ErrorHandler: ChannelInboundHandler {
         typealias InboundIn = HTTP2Frame
 
-        func errorCaught(context: ChannelHandlerContext, error: any Error) {
-            if !Self.concernsOneStream(error) { context.close(promise: nil) }
+        private let connection: HTTP2Connection
+        private let frames: HTTP2FrameGuard
+
+        init(_ connection: HTTP2Connection, _ frames: HTTP2FrameGuard) {
+            self.connection = connection
+            self.frames = frames
         }
 
-        /// NIO tells of both in one way, and has reset the stream already where it is one stream's (RFC 9113 §5.4.2): a
-        /// request's fields, or a body of another length than they say.
-        private static func concernsOneStream(_ error: any Error) -> Bool {
+        /// NIO's codec tells of both in one way. It has reset the stream already where it is one stream's (RFC 9113
+        /// §5.4.2), and has said GOAWAY where it is everybody's.
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            guard error is any NIOHTTP2Error, !frames.isBroken else { return context.close(promise: nil) }
             switch error {
-            case is NIOHTTP2Errors.StreamError, is NIOHTTP2Errors.StreamClosed,
-                is NIOHTTP2Errors.ContentLengthViolated, is NIOHTTP2Errors.ContentLengthHeadersMismatch,
-                is NIOHTTP2Errors.ContentLengthHeaderNegative, is NIOHTTP2Errors.ContentLengthHeaderMalformedValue,
-                is NIOHTTP2Errors.DuplicatePseudoHeader, is NIOHTTP2Errors.EmptyPathHeader,
-                is NIOHTTP2Errors.ForbiddenHeaderField, is NIOHTTP2Errors.InvalidHTTP2HeaderFieldName,
-                is NIOHTTP2Errors.InvalidHTTP2HeaderFieldValue, is NIOHTTP2Errors.InvalidPseudoHeaderValue,
-                is NIOHTTP2Errors.InvalidPseudoHeaders, is NIOHTTP2Errors.PseudoHeaderAfterRegularHeader,
-                is NIOHTTP2Errors.UnknownPseudoHeader, is NIOHTTP2Errors.UnsupportedPseudoHeader:
-                true
-            default: false
+            // The client's or the gateway's own reset, and what was still to be written then.
+            case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.StreamError, is NIOHTTP2Errors.NoSuchStream: break
+            default: connection.malformed()
             }
         }
+    }
+
+    /// Refuses a stream as soon as it is there.
+    private final class Refusal: ChannelInboundHandler {
+        typealias InboundIn = HTTP2Frame.FramePayload
+        typealias OutboundOut = HTTP2Frame.FramePayload
+
+        func channelActive(context: ChannelHandlerContext) {
+            context.writeAndFlush(wrapOutboundOut(.rstStream(.refusedStream)), promise: nil)
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {}
     }
 }

@@ -9,6 +9,8 @@ struct HTTP2RequestHead {
     private(set) var isHead = false
     /// Whether the body that follows goes in chunks.
     private(set) var isChunked = false
+    /// Bytes of the body, where the head says so.
+    private(set) var length: Int?
 
     /// What HTTP/1.1 says about a connection, and HTTP/2 must not (RFC 9113 §8.2.2).
     private static let forbidden: Set<String> = [
@@ -37,7 +39,7 @@ struct HTTP2RequestHead {
             case "te": break
             default:
                 guard Self.isName(name), !Self.forbidden.contains(name) else { throw .malformed("field name") }
-                if name == "content-length" { saysLength = true }
+                if name == "content-length" { (saysLength, length) = (true, Int(value)) }
                 lines.writeLine(name, value)
             }
         }
@@ -75,11 +77,13 @@ struct HTTP2RequestHead {
         !name.isEmpty && name.utf8.allSatisfy { FieldSection.tokenBytes.contains($0) && $0.lowercased == $0 }
     }
 
-    /// Nothing that would end a line of HTTP/1.1, and no blanks around it (RFC 9113 §8.2.1).
+    /// Nothing that would end a line of HTTP/1.1, and no blanks around it (RFC 9113 §8.2.1). NIO's codec has put U+FFFD in
+    /// place of bytes that are no UTF-8: such a value can't go on as it came.
     private static func isClean(_ value: String) -> Bool {
         let bytes = value.utf8
         return !bytes.contains { $0 == .lineFeed || $0 == .carriageReturn || $0 == 0 }
             && !(bytes.first?.isBlank ?? false) && !(bytes.last?.isBlank ?? false)
+            && (bytes.allSatisfy { $0 < 0x80 } || !value.unicodeScalars.contains("\u{FFFD}"))
     }
 }
 

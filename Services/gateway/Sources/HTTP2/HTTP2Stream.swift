@@ -24,6 +24,11 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private let connection: HTTP2Connection
     private var request = RequestPhase.head
     private var isHead = false
+    /// Bytes of the body that its head speaks of and that have not come.
+    private var missing: Int?
+    /// With these the request would be whole. They wait until the stream says so too: more may come, and would make
+    /// it malformed (RFC 9113 §8.1.1).
+    private var last: ByteBuffer?
     private var answer = AnswerPhase.head
     private var output = ByteBuffer()
     private var responseHead = ResponseHead()
@@ -47,11 +52,20 @@ final class HTTP2Stream: ChannelDuplexHandler {
                 let head = try HTTP2RequestHead(frame.headers, hasBody: !frame.endStream)
                 isHead = head.isHead
                 request = frame.endStream ? .ended : .body(isChunked: head.isChunked)
-                context.fireChannelRead(wrapInboundOut(head.bytes))
+                missing = head.length
+                if !frame.endStream, head.length == 0 {
+                    last = head.bytes
+                } else {
+                    context.fireChannelRead(wrapInboundOut(head.bytes))
+                }
             case .body(let isChunked):
                 let trailers = try HTTP2RequestHead.trailers(frame.headers)
                 request = .ended
-                if isChunked { context.fireChannelRead(wrapInboundOut(.lastChunk(trailers))) }
+                if isChunked {
+                    context.fireChannelRead(wrapInboundOut(.lastChunk(trailers)))
+                } else {
+                    complete(context)
+                }
             case .ended: break
             }
         } catch {
@@ -64,13 +78,28 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private func read(_ frame: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
         guard case .body(let isChunked) = request, case .byteBuffer(let bytes) = frame.data else { return }
         if frame.endStream { request = .ended }
+        guard isChunked else { return readCounted(bytes, context) }
         // A chunk of no bytes would be the last.
         if bytes.readableBytes > 0 {
-            if isChunked { context.fireChannelRead(wrapInboundOut(bytes.chunkHead)) }
+            context.fireChannelRead(wrapInboundOut(bytes.chunkHead))
             context.fireChannelRead(wrapInboundOut(bytes))
-            if isChunked { context.fireChannelRead(wrapInboundOut(.lineEnd)) }
+            context.fireChannelRead(wrapInboundOut(.lineEnd))
         }
-        if frame.endStream, isChunked { context.fireChannelRead(wrapInboundOut(.lastChunk(nil))) }
+        if frame.endStream { context.fireChannelRead(wrapInboundOut(.lastChunk(nil))) }
+    }
+
+    /// A part of a body whose length is known. NIO's codec has reset the stream already where it is not that length.
+    private func readCounted(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        missing = missing.map { $0 - bytes.readableBytes }
+        if bytes.readableBytes > 0 {
+            if missing == 0 { last = bytes } else { context.fireChannelRead(wrapInboundOut(bytes)) }
+        }
+        if case .ended = request { complete(context) }
+    }
+
+    private func complete(_ context: ChannelHandlerContext) {
+        guard let bytes = last.take() else { return }
+        context.fireChannelRead(wrapInboundOut(bytes))
     }
 
     // MARK: The answer
@@ -193,8 +222,17 @@ extension HPACKHeaders {
             default:
                 add(
                     name: String(decoding: bytes[line.nameRange], as: UTF8.self).lowercased(),
-                    value: String(decoding: bytes[line.value], as: UTF8.self))
+                    value: Self.text(bytes[line.value]))
             }
         }
+    }
+
+    /// NIO's codec takes text only. Bytes that are no UTF-8 are taken for ISO 8859-1, which is what values once were in
+    /// (RFC 9110 §5.5).
+    private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        var text = ""
+        for byte in bytes { text.unicodeScalars.append(Unicode.Scalar(byte)) }
+        return text
     }
 }

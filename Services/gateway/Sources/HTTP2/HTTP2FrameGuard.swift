@@ -1,0 +1,252 @@
+import NIOCore
+import NIOHTTP2
+
+/// Stands before NIO's codec and sees each frame's header, in both directions. What the codec would end the connection
+/// for, though it is one stream's fault, is dealt with here (RFC 9113 §5.4.2, §6.1):
+///
+/// - Streams beyond those that may be open are let through to be refused; the codec is told a higher number than the
+///   client.
+/// - The codec takes the gateway's settings for acknowledged from the first moment on: until then it would hold lower
+///   limits than those that the client is told.
+/// - DATA on a stream that is closed goes no further, and the stream is reset.
+/// - Frames of streams that came after GOAWAY go no further, but for HEADERS, which change the compression's state.
+///
+/// All else is the codec's to judge. HEADERS on a closed stream still end the connection (§5.1.1): to take them out,
+/// somebody has to read their compression.
+final class HTTP2FrameGuard: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private static let preface = 24
+    /// STREAM_CLOSED (RFC 9113 §7).
+    private static let streamClosed: UInt32 = 5
+    /// What the codec is told in place of `maximumStreams`: more than are ever open, because those beyond are refused at
+    /// once.
+    static let codecStreams = 1000
+    /// Bytes of DATA for which the connection's window is kept open, beyond that of a stream: so that who sends more than
+    /// a stream's window has not used up the connection's too.
+    static let connectionWindow = 1 << 20
+    /// What it is before anybody has said another (RFC 9113 §6.9.2).
+    static let firstWindow = 65_535
+
+    private let maximumStreams: Int
+    /// Told of each stream that was reset here.
+    private let onFault: () -> Void
+
+    private var streams = HTTP2StreamTable()
+    private var refused: Set<UInt32> = []
+    /// Whether the codec has given the connection up.
+    private(set) var isBroken = false
+
+    /// Bytes of the preface, or of the frame that is being read, that are still to come.
+    private var remaining = preface
+    private var drops = false
+    private var acknowledges = false
+    private var hasSettings = false
+    private var awaitsAcknowledgement = true
+    /// The beginning of a frame's header.
+    private var partial = ByteBuffer()
+    private var isReading = false
+    /// DATA that has passed, and DATA that was dropped, for which the client is to be given room again.
+    private var passed = 0
+    private var dropped = 0
+    /// Streams to be reset here.
+    private var resets: [UInt32] = []
+    private var needsFlush = false
+
+    /// Bytes of a DATA frame of the gateway's that are still to be written.
+    private var outboundData = 0
+    private var hasWrittenSettings = false
+
+    init(maximumStreams: Int, onFault: @escaping () -> Void) {
+        self.maximumStreams = maximumStreams
+        self.onFault = onFault
+    }
+
+    /// Whether a stream that has just begun is one too many. It is asked once.
+    func refuses(_ stream: HTTP2StreamID) -> Bool {
+        !refused.isEmpty && refused.remove(UInt32(Int(stream))) != nil
+    }
+
+    // MARK: From the client
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if partial.readableBytes == 0 { partial = bytes } else { partial.writeBuffer(&bytes) }
+        guard !isReading else { return }
+        isReading = true
+        var left = 0
+        // More may come while the codec looks at what has.
+        while partial.readableBytes > left {
+            let whole = partial
+            partial = ByteBuffer()
+            left = read(whole, context)
+        }
+        isReading = false
+    }
+
+    /// Hands on what may go on, and leaves the beginning of a header in `partial`.
+    ///
+    /// - Returns: how much that is.
+    private func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) -> Int {
+        var bytes = bytes
+        /// What is looked at next; all before it may go on.
+        var index = bytes.readerIndex
+        func pass() {
+            guard index > bytes.readerIndex else { return }
+            context.fireChannelRead(wrapInboundOut(bytes.readSlice(length: index - bytes.readerIndex)!))
+        }
+        while index < bytes.writerIndex || (remaining == 0 && acknowledges) {
+            if remaining > 0 {
+                let count = min(remaining, bytes.writerIndex - index)
+                remaining -= count
+                index += count
+                if drops { bytes.moveReaderIndex(to: index) }
+                continue
+            }
+            drops = false
+            if acknowledges {
+                acknowledges = false
+                pass()
+                context.fireChannelRead(wrapInboundOut(HTTP2FrameHeader.settingsAcknowledgement))
+                continue
+            }
+            guard let frame = HTTP2FrameHeader(bytes, at: index) else { break }
+            remaining = frame.length
+            drops = !goesOn(frame, pass)
+            if drops { pass() }
+            index += HTTP2FrameHeader.size
+            if drops { bytes.moveReaderIndex(to: index) }
+            if !hasSettings, frame.isSettings { (hasSettings, acknowledges) = (true, true) }
+        }
+        pass()
+        let left = bytes.readableBytes
+        if left > 0 {
+            if partial.readableBytes > 0 { bytes.writeImmutableBuffer(partial) }
+            partial = bytes
+        }
+        answer(context)
+        return left
+    }
+
+    /// - Parameter pass: has the codec see all before this frame, so that the streams are what it makes of them.
+    private func goesOn(_ frame: HTTP2FrameHeader, _ pass: () -> Void) -> Bool {
+        if frame.isSettingsAcknowledgement, awaitsAcknowledgement {
+            // The codec has had it.
+            awaitsAcknowledgement = false
+            return false
+        }
+        let stream = frame.stream
+        guard stream != 0 else { return true }
+        if stream > streams.lastAllowed {
+            if frame.type == HTTP2FrameHeader.data { dropped += frame.length }
+            return frame.type == HTTP2FrameHeader.headers || frame.type == HTTP2FrameHeader.continuation
+        }
+        switch frame.type {
+        case HTTP2FrameHeader.headers:
+            if stream > streams.last, stream % 2 == 1 {
+                if streams.count >= maximumStreams {
+                    pass()
+                    if streams.count >= maximumStreams { refused.insert(stream) }
+                }
+                streams.opened(stream)
+            }
+            if frame.endsStream { streams.clientEnded(stream) }
+        case HTTP2FrameHeader.data:
+            guard streams.takesData(stream) else { return isForCodec(frame, pass) }
+            passed += frame.length
+            if frame.endsStream { streams.clientEnded(stream) }
+        case HTTP2FrameHeader.rstStream: streams.clientReset(stream)
+        default: break
+        }
+        return true
+    }
+
+    /// Whether the codec is to judge of DATA that should not have come: it does so for a stream that is open in the other
+    /// direction, and for one that never was.
+    private func isForCodec(_ frame: HTTP2FrameHeader, _ pass: () -> Void) -> Bool {
+        pass()
+        if streams.isOpen(frame.stream) || frame.stream > streams.last {
+            passed += frame.length
+            return true
+        }
+        dropped += frame.length
+        if !streams.wasReset(frame.stream) {
+            streams.gatewayReset(frame.stream)
+            resets.append(frame.stream)
+        }
+        return false
+    }
+
+    private func answer(_ context: ChannelHandlerContext) {
+        for stream in resets {
+            context.write(wrapOutboundOut(HTTP2FrameHeader.reset(stream, Self.streamClosed)), promise: nil)
+            needsFlush = true
+            onFault()
+        }
+        resets.removeAll()
+        // The codec has not seen these bytes, so its window has not become smaller.
+        if dropped >= Self.connectionWindow / 128 {
+            context.write(wrapOutboundOut(HTTP2FrameHeader.windowUpdate(by: dropped)), promise: nil)
+            needsFlush = true
+            dropped = 0
+        }
+        if passed >= Self.connectionWindow / 2 {
+            let update = HTTP2Frame(streamID: .rootStream, payload: .windowUpdate(windowSizeIncrement: passed))
+            context.pipeline.syncOperations.write(NIOAny(update), promise: nil)
+            needsFlush = true
+            passed = 0
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.fireChannelReadComplete()
+        guard needsFlush else { return }
+        needsFlush = false
+        context.flush()
+    }
+
+    // MARK: From the codec
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        var bytes = unwrapOutboundIn(data)
+        if outboundData > 0 {
+            outboundData -= bytes.readableBytes
+        } else if let frame = HTTP2FrameHeader(bytes, at: bytes.readerIndex) {
+            // The codec writes a frame in one piece, but for what is in DATA.
+            note(frame, &bytes)
+        }
+        context.write(wrapOutboundOut(bytes), promise: promise)
+    }
+
+    private func note(_ frame: HTTP2FrameHeader, _ bytes: inout ByteBuffer) {
+        switch frame.type {
+        case HTTP2FrameHeader.data:
+            outboundData = frame.length - (bytes.readableBytes - HTTP2FrameHeader.size)
+            if frame.endsStream { streams.gatewayEnded(frame.stream) }
+        case HTTP2FrameHeader.headers:
+            if frame.endsStream { streams.gatewayEnded(frame.stream) }
+        case HTTP2FrameHeader.rstStream: streams.gatewayReset(frame.stream)
+        case HTTP2FrameHeader.goAway:
+            let payload = bytes.readerIndex + HTTP2FrameHeader.size
+            guard let (last, code) = bytes.getMultipleIntegers(at: payload, as: (UInt32, UInt32).self) else { return }
+            streams.wentAway(after: last & 0x7FFF_FFFF)
+            if code != 0 { isBroken = true }
+        case HTTP2FrameHeader.settings where frame.isSettings && !hasWrittenSettings:
+            hasWrittenSettings = true
+            announce(in: &bytes, frame)
+        default: break
+        }
+    }
+
+    /// Tells the client how many streams it may have open (RFC 9113 §6.5.2), in place of what the codec is told.
+    private func announce(in bytes: inout ByteBuffer, _ frame: HTTP2FrameHeader) {
+        let first = bytes.readerIndex + HTTP2FrameHeader.size
+        for setting in stride(from: first, to: first + frame.length, by: 6)
+        where bytes.getInteger(at: setting, as: UInt16.self) == 3 {
+            bytes.setInteger(UInt32(maximumStreams), at: setting + 2)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import NIOCore
+
+/// What stands before each frame of HTTP/2 (RFC 9113 §4.1).
+struct HTTP2FrameHeader {
+    static let size = 9
+
+    static let (data, headers, rstStream, settings) = (UInt8(0), UInt8(1), UInt8(3), UInt8(4))
+    static let (goAway, windowUpdate, continuation) = (UInt8(7), UInt8(8), UInt8(9))
+    /// END_STREAM of DATA and HEADERS, ACK of SETTINGS.
+    private static let firstFlag: UInt8 = 1
+
+    /// Of what follows.
+    var length: Int
+    var type: UInt8
+    private var flags: UInt8
+    var stream: UInt32
+
+    /// - Returns: `nil` when there are fewer bytes than a header has.
+    init?(_ bytes: ByteBuffer, at index: Int) {
+        guard
+            let (high, low, type, flags, stream) = bytes.getMultipleIntegers(
+                at: index, as: (UInt16, UInt8, UInt8, UInt8, UInt32).self)
+        else { return nil }
+        length = Int(high) << 8 | Int(low)
+        self.type = type
+        self.flags = flags
+        self.stream = stream & 0x7FFF_FFFF
+    }
+
+    private init(length: Int, type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0) {
+        self.length = length
+        self.type = type
+        self.flags = flags
+        self.stream = stream
+    }
+
+    var endsStream: Bool { flags & Self.firstFlag != 0 && (type == Self.data || type == Self.headers) }
+    var isSettings: Bool { type == Self.settings && flags & Self.firstFlag == 0 }
+    var isSettingsAcknowledgement: Bool { type == Self.settings && flags & Self.firstFlag != 0 && length == 0 }
+
+    private func frame(_ payload: UInt32...) -> ByteBuffer {
+        var bytes = ByteBuffer()
+        bytes.writeMultipleIntegers(UInt16(length >> 8), UInt8(length & 0xFF), type, flags, stream)
+        for word in payload { bytes.writeInteger(word) }
+        return bytes
+    }
+
+    static let settingsAcknowledgement = HTTP2FrameHeader(length: 0, type: settings, flags: firstFlag).frame()
+
+    static func reset(_ stream: UInt32, _ code: UInt32) -> ByteBuffer {
+        HTTP2FrameHeader(length: 4, type: rstStream, stream: stream).frame(code)
+    }
+
+    /// Of the whole connection.
+    static func windowUpdate(by increment: Int) -> ByteBuffer {
+        HTTP2FrameHeader(length: 4, type: windowUpdate).frame(UInt32(increment))
+    }
+}

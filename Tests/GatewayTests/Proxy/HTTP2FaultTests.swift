@@ -1,0 +1,256 @@
+import Foundation
+import NIOCore
+import NIOHPACK
+import NIOHTTP1
+import NIOHTTP2
+import NIOSSL
+import Synchronization
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+/// What one stream does wrong ends that stream; the others of the connection get their answers (RFC 9113 §5.4.2).
+@Suite("Faults of one HTTP/2 stream")
+struct HTTP2FaultTests {
+    private typealias Frame = RawHTTP2Client.Frame
+
+    private static let waiting: RecordingUpstream.Behaviour = { request in
+        request.head.uri.contains("wait") ? [.pause] : RecordingUpstream.answer("team")(request)
+    }
+
+    /// Faults that are one stream's: what is sent on stream 3 beside a request on stream 1 whose body is to come.
+    private static let faults: [(name: String, frames: [RawHTTP2Client.Frame], codes: [HTTP2ErrorCode])] = [
+        (
+            "a window update of 0", [.request(3, "POST", "/open", ends: false), .windowUpdate(3, by: 0)],
+            [.protocolError]
+        ),
+        (
+            "a window over 2^31-1", [.request(3, "POST", "/open", ends: false), .windowUpdate(3, by: .max >> 1)],
+            [.flowControlError]
+        ),
+        (
+            "DATA after its end", [.request(3, "GET", "/open/wait", ends: true), .data(3, "more")],
+            [.streamClosed]
+        ),
+        (
+            "DATA after its end and its answer", [.request(3, "GET", "/nothing", ends: true), .data(3, "more")],
+            [.streamClosed]
+        ),
+        (
+            "a second head", [.request(3, "POST", "/open", ends: false), .request(3, "POST", "/open", ends: false)],
+            [.protocolError]
+        ),
+        (
+            "a second head after its end",
+            [.request(3, "GET", "/open/wait", ends: true), .request(3, "GET", "/open/wait", ends: true)],
+            [.protocolError, .streamClosed]
+        ),
+        (
+            "more than it said",
+            [.request(3, "POST", "/open", [("content-length", Array("3".utf8))], ends: false)]
+                + [.data(3, "abcd", ends: true)], [.protocolError]
+        ),
+    ]
+
+    private func withTLS(
+        _ change: (inout GatewayHarness.Options) -> Void = { _ in },
+        _ body: @Sendable (GatewayHarness, NIOSSLContext) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try await TestCertificate.make(in: folder)
+        var options = GatewayHarness.Options { $0.teamBehaviour = Self.waiting }
+        change(&options)
+        options.certificate = try ServerCertificate(
+            certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .file(files.authority.path)
+        configuration.applicationProtocols = ["h2"]
+        let tls = try NIOSSLContext(configuration: configuration)
+        try await GatewayHarness.withGateway(options) { gateway in try await body(gateway, tls) }
+    }
+
+    @Test("ends with that stream, and nobody else's answer")
+    func faults() async throws {
+        try await withTLS { gateway, tls in
+            for fault in Self.faults {
+                var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+                try await client.send(.request(1, "POST", "/open", ends: false))
+                try await client.send(fault.frames)
+                let bad = try await client.answer(3)
+                if bad.isComplete {
+                    // Its answer was there before; the fault is told of after it.
+                    while client.answers[3]?.reset == nil { _ = try await client.next() }
+                }
+                let code = try #require(client.answers[3]?.reset)
+                #expect(fault.codes.contains(code), "\(fault.name): \(code)")
+                try await client.send(.data(1, "body", ends: true))
+                let good = try await client.answer(1)
+                #expect(good.status == 200 && good.body == "team", "\(fault.name)")
+                #expect(client.goAway == nil, "\(fault.name)")
+                await client.close()
+            }
+        }
+    }
+
+    @Test("DATA on a stream that is at its end, again and again")
+    func closed() async throws {
+        try await withTLS { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await client.send(.request(1, "POST", "/open", ends: false), .request(3, "GET", "/nothing", ends: true))
+            #expect(try await client.answer(3).status == 404)
+            // More in all than the connection's window: what goes nowhere is given back.
+            let data = String(repeating: "x", count: 16_000)
+            for _ in 0..<100 { try await client.send(.data(3, data)) }
+            while client.answers[3]?.reset == nil { _ = try await client.next() }
+            #expect(client.answers[3]?.reset == .streamClosed)
+            try await client.send(.data(1, "body", ends: true))
+            #expect(try await client.answer(1).status == 200)
+            #expect(client.goAway == nil)
+            await client.close()
+        }
+    }
+
+    @Test("HEADERS on a stream that is at its end cost the connection: nobody but the codec knows their compression")
+    func headersOnClosedStream() async throws {
+        try await withTLS { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await client.send(.request(1, "GET", "/nothing", ends: true))
+            #expect(try await client.answer(1).status == 404)
+            try await client.send(.request(1, "GET", "/nothing", ends: true))
+            while client.goAway == nil { _ = try await client.next() }
+            #expect(client.goAway == UInt32(HTTP2ErrorCode.protocolError.networkCode))
+            await client.close()
+        }
+    }
+
+    @Test("DATA over a stream's window")
+    func window() async throws {
+        let deaf = try await DeafUpstream.start()
+        try await withTLS({
+            $0.teamPorts = [deaf.port]
+            $0.settings.connectTimeout = .seconds(30)
+        }) { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await client.send(
+                .request(1, "POST", "/v1/auth/login", ends: false), .request(3, "POST", "/open", ends: false))
+            // Nobody takes the body: what the gateway has kept of it, and the window, come to 128 KiB.
+            let data = String(repeating: "x", count: 16_000)
+            try await client.send((0..<20).map { _ in .data(3, data) })
+            #expect(try await client.answer(3).reset == .flowControlError)
+            try await client.send(.data(1, "body", ends: true))
+            #expect(try await client.answer(1).status == 200)
+            #expect(client.goAway == nil)
+            await client.close()
+        }
+        await deaf.stop()
+    }
+
+    @Test("The 101st stream is refused, with the settings known or not", arguments: [true, false])
+    func tooMany(knowsSettings: Bool) async throws {
+        try await withTLS { gateway, tls in
+            let requests = (0..<103).map { Frame.request(UInt32(1 + 2 * $0), "POST", "/open", ends: false) }
+            var client = try await RawHTTP2Client(
+                port: gateway.port, tls: tls, sendingAtOnce: knowsSettings ? [] : requests)
+            if knowsSettings { try await client.send(requests) } else { try await client.acknowledgeSettings() }
+            for stream in [UInt32(201), 203, 205] {
+                #expect(try await client.answer(stream).reset == .refusedStream)
+            }
+            // A place that comes free is there for the next.
+            try await client.send(.data(1, "body", ends: true))
+            #expect(try await client.answer(1).status == 200)
+            try await client.send(.request(207, "GET", "/open", ends: true))
+            #expect(try await client.answer(207).status == 200)
+            for stream in stride(from: UInt32(3), through: 199, by: 2) {
+                try await client.send(.data(stream, "body", ends: true))
+            }
+            for stream in stride(from: UInt32(3), through: 199, by: 2) {
+                #expect(try await client.answer(stream).status == 200)
+            }
+            #expect(client.goAway == nil && gateway.team.requests.count == 101)
+            await client.close()
+        }
+    }
+
+    @Test("Who goes on to open what is refused loses the connection")
+    func flood() async throws {
+        try await withTLS { gateway, tls in
+            let requests = (0..<3000).map { Frame.request(UInt32(1 + 2 * $0), "POST", "/open", ends: false) }
+            let client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try? await client.send(requests)
+            try await eventually("it is closed") { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+            await client.close()
+        }
+    }
+
+    @Test("A head that is too large is 431 from the first moment on")
+    func largeHead() async throws {
+        try await withTLS { gateway, tls in
+            let value = [UInt8](repeating: 0x61, count: 15_000)
+            let frame = Frame.request(1, "GET", "/open", [("a", value)], ends: true)
+            var head = frame.payload
+            head += Frame.headers(1, [("b", Array(value.prefix(9_000)))], ends: true).payload
+            // In two frames: one may not be longer than 16 KiB.
+            let frames = [
+                Frame(type: Frame.headers, flags: 1, stream: 1, payload: Array(head[..<16_000])),
+                Frame(type: 9, flags: 4, stream: 1, payload: Array(head[16_000...])),
+                Frame.request(3, "GET", "/open", ends: true),
+            ]
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls, sendingAtOnce: frames)
+            #expect(try await client.answer(1).status == 431)
+            #expect(try await client.answer(3).status == 200)
+            #expect(client.goAway == nil)
+            // It is not taken for a second acknowledgement.
+            try await client.send(Frame(type: Frame.settings, flags: 1, stream: 0))
+            try await client.send(.request(5, "GET", "/open", ends: true))
+            #expect(try await client.answer(5).status == 200)
+            await client.close()
+        }
+    }
+
+    @Test("A body goes on as whole only when its stream has ended")
+    func lengths() async throws {
+        try await withTLS { gateway, tls in
+            for (number, (length, body)) in [("3", "abc"), ("0", "")].enumerated() {
+                var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+                let field = [("content-length", Array(length.utf8))]
+                try await client.send(.request(1, "POST", "/open", field, ends: false))
+                if !body.isEmpty { try await client.send(.data(1, body)) }
+                // Its answer shows that all before it was looked at.
+                try await client.send(.request(3, "GET", "/nothing", ends: true))
+                #expect(try await client.answer(3).status == 404)
+                try await client.send(.data(1, "more", ends: true))
+                #expect(try await client.answer(1).reset == .protocolError)
+                try await client.send(.request(5, "POST", "/open", field, ends: false), .data(5, body, ends: true))
+                #expect(try await client.answer(5).status == 200)
+                #expect(gateway.team.requests.count == number + 1)
+                #expect(gateway.team.requests.last?.text == body)
+                await client.close()
+            }
+        }
+    }
+
+    @Test("Bytes that are no UTF-8 are never changed unseen")
+    func bytes() async throws {
+        let behaviour: RecordingUpstream.Behaviour = { _ in
+            [
+                .bytes("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-UTF: caf\u{e9}\r\nX-Latin: caf"), .raw([0xE9]),
+                .bytes("\r\n\r\n"),
+            ]
+        }
+        try await withTLS({ $0.teamBehaviour = behaviour }) { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await client.send(.request(1, "GET", "/open", [("x", [0x63, 0xE9])], ends: true))
+            #expect(try await client.answer(1).reset == .protocolError)
+            #expect(gateway.team.begun == 0)
+            try await client.send(.request(3, "GET", "/open", [("x", Array("caf\u{e9}".utf8))], ends: true))
+            let fields = try await client.answer(3).fields
+            #expect(fields.first(name: "x-utf") == "caf\u{e9}")
+            #expect(fields.first(name: "x-latin") == "caf\u{e9}")
+            #expect(gateway.team.requests.first?.field("x") == "caf\u{e9}")
+            await client.close()
+        }
+    }
+}
