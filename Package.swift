@@ -189,7 +189,7 @@ let everyTest: [Target] = [
         "Gateway",
         uses: [
             "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .lifecycle,
-            .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, "Verbatim",
+            .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, "Verbatim",
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",

@@ -183,7 +183,7 @@ extension GatewaySettings {
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
         idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)
         upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 4, in: 1...3600)
-        accessLogSample = Double(settings.int("accessLogPercent", default: 1, in: 0...100)) / 100
+        accessLogShare = Self.accessLogShare(settings)
         addressLimit = RateLimit(
             capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),
             perSecond: Double(settings.int("addressLimitPerSecond", default: 2_000, in: 1...10_000_000)))
@@ -203,5 +203,12 @@ extension GatewaySettings {
             failureLimit = nil
             limitsRoutes = false
         }
+    }
+
+    private static func accessLogShare(_ settings: Settings) -> Double {
+        guard let text = settings.optionalString("accessLogPercent") else { return 0.01 }
+        if let percent = Double(text), (0...100).contains(percent) { return percent / 100 }
+        settings.problem("accessLogPercent", "must be a number from 0 to 100, not '\(text)'")
+        return 0
     }
 }

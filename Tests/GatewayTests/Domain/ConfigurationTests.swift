@@ -24,6 +24,15 @@ struct ConfigurationTests {
         }
     }
 
+    @Test("The share of answers in the access log is a percentage, with decimals")
+    func accessLogShare() {
+        for text in ["0", "100", "0.1", "33.3"] { #expect(problems(["GATEWAY_ACCESS_LOG_PERCENT": text]).isEmpty) }
+        for text in ["-1", "100.1", "nan", "inf", "x", "1%"] {
+            let problems = problems(["GATEWAY_ACCESS_LOG_PERCENT": text])
+            #expect(problems.count == 1 && problems[0].hasSuffix("must be a number from 0 to 100, not '\(text)'"))
+        }
+    }
+
     @Test("A body's time is counted however long the body is")
     func longestTimeOfABody() {
         var settings = GatewaySettings()

@@ -38,10 +38,9 @@ struct LoadBalancerTests {
                     worker: worker, peer: ClientPeer(.unknown, gateway: worker.gateway, isSecure: false)),
                 plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
-                    head: ByteBuffer(), method: method, framing: .length(0), expectsContinue: false, requestID: [],
-                    trace: TraceContext(high: 1, low: 1, flags: 0), upgrades: upgrades, address: AddressKey(value: 1),
-                    startedAt: 0,
-                    arrivedAt: 0))
+                    head: ByteBuffer(), method: method, path: [], framing: .length(0), expectsContinue: false,
+                    requestID: [], trace: TraceContext(high: 1, low: 1, flags: 0), upgrades: upgrades,
+                    client: .unknown, startedAt: 0, arrivedAt: 0))
         }
 
         func choose(for exchange: Exchange, isRetry: Bool = false, now: Int64) -> UpstreamPool? {

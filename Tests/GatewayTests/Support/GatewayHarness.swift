@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Logging
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
@@ -42,6 +43,7 @@ struct GatewayHarness: Sendable {
         var certificate: ServerCertificate?
         /// Where names are looked up.
         var lookup: UpstreamNames.Lookup = SystemLookup.shared.addresses
+        var logger = Logger.quiet
 
         init(_ change: (inout Options) -> Void = { _ in }) { change(&self) }
     }
@@ -117,8 +119,8 @@ struct GatewayHarness: Sendable {
         let names = UpstreamNames(
             routes: store, logger: .quiet, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
-            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked, logger: .quiet,
-            limits: options.limits)
+            settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked,
+            logger: options.logger, limits: options.limits)
     }
 
     // MARK: Tokens

@@ -5,6 +5,8 @@ struct AdmittedRequest {
     /// As the upstream is sent it, but for the lines that are added when it is sent.
     var head: ByteBuffer
     var method: MethodSet
+    /// As the client wrote it, without the query; for logs.
+    var path: [UInt8]
     var framing: BodyFraming
     var expectsContinue: Bool
     /// Trailer fields that go no further.
@@ -17,7 +19,7 @@ struct AdmittedRequest {
     var upgrades = false
     /// What a browser is told of the page that asks: whole lines.
     var cors: [UInt8] = []
-    var address: AddressKey
+    var client: ClientAddress
     /// Whether refusals of it are counted against the address.
     var countsFailures = false
     /// When its head was read; nanoseconds of the worker's clock.

@@ -85,6 +85,10 @@ extension ClientConnection {
         _ = worker.gateway.addressLimiter?.take(peer.address.key, now: worker.now)
         let requestID = Array(RequestID.make().utf8)
         worker.gateway.metrics.refused(fault.reason)
+        worker.tell(
+            AccessLine(
+                requestID: requestID, client: peer.address, isHTTP2: peer.isHTTP2, status: fault.code.status,
+                nanoseconds: 0, refusal: fault.reason))
         // Whatever else is wrong with it, who asked with HEAD takes no body (RFC 9110 §9.3.2).
         let isHead = input.readableBytesView.starts(with: "HEAD ".utf8)
         var buffer = ByteBuffer()

@@ -19,6 +19,7 @@ extension Exchange {
         case .answering:
             worker.gateway.logger.warning(
                 "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
+            refusal = failure.rawValue
             end()
             client.abort()
         case .tunnel:
@@ -85,8 +86,11 @@ extension Exchange {
         let answer = LocalAnswer.refusal(
             problem, as: plan.route.errorForm, requestID: request.requestID,
             fields: String(decoding: request.cors, as: UTF8.self))
+        let reason = reason ?? problem.code.rawValue
+        refusal = reason
+        answerBytes = answer.bodyBytes(toHead: method == .head)
         drop(status: answer.status)
-        worker.gateway.metrics.refused(reason ?? problem.code.rawValue, route: plan.route.name)
+        worker.gateway.metrics.refused(reason, route: plan.route.name)
         client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
     }
 

@@ -40,10 +40,15 @@ final class Exchange {
     var upstream: UpstreamConnection?
     private(set) var attempts = 0
     private(set) var bodyBytes = 0
+    var answerBytes = 0
     var status = 0
     private(set) var isRequestComplete: Bool
     /// When the request went on its way to the upstream; nanoseconds of the worker's clock.
     private var sentAt: Int64 = 0
+    /// From then to the head of the answer.
+    private var upstreamTime: Int64?
+    /// Why the gateway answers in the upstream's place, or cuts its answer.
+    var refusal: String?
     /// Whether the answer goes out in chunks.
     private var writesChunks = false
     /// Whether the worker ends it when its token is no longer good.
@@ -61,7 +66,7 @@ final class Exchange {
     }
 
     var method: MethodSet { request.method }
-    var address: AddressKey { request.address }
+    var address: AddressKey { request.client.key }
     var framing: BodyFraming { request.framing }
     var hasBody: Bool { framing != .length(0) }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
@@ -133,7 +138,9 @@ final class Exchange {
     func answer(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
         phase = .answering
         status = answer.status
-        plan.metrics.recordUpstream(nanoseconds: worker.now - sentAt)
+        let upstreamTime = worker.now - sentAt
+        self.upstreamTime = upstreamTime
+        plan.metrics.recordUpstream(nanoseconds: upstreamTime)
         let framing = answer.framing(toHead: method == .head)
         writesChunks = framing == .chunked || framing == .untilClose
         let head = AnswerHead(
@@ -148,7 +155,7 @@ final class Exchange {
 
     func countFailure() {
         guard request.countsFailures else { return }
-        _ = worker.gateway.failureLimiter?.take(request.address, now: worker.now)
+        _ = worker.gateway.failureLimiter?.take(address, now: worker.now)
     }
 
     /// The upstream wants to go on in another protocol.
@@ -195,12 +202,14 @@ final class Exchange {
     /// - Parameter now: seconds since 1970.
     func endUnlessAccepted(now: Int64) {
         guard let identity = request.identity, !worker.bearers.accepts(identity, now: now) else { return }
+        refusal = "stream outlived its token"
         worker.gateway.metrics.refused("stream outlived its token", route: plan.route.name)
         drop()
         client.abort()
     }
 
     func answer(_ bytes: ByteBuffer) {
+        answerBytes += bytes.readableBytes
         if writesChunks { client.write(bytes.chunkHead) }
         client.write(bytes)
         if writesChunks { client.write(.lineEnd) }
@@ -236,15 +245,12 @@ final class Exchange {
     private func record() {
         let duration = worker.now - request.startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
-        let sample = worker.gateway.settings.accessLogSample
-        guard status >= 500 || (sample > 0 && Double(worker.random.next() >> 11) < sample * 0x1p53) else { return }
-        worker.gateway.logger.info(
-            "request",
-            metadata: [
-                "requestId": "\(String(decoding: request.requestID, as: UTF8.self))",
-                "traceId": "\(request.trace.traceID)",
-                "route": "\(plan.route.name)", "method": "\(method.description)", "status": "\(status)",
-                "durationMs": "\(duration / 1_000_000)",
-            ])
+        worker.tell(
+            isFailure: status >= 500,
+            AccessLine(
+                requestID: request.requestID, method: method.description, path: request.path, client: request.client,
+                isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
+                upstreamNanoseconds: upstreamTime, bytesIn: bodyBytes, bytesOut: answerBytes, refusal: refusal,
+                traceID: request.trace.traceID))
     }
 }

@@ -41,8 +41,8 @@ struct GatewaySettings: Sendable {
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
-    /// The part of good requests that the access log tells of.
-    var accessLogSample = 0.0
+    /// The part of answers that the access log tells of, those aside that a service failed to give.
+    var accessLogShare = 0.0
     /// Whether the limits of the routes file hold.
     var limitsRoutes = true
 

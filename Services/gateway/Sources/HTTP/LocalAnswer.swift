@@ -42,6 +42,8 @@ struct LocalAnswer {
         return answer
     }
 
+    func bodyBytes(toHead: Bool) -> Int { toHead ? 0 : body?.utf8.count ?? 0 }
+
     /// - Parameter date: the `Date` field as a whole line.
     func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool, date: [UInt8]) {
         buffer.writeString("HTTP/1.1 \(status) \(Self.reason(status))\r\n")

@@ -27,19 +27,29 @@ extension Worker {
         let match = routes.table.match(path: path, method: requestHead.method)
         var errorForm = ErrorForm.problem
         var cors = ""
+        var routeName: String?
+        func answered(_ answer: LocalAnswer, refusal: String? = nil) -> Admission {
+            tell(
+                AccessLine(
+                    requestID: requestID, method: methodName(bytes), path: Array(path), client: address,
+                    isHTTP2: client.peer.isHTTP2, route: routeName, status: answer.status,
+                    nanoseconds: self.now - now, bytesOut: answer.bodyBytes(toHead: requestHead.method == .head),
+                    refusal: refusal))
+            return .answer(answer, requestID: requestID)
+        }
         if case .route(let route, _) = match {
+            routeName = route.name
             // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
-            if let answer = health(route) { return .answer(answer, requestID: requestID) }
+            if let answer = health(route) { return answered(answer) }
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
         }
         func refuse(_ problem: Problem, fields: String = "") -> Admission {
             let answer = LocalAnswer.refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors)
             countRefusal(problem, answer, match, since: now)
-            return .answer(answer, requestID: requestID)
+            return answered(answer, refusal: problem.code.rawValue)
         }
         if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
-        let address = clientAddress(fields, bytes, of: client.peer)
         if hasAllOfItsPlaces(address.key) { return refuse(Problem(.unavailable)) }
         func tooMany(_ refusal: RateLimit.Refusal, of name: String) -> Admission {
             let problem = Problem.tooMany(refusal.wait)
@@ -50,7 +60,7 @@ extension Worker {
         }
 
         if requestHead.method == .options, let answer = preflight(path: path, fields, bytes) {
-            return .answer(answer, requestID: requestID)
+            return answered(answer)
         }
 
         let route: Route
@@ -64,9 +74,7 @@ extension Worker {
         if requestHead.method == .options, fields.maxForwards != nil {
             guard let hops = hops(fields, bytes) else { return refuse(Problem(.invalidRequest)) }
             if hops == 0 {
-                return .answer(
-                    LocalAnswer(status: 204, fields: "Allow: \(route.methods.description)\r\n\(cors)"),
-                    requestID: requestID)
+                return answered(LocalAnswer(status: 204, fields: "Allow: \(route.methods.description)\r\n\(cors)"))
             }
             maxForwards = hops - 1
         }
@@ -136,13 +144,13 @@ extension Worker {
             claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
             client: address, isSecure: isSecure(fields, bytes, of: client.peer),
             isHTTP2: client.peer.isHTTP2, requestID: requestID, trace: trace, span: random.next(),
-            continuesTrace: given != nil, upgrades: upgrades)
+            continuesTrace: given != nil, maxForwards: maxForwards, upgrades: upgrades)
         let request = AdmittedRequest(
-            head: head.write(requestHead, bytes), method: requestHead.method, framing: framing,
+            head: head.write(requestHead, bytes), method: requestHead.method, path: Array(path), framing: framing,
             expectsContinue: fields.expect != nil,
-            connectionOptions: framing == .chunked ? fields.connectionOptions(in: bytes) : [],
-            requestID: requestID, trace: trace, identity: identity,
-            upgrades: upgrades, cors: Array(cors.utf8), address: address.key, countsFailures: route.limitsFailures,
+            connectionOptions: framing == .chunked ? fields.connectionOptions(in: bytes) : [], requestID: requestID,
+            trace: trace, identity: identity,
+            upgrades: upgrades, cors: Array(cors.utf8), client: address, countsFailures: route.limitsFailures,
             startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, plan: plan, request: request))
     }

@@ -1,3 +1,4 @@
+import Contracts
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
@@ -83,6 +84,7 @@ final class HTTP2Connection: Timed {
     /// A stream is one too many. The client may send the request again (RFC 9113 §8.7).
     private func refuse(_ stream: any Channel) throws {
         worker.gateway.metrics.refused("streams")
+        tell("streams")
         refusals += 1
         if refusals >= Self.maximumRefusals { channel.close(promise: nil) }
         try stream.pipeline.syncOperations.addHandler(Refusal())
@@ -91,9 +93,18 @@ final class HTTP2Connection: Timed {
     /// A stream carried what is no request. Over HTTP/1.1 it would have cost the client its connection.
     func malformed() {
         worker.gateway.metrics.refused("malformed: HTTP/2 stream")
+        tell("malformed: HTTP/2 stream")
         peer.countRequest()
         faults += 1
         if faults >= Self.maximumFaults { channel.close(promise: nil) }
+    }
+
+    /// Of a stream that has no answer.
+    private func tell(_ refusal: String) {
+        worker.tell(
+            AccessLine(
+                requestID: Array(RequestID.make().utf8), client: peer.address, isHTTP2: true, nanoseconds: 0,
+                refusal: refusal))
     }
 
     /// Has the client open no more streams. The connection ends with the last of those that are open, or soon where

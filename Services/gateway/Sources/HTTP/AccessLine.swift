@@ -1,0 +1,56 @@
+import Logging
+
+/// What the access log tells of one answer. It holds nothing of the query, of fields or of bodies, which may be secret.
+struct AccessLine {
+    /// Bytes of a path that are logged.
+    private static let longestPath = 1024
+
+    var requestID: [UInt8]
+    /// Empty, as `path` is, where the request's head could not be read.
+    var method = ""
+    /// Without the query.
+    var path: [UInt8] = []
+    var client: ClientAddress
+    var isHTTP2: Bool
+    /// `nil`: none was found.
+    var route: String?
+    /// `nil`: an HTTP/2 stream that was reset instead.
+    var status: Int?
+    /// From the request's head to the end of its answer.
+    var nanoseconds: Int64
+    /// From the request's way to the upstream to the head of its answer.
+    var upstreamNanoseconds: Int64?
+    /// Of the bodies.
+    var bytesIn = 0
+    var bytesOut = 0
+    /// Why the gateway gave the answer itself, as the metrics have it.
+    var refusal: String?
+    var traceID: String?
+
+    var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "requestId": "\(String(decoding: requestID, as: UTF8.self))",
+            "client": "\(String(decoding: client.text, as: UTF8.self))",
+            "protocol": isHTTP2 ? "HTTP/2" : "HTTP/1.1",
+            "durationMs": "\(nanoseconds / 1_000_000)", "bytesIn": "\(bytesIn)", "bytesOut": "\(bytesOut)",
+        ]
+        if !method.isEmpty { metadata["method"] = "\(method)" }
+        if !path.isEmpty { metadata["path"] = "\(String(decoding: path.prefix(Self.longestPath), as: UTF8.self))" }
+        if let route { metadata["route"] = "\(route)" }
+        if let status { metadata["status"] = "\(status)" }
+        if let upstreamNanoseconds { metadata["upstreamMs"] = "\(upstreamNanoseconds / 1_000_000)" }
+        if let refusal { metadata["refusal"] = "\(refusal)" }
+        if let traceID { metadata["traceId"] = "\(traceID)" }
+        return metadata
+    }
+}
+
+extension Worker {
+    /// Tells the access log of an answer, or not: of a share of all, and of each that a service failed to give.
+    func tell(isFailure: Bool = false, _ line: @autoclosure () -> AccessLine) {
+        let share = gateway.settings.accessLogShare
+        // Of 53 random bits each number below 1 that a double has.
+        guard isFailure || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return }
+        gateway.logger.info("request", metadata: line().metadata)
+    }
+}
