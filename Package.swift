@@ -194,7 +194,7 @@ let everyTest: [Target] = [
     tests(
         "Identity",
         uses: [
-            "AccessToken", "Contracts", "IdentityService", "Postgres", "ServiceKit", .asyncHTTPClient, .crypto,
+            "AccessToken", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto,
             .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1,
         ]),
     tests(

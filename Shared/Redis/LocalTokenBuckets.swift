@@ -46,6 +46,14 @@ final class LocalTokenBuckets: Sendable {
         }
     }
 
+    func giveBack(_ cost: Int, to key: String, now: Int64) {
+        state.withLock { state in
+            guard let full = state.fullAt[key] else { return }
+            let next = full - Int64(cost) * bucket.interval
+            state.fullAt[key] = next > now ? next : nil
+        }
+    }
+
     var count: Int { state.withLock { $0.fullAt.count } }
 
     /// - Returns: whether there is room for one more.

@@ -51,6 +51,13 @@ public struct RedisTokenBucket: Sendable {
         return .microseconds(-room)
     }
 
+    /// Puts `cost` tokens back that were taken and shall not count. No more come of it than the bucket holds.
+    public func giveBack(_ key: String, cost: Int = 1) async {
+        // Whether it was taken there or here is not known: a bucket that is full takes nothing back.
+        local.giveBack(cost, to: key, now: Int64(NIODeadline.now().uptimeNanoseconds / 1_000))
+        _ = await room(after: Self.giveBackScript, key, cost: cost)
+    }
+
     /// What a script leaves in the bucket, in microseconds; `nil` without Redis, whatever the reason: a limit must not
     /// stop the work. It is counted, and the process decides alone.
     private func room(after script: RedisScript, _ key: String, cost: Int) async -> Int64? {
@@ -80,6 +87,21 @@ public struct RedisTokenBucket: Sendable {
             redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
         end
         return room
+        """)
+
+    /// Answers the room that there is now, in microseconds.
+    private static let giveBackScript = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local interval = tonumber(ARGV[2])
+        local full = tonumber(redis.call('GET', KEYS[1]) or 0) - ARGV[3] * interval
+        if full > now then
+            redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+        else
+            redis.call('DEL', KEYS[1])
+        end
+        return now + ARGV[1] * interval - math.max(full, now)
         """)
 
     /// Answers the room that is left in microseconds, below 0 for a debt.

@@ -77,6 +77,21 @@ import Testing
         }
     }
 
+    @Test func takesBackWhatShallNotCount() async throws {
+        try await withRedis { redis, prefix in
+            for client in [redis, nil] {
+                let limit = RedisTokenBucket(client: client, name: prefix + "back", capacity: 3, refillPerSecond: 0.001)
+                for _ in 0..<3 { #expect(await limit.take("a").isAllowed) }
+                await limit.giveBack("a")
+                #expect(await limit.take("a") == .allowed(remaining: 0))
+                #expect(await !limit.take("a").isAllowed)
+                // No more than there is room for.
+                for _ in 0..<9 { await limit.giveBack("a") }
+                #expect(await limit.take("a") == .allowed(remaining: 2))
+            }
+        }
+    }
+
     @Test func fillsAgain() async throws {
         try await withRedis { redis, prefix in
             let limit = RedisTokenBucket(client: redis, name: prefix + "limit", capacity: 1, refillPerSecond: 20)

@@ -81,8 +81,14 @@ struct IdentityParts {
             deliver: delivery.deliver)
 
         // How somebody is proved.
-        let limits = AttemptLimits(redis: redis, isEnabled: configuration.isLimited)
-        let sessions = SessionIssuer(accounts: accounts, outbox: outbox, tokens: tokens, logger: logger)
+        let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
+        let allowances = AttemptLimits.allowances(messagesPerHour: configuration.resetMessagesPerHour)
+        let limits = AttemptLimits(
+            counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
+            knownDevices: knownDevices, keys: configuration.pepperKeys,
+            messagesPerHour: configuration.resetMessagesPerHour)
+        let sessions = SessionIssuer(
+            accounts: accounts, outbox: outbox, knownDevices: knownDevices, tokens: tokens, logger: logger)
         let policy = PasswordPolicy(minimumLength: configuration.passwordMinimumLength)
         let passwordSignIn = PasswordSignIn(
             accounts: accounts, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,

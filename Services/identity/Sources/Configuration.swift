@@ -22,6 +22,8 @@ public struct IdentityConfiguration: Sendable {
     var hashingQueue: Int
     var home: PhoneRegion?
     var resetHook: ResetHookSettings?
+    /// To everybody together.
+    var resetMessagesPerHour: Int
 
     /// Another service of Gatehouse's.
     struct Peer: Sendable {
@@ -75,6 +77,7 @@ public struct IdentityConfiguration: Sendable {
         home = settings.optionalString("phoneCallingCode").flatMap { code in
             settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
         }
+        resetMessagesPerHour = settings.int("resetMessagesPerHour", default: 600, in: 1...1_000_000)
         let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")
         let hookSecret = settings.optionalString("resetHookSecret", secret: true)
         switch (hookURL, hookSecret) {

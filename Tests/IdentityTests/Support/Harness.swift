@@ -56,6 +56,13 @@ struct Harness: Sendable {
         try await post("/v1/auth/login", LoginRequest(identifier: identifier, password: password))
     }
 
+    /// As the gateway sends what comes from the address.
+    func post(_ path: String, _ body: some Encodable, from address: String) async throws -> TestHTTPClient.Response {
+        try await send(
+            .POST, path, json: String(decoding: JSON.encode(body), as: UTF8.self),
+            headers: [HeaderName.credential: Self.gatewayCredential, HeaderName.clientAddress: address])
+    }
+
     func apple(
         _ token: String, nonce: String? = nil, code: String? = nil, name: AppleSignInRequest.FullName? = nil
     ) async throws -> TestHTTPClient.Response {

@@ -27,7 +27,7 @@ struct SignInRoutes: Sendable {
         }
         router.post("/v1/auth/apple/nonce") { request, context in
             _ = try await request.decode(NoFields.self)
-            try await apple.limits.admit(from: context.clientAddress)
+            try await apple.limits.admit(.apple, from: context.clientAddress)
             let nonce = apple.issuer.issue(now: Int64(Date.now.timeIntervalSince1970))
             return try Response.json(
                 AppleNonceResponse(nonce: nonce, expiresIn: Int(AppleNonceIssuer.lifetime)), holdsToken: true)

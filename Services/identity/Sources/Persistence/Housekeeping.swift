@@ -30,6 +30,9 @@ struct Housekeeping: Sendable {
         Chore(
             table: "apple_notifications", key: "id",
             condition: "received_at < now() - make_interval(secs => \(AppleNotification.lifetime + 86_400))"),
+        Chore(
+            table: "known_devices", key: "id",
+            condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.lifetime))"),
     ]
 
     /// One that fails is tried again the next time, and keeps none of the others from being done.

@@ -4,5 +4,8 @@ public import Postgres
 public let identityMigrations = [
     PostgresMigration(
         number: 1, name: "accounts", up: PackageResources._001_accounts_up_sql,
-        down: PackageResources._001_accounts_down_sql)
+        down: PackageResources._001_accounts_down_sql),
+    PostgresMigration(
+        number: 2, name: "known_devices", up: PackageResources._002_known_devices_up_sql,
+        down: PackageResources._002_known_devices_down_sql),
 ]

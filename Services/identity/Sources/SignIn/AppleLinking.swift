@@ -13,7 +13,7 @@ struct AppleLinking: Sendable {
     func link(
         _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
-        try await signIn.limits.admit(from: context.clientAddress)
+        try await signIn.limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await signIn.prove(request.identityToken, nonce: request.nonce, context: context)
         switch try await accounts.link(proof, to: user.id, using: nonce, deadline: context.deadline.forDatabase) {
         case .linked(let account):

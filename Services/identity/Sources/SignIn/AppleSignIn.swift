@@ -24,7 +24,7 @@ struct AppleSignIn: Sendable {
         if let code = request.authorizationCode, code.utf8.count > 4096 {
             throw Problem.invalid("authorizationCode", "This is not a code from Apple.")
         }
-        try await limits.admit(from: context.clientAddress)
+        try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await prove(request.identityToken, nonce: request.nonce, context: context)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)

@@ -1,61 +1,152 @@
+import AccessToken
 import Contracts
+import Crypto
 import Foundation
-import Redis
 import ServiceKit
 
-/// How often somebody may try: for each identifier, so that no password is guessed by patience, and for each address,
-/// so that no list of passwords is tried out. Successful attempts count too; the limits leave them room.
+/// How often somebody may try, so that no password is guessed by patience and nobody is sent messages without end, and
+/// so that no stranger keeps a user out by trying instead of the user.
+///
+/// An attempt to sign in counts against the identifier together with the network that it comes from, and against the
+/// identifier from everywhere. A device on which the account was signed in to before has an allowance of its own, which
+/// nobody else can use up. Only wrong guesses count: what was right, or was never compared, is given back.
 struct AttemptLimits: Sendable {
-    private let byIdentifier: RedisTokenBucket?
-    private let byAddress: RedisTokenBucket?
+    /// `nil` in load tests alone.
+    private let counter: (any AttemptCounter)?
+    private let knownDevices: KnownDeviceStore
+    private let key: SymmetricKey
+    private let allMessages: AttemptAllowance
+
+    /// Everything that is counted.
+    static func allowances(messagesPerHour: Int) -> [AttemptAllowance] {
+        AttemptPurpose.allCases.map(AttemptAllowance.address) + [
+            .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration, .messages,
+            .allMessages(perHour: messagesPerHour),
+        ]
+    }
 
     /// - Parameters:
-    ///   - redis: shared by all replicas; while it is away each counts for itself.
-    ///   - isEnabled: off in load tests alone.
-    init(redis: RedisClient, isEnabled: Bool) {
-        guard isEnabled else {
-            byIdentifier = nil
-            byAddress = nil
-            return
-        }
-        // 30 at once, then one every ten seconds.
-        byIdentifier = RedisTokenBucket(
-            client: redis, name: "identity:attempts:identifier", capacity: 30, refillPerSecond: 0.1)
-        // Generous: thousands of phones share one carrier's address.
-        byAddress = RedisTokenBucket(
-            client: redis, name: "identity:attempts:address", capacity: 600, refillPerSecond: 5)
+    ///   - keys: those of the passwords' pepper. What is counted stands in Redis under names that cannot be found out
+    ///     by trying: there are not many phone numbers.
+    ///   - messagesPerHour: to everybody together.
+    init(
+        counter: (any AttemptCounter)?, knownDevices: KnownDeviceStore, keys: KeyRing, messagesPerHour: Int
+    ) {
+        self.counter = counter
+        self.knownDevices = knownDevices
+        key = keys.derived(for: "gatehouse identity attempts").current.secret
+        allMessages = .allMessages(perHour: messagesPerHour)
+    }
+
+    /// What an attempt takes.
+    private struct Charge {
+        var allowance: AttemptAllowance
+        /// Of what the allowance is, in parts.
+        var subject: [String]
+        /// Whether it is given back where no wrong guess was made.
+        var isForWrongGuesses = true
+    }
+
+    private static func work(_ purpose: AttemptPurpose, from address: String) -> Charge {
+        Charge(
+            allowance: .address(purpose), subject: [ClientNetwork.subscriber(of: address)], isForWrongGuesses: false)
+    }
+
+    /// For what is no guess at anything that somebody could have thought of.
+    /// - Throws: `RATE_LIMITED`.
+    func admit(_ purpose: AttemptPurpose, from address: String) async throws(Problem) {
+        try await take([Self.work(purpose, from: address)])
     }
 
     /// - Throws: `RATE_LIMITED`.
-    func admit(_ identifier: Identifier? = nil, from address: String) async throws(Problem) {
-        try await take(byAddress, Self.network(of: address))
-        if let identifier {
-            // The key names nobody to whoever reads Redis.
-            try await take(byIdentifier, String(sha256Hex(identifier.value).prefix(32)))
-        }
+    func admit(registrationOf identifier: Identifier, from address: String) async throws(Problem) {
+        try await take([
+            Self.work(.register, from: address),
+            Charge(allowance: .registration, subject: identifier.parts + [ClientNetwork.site(of: address)]),
+        ])
     }
 
-    /// For somebody who is signed in and has to show the password again.
     /// - Throws: `RATE_LIMITED`.
-    func admit(account userID: UUID, from address: String) async throws(Problem) {
-        try await take(byAddress, Self.network(of: address))
-        try await take(byIdentifier, userID.uuidString)
+    func admit(messageTo identifier: Identifier, from address: String) async throws(Problem) {
+        try await take([
+            Self.work(.forgot, from: address),
+            Charge(allowance: .messages, subject: identifier.parts),
+            Charge(allowance: allMessages, subject: []),
+        ])
     }
 
-    private func take(_ bucket: RedisTokenBucket?, _ key: String) async throws(Problem) {
-        guard let bucket, case .refused(let retryAfter) = await bucket.take(key) else { return }
-        throw Problem(.rateLimited, retryAfter: max(1, Int(retryAfter.components.seconds) + 1))
-    }
-
-    /// A subscriber's IPv6 addresses share their first 64 bits.
-    static func network(of address: String) -> String {
-        guard address.contains(":"), !address.contains(".") else { return address }
-        let halves = address.split(separator: "%")[0].components(separatedBy: "::")
-        var groups = halves[0].split(separator: ":").map(String.init)
-        if halves.count == 2 {
-            let tail = halves[1].split(separator: ":").map(String.init)
-            groups += Array(repeating: "0", count: max(0, 8 - groups.count - tail.count)) + tail
+    /// Runs `body`, which finds out whether a password is that of the identifier's account.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; its `INVALID_CREDENTIALS` is a wrong guess.
+    func guess<Value>(
+        passwordOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
+        _ body: () async throws -> Value
+    ) async throws -> Value {
+        let charges = [
+            Self.work(.login, from: address),
+            Charge(allowance: .loginFromNetwork, subject: identifier.parts + [ClientNetwork.site(of: address)]),
+            Charge(allowance: .loginFromAnywhere, subject: identifier.parts),
+        ]
+        do {
+            try await take(charges)
+        } catch let refusal {
+            let device = try await knownDevices.device(
+                device?.installationId, of: identifier, deadline: deadline.forDatabase)
+            guard let device else { throw refusal }
+            let own = [Charge(allowance: .loginOnKnownDevice, subject: [device.userID.uuidString, "\(device.id)"])]
+            try await take(own)
+            return try await counting(own, body)
         }
-        return groups.prefix(4).joined(separator: ":") + "::/64"
+        return try await counting(charges, body)
     }
+
+    /// The same for somebody who is signed in and has to show the password again.
+    func guess<Value>(
+        passwordOf userID: UUID, from address: String, _ body: () async throws -> Value
+    ) async throws -> Value {
+        let charges = [
+            Self.work(.passwordChange, from: address),
+            Charge(allowance: .passwordChange, subject: [userID.uuidString]),
+        ]
+        try await take(charges)
+        return try await counting(charges, body)
+    }
+
+    /// Takes them all, or none.
+    private func take(_ charges: [Charge]) async throws(Problem) {
+        guard let counter else { return }
+        for (number, charge) in charges.enumerated() {
+            guard let wait = await counter.take(name(of: charge.subject), of: charge.allowance) else { continue }
+            for taken in charges[..<number] { await counter.giveBack(name(of: taken.subject), of: taken.allowance) }
+            throw Problem(.rateLimited, retryAfter: max(1, Int(wait.components.seconds) + 1))
+        }
+    }
+
+    private func counting<Value>(_ charges: [Charge], _ body: () async throws -> Value) async throws -> Value {
+        do {
+            let value = try await body()
+            await forgive(charges)
+            return value
+        } catch {
+            if (error as? Problem)?.code != .invalidCredentials { await forgive(charges) }
+            throw error
+        }
+    }
+
+    private func forgive(_ charges: [Charge]) async {
+        guard let counter else { return }
+        for charge in charges where charge.isForWrongGuesses {
+            await counter.giveBack(name(of: charge.subject), of: charge.allowance)
+        }
+    }
+
+    /// What is counted in the place of the subject.
+    private func name(of subject: [String]) -> String {
+        // No part holds a NUL.
+        let text = Data(subject.joined(separator: "\0").utf8)
+        return Base64URL.string(HMAC<SHA256>.authenticationCode(for: text, using: key).prefix(16))
+    }
+}
+
+extension Identifier {
+    fileprivate var parts: [String] { [kind.rawValue, value] }
 }

@@ -28,12 +28,15 @@ struct PasswordChange: Sendable {
             throw Problem.invalid("newPassword", "The account has no e-mail address or phone number to sign in with.")
         }
         try policy.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
-        try await limits.admit(account: account.id, from: context.clientAddress)
         if hash != nil {
             guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
-            guard try await hasher.verify(current, against: hash, deadline: deadline) else {
-                throw Problem(.invalidCredentials, "The current password is not right.")
+            try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
+                guard try await hasher.verify(current, against: hash, deadline: deadline) else {
+                    throw Problem(.invalidCredentials, "The current password is not right.")
+                }
             }
+        } else {
+            try await limits.admit(.passwordChange, from: context.clientAddress)
         }
         let newHash = try await hasher.hash(new, deadline: deadline)
         let entry = try await accounts.setPassword(

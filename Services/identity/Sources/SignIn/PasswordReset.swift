@@ -25,7 +25,7 @@ struct PasswordReset: Sendable {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(request.identifier, home: home)
         }
-        try await limits.admit(identifier, from: context.clientAddress)
+        try await limits.admit(messageTo: identifier, from: context.clientAddress)
         guard isHooked else { return }
         let text = Data(identifier.value.utf8)
         try await OutboxStore.enqueue(
@@ -37,7 +37,7 @@ struct PasswordReset: Sendable {
     func reset(_ request: ResetPasswordRequest, context: GatehouseRequestContext) async throws {
         let password = try Problem.checking("newPassword") { () throws(Refusal) in try Password(request.newPassword) }
         try policy.check(password, for: [], field: "newPassword")
-        try await limits.admit(from: context.clientAddress)
+        try await limits.admit(.reset, from: context.clientAddress)
         let deadline = context.deadline
         // Looked at before hashing: guesses must not cost what hashes cost.
         let digest = ResetToken.digest(request.token)

@@ -18,10 +18,9 @@ struct PasswordSignIn: Sendable {
         }
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
         let device = try request.device?.checked()
-        try await limits.admit(identifier, from: context.clientAddress)
         // Whoever changes the password while we are at it gets the last word; more than once is no coincidence.
         for _ in 0..<3 {
-            let account = try await prove(identifier, password, context: context)
+            let account = try await prove(identifier, password, device: device, context: context)
             let issued = try await sessions.issue(
                 for: account, device: device, context: context, refusal: Problem(.invalidCredentials))
             if let issued { return issued.auth }
@@ -34,6 +33,16 @@ struct PasswordSignIn: Sendable {
     /// One answer and one amount of work, whether there is no such account, no password, or a wrong one. That an
     /// account is disabled is told to its owner alone.
     func prove(
+        _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
+    ) async throws -> Account {
+        try await limits.guess(
+            passwordOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline
+        ) {
+            try await compare(identifier, password, context: context)
+        }
+    }
+
+    private func compare(
         _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {
         let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forDatabase)

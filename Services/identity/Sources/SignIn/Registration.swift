@@ -22,9 +22,10 @@ struct Registration: Sendable {
         }
         let device = try request.device?.checked()
         try policy.check(password, for: [identifier.value], field: "password")
-        try await signIn.limits.admit(identifier, from: context.clientAddress)
+        try await signIn.limits.admit(registrationOf: identifier, from: context.clientAddress)
         for _ in 0..<3 {
-            let account = try await account(identifier, password, displayName, context: context)
+            let account = try await account(
+                identifier, password, displayName, device: device, context: context)
             let issued = try await signIn.sessions.issue(
                 for: account, device: device, context: context, refusal: Problem(.invalidCredentials))
             if let issued { return issued.auth }
@@ -34,7 +35,8 @@ struct Registration: Sendable {
 
     /// The new account, or the one that a moment ago the same registration made.
     private func account(
-        _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, context: GatehouseRequestContext
+        _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, device: SessionDevice?,
+        context: GatehouseRequestContext
     ) async throws -> Account {
         let deadline = context.deadline
         if try await accounts.account(identifiedBy: identifier, deadline: deadline.forDatabase) == nil {
@@ -42,18 +44,19 @@ struct Registration: Sendable {
             let new = NewAccount(identifier: identifier, passwordHash: hash, displayName: displayName)
             if let account = try await accounts.register(new, deadline: deadline.forDatabase) { return account }
         }
-        return try await repeated(identifier, password, context: context)
+        return try await repeated(identifier, password, device: device, context: context)
     }
 
+    /// Whoever repeats a registration could be guessing, so this counts as an attempt to sign in.
     private func repeated(
-        _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
+        _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
         let taken = Problem(.identifierTaken)
         guard let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forDatabase),
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {
-            return try await signIn.prove(identifier, password, context: context)
+            return try await signIn.prove(identifier, password, device: device, context: context)
         } catch let problem as Problem where problem.code == .invalidCredentials {
             throw taken
         }

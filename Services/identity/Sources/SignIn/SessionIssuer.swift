@@ -11,6 +11,7 @@ import ServiceKit
 struct SessionIssuer: Sendable {
     let accounts: AccountStore
     let outbox: OutboxStore
+    let knownDevices: KnownDeviceStore
     let tokens: TokensClient
     let logger: Logger
 
@@ -38,12 +39,24 @@ struct SessionIssuer: Sendable {
             await takeBack(issued.sessionID)
             throw error
         }
-        guard outcome != .stands else { return issued }
+        if outcome == .stands {
+            await remember(device, of: account.id, deadline: context.deadline)
+            return issued
+        }
         await takeBack(issued.sessionID)
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
         case .moved, .stands: return nil
+        }
+    }
+
+    /// It may fail: then the device is a stranger's until the next sign-in.
+    private func remember(_ device: SessionDevice?, of userID: UUID, deadline: Deadline) async {
+        do {
+            try await knownDevices.remember(device?.installationId, of: userID, deadline: deadline.forDatabase)
+        } catch {
+            logger.warning("A device was not remembered", metadata: ["error": "\(error)"])
         }
     }
 

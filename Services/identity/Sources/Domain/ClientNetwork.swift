@@ -1,0 +1,26 @@
+import Foundation
+
+/// Which addresses are somebody's together.
+enum ClientNetwork {
+    /// A subscriber's IPv6 addresses share their first 64 bits.
+    static func subscriber(of address: String) -> String {
+        prefix(of: address, groups: 4)
+    }
+
+    /// A whole site's share their first 48: who has so many is one attacker, and no user is hurt who shares them, since
+    /// what is counted by them is one identifier's alone.
+    static func site(of address: String) -> String {
+        prefix(of: address, groups: 3)
+    }
+
+    private static func prefix(of address: String, groups count: Int) -> String {
+        guard address.contains(":"), !address.contains(".") else { return address }
+        let halves = address.split(separator: "%")[0].components(separatedBy: "::")
+        var groups = halves[0].split(separator: ":").map(String.init)
+        if halves.count == 2 {
+            let tail = halves[1].split(separator: ":").map(String.init)
+            groups += Array(repeating: "0", count: max(0, 8 - groups.count - tail.count)) + tail
+        }
+        return groups.prefix(count).joined(separator: ":") + "::/\(count * 16)"
+    }
+}

@@ -1,0 +1,73 @@
+import AccessToken
+import Crypto
+import Foundation
+import Postgres
+
+/// Remembers on which devices an account has been signed in to: a stranger who tries passwords cannot use up what these
+/// are allowed. Of a device's `installationId` an HMAC is kept, under a key that is not in the database.
+struct KnownDeviceStore: Sendable {
+    let database: PostgresPool
+    private let keys: KeyRing
+
+    /// Those that served longest ago are forgotten beyond it.
+    static let maximum = 20
+    /// Days after which one that has not served is forgotten.
+    static let lifetime = 180
+    /// In UTF-8. What is shorter, such as the name of a model, somebody else could say too.
+    static let minimumLength = 16
+
+    struct Device: Sendable {
+        var id: Int64
+        var userID: UUID
+    }
+
+    /// - Parameter keys: those of the passwords' pepper; each names the devices that it remembers for as long as it is
+    ///   there.
+    init(database: PostgresPool, keys: KeyRing) {
+        self.database = database
+        self.keys = keys.derived(for: "gatehouse identity known devices")
+    }
+
+    /// Notes that the user has signed in there. Once a day is enough.
+    func remember(_ installationID: String?, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+        guard let installationID, installationID.utf8.count >= Self.minimumLength else { return }
+        let digest = Self.digest(installationID, keys.current.secret)
+        let written = try await database.query(
+            """
+            INSERT INTO known_devices (user_id, digest)
+            SELECT \(userID), \(digest) WHERE NOT EXISTS (
+                SELECT FROM known_devices
+                WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
+            ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
+            """, deadline: deadline)
+        guard written.affectedRows == 1 else { return }
+        try await database.query(
+            """
+            DELETE FROM known_devices WHERE id IN (
+                SELECT id FROM known_devices WHERE user_id = \(userID)
+                ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
+            """, deadline: deadline)
+    }
+
+    /// The device, if the account that the identifier leads to has been signed in to on it.
+    func device(
+        _ installationID: String?, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> Device? {
+        guard let installationID, installationID.utf8.count >= Self.minimumLength else { return nil }
+        let digests = keys.all.map { Self.digest(installationID, $0) }
+        return try await database.query(
+            """
+            SELECT d.id, d.user_id FROM identifiers i JOIN known_devices d ON d.user_id = i.user_id
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND d.digest = ANY(\(digests))
+            ORDER BY d.id LIMIT 1
+            """, deadline: deadline
+        ).first.map { row in
+            let (id, userID) = try row.decode((Int64, UUID).self)
+            return Device(id: id, userID: userID)
+        }
+    }
+
+    private static func digest(_ installationID: String, _ key: SymmetricKey) -> String {
+        Base64URL.string(HMAC<SHA256>.authenticationCode(for: Data(installationID.utf8), using: key))
+    }
+}

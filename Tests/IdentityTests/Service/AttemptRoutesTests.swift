@@ -1,0 +1,156 @@
+import Contracts
+import Foundation
+import NIOHTTP1
+import Postgres
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// How often somebody may try, through the running service.
+    @Suite struct AttemptRoutesTests {
+        private static let withLimits = ["GATEHOUSE_RATE_LIMITS": "on"]
+        private static let withoutRedis = withLimits.merging(["IDENTITY_REDIS_URL": "redis://127.0.0.1:1"]) { $1 }
+        private let phone = SessionDevice(installationId: UUID().uuidString)
+        private let user = "ada-\(UUID().uuidString.lowercased())@example.com"
+        /// Any text is an address that the gateway tells.
+        private let home = "home \(UUID())"
+        private let stranger = "stranger \(UUID())"
+
+        private func login(
+            _ identity: Harness, _ password: String = "tulpenzwiebel", from address: String,
+            on device: SessionDevice? = nil
+        ) async throws -> TestHTTPClient.Response {
+            try await identity.post(
+                "/v1/auth/login", LoginRequest(identifier: user, password: password, device: device), from: address)
+        }
+
+        private func register(_ identity: Harness, on device: SessionDevice? = nil) async throws {
+            let answer = try await identity.post(
+                "/v1/auth/register", RegisterRequest(identifier: user, password: "tulpenzwiebel", device: device),
+                from: home)
+            #expect(answer.status == 201)
+        }
+
+        /// Tries wrong passwords until that is refused.
+        private func exhaust(_ identity: Harness, from address: String) async throws {
+            var codes: [String?] = []
+            while codes.last != "RATE_LIMITED", codes.count < 40 {
+                codes.append(try await login(identity, "tulpenzwiebe1", from: address).code)
+            }
+            #expect(codes.first == "INVALID_CREDENTIALS" && codes.last == "RATE_LIMITED")
+        }
+
+        @Test(arguments: [withLimits, withoutRedis])
+        func aStrangerKeepsNobodyOut(settings: [String: String]) async throws {
+            try await withIdentity(settings) { identity in
+                try await register(identity, on: phone)
+                try await exhaust(identity, from: stranger)
+                let refused = try await login(identity, from: stranger)
+                #expect(refused.status == 429)
+                #expect(refused.header("Retry-After").flatMap { Int($0) }.map { $0 > 10 } == true)
+                for _ in 0..<5 {
+                    #expect(try await login(identity, from: home).status == 200)
+                    // Even from the stranger's own address.
+                    #expect(try await login(identity, from: stranger, on: phone).status == 200)
+                    let other = SessionDevice(installationId: UUID().uuidString)
+                    #expect(try await login(identity, from: stranger, on: other).status == 429)
+                }
+            }
+        }
+
+        @Test func eachPurposeIsCountedApart() async throws {
+            try await withIdentity(Self.withLimits) { identity in
+                try await register(identity)
+                let forgot = ForgotPasswordRequest(identifier: user)
+                let other = RegisterRequest(identifier: user, password: "kaffeekuchen")
+                for (path, body) in [
+                    ("/v1/auth/password/forgot", try JSON.encode(forgot)),
+                    ("/v1/auth/register", try JSON.encode(other)),
+                ] {
+                    let body = String(decoding: body, as: UTF8.self)
+                    var last: String?
+                    for _ in 0..<40 where last != "RATE_LIMITED" {
+                        let headers = [
+                            HeaderName.credential: Harness.gatewayCredential, HeaderName.clientAddress: stranger,
+                        ]
+                        last = try await identity.send(.POST, path, json: body, headers: headers).code
+                    }
+                    #expect(last == "RATE_LIMITED")
+                }
+                for _ in 0..<5 { #expect(try await login(identity, from: home).status == 200) }
+            }
+        }
+
+        /// Else a registration would be another way to guess, for the ten minutes in which it may be repeated.
+        @Test func repeatingARegistrationIsAnAttemptToSignIn() async throws {
+            try await withIdentity(Self.withLimits) { identity in
+                try await register(identity)
+                try await exhaust(identity, from: stranger)
+                let repeated = try await identity.post(
+                    "/v1/auth/register", RegisterRequest(identifier: user, password: "tulpenzwiebel"), from: stranger)
+                #expect(repeated.code == "RATE_LIMITED")
+            }
+        }
+
+        @Test func whoIsSignedInDoesNotGuessTheCurrentPasswordWithoutEnd() async throws {
+            try await withIdentity(Self.withLimits) { identity in
+                try await register(identity)
+                let id = try await login(identity, from: home).decode(AuthResponse.self).user.id
+                func change(_ current: String) async throws -> String? {
+                    try await identity.send(
+                        .POST, "/v1/auth/password", as: id,
+                        json: #"{"currentPassword":"\#(current)","newPassword":"kaffeekuchen"}"#
+                    ).code
+                }
+                var codes: [String?] = []
+                while codes.last != "RATE_LIMITED", codes.count < 40 { codes.append(try await change("tulpenzwiebe1")) }
+                #expect(codes.last == "RATE_LIMITED" && codes.count == 11)
+                #expect(try await login(identity, from: home).status == 200)
+            }
+        }
+
+        @Test func aDeviceIsRememberedOnceADayAndNotByItsName() async throws {
+            try await withIdentity { identity in
+                try await register(identity, on: phone)
+                func version() async throws -> [String] {
+                    try await identity.database.query("SELECT xmin::text FROM known_devices").decode(String.self)
+                }
+                let first = try await version()
+                #expect(first.count == 1)
+                #expect(try await login(identity, from: home, on: phone).status == 200)
+                #expect(try await version() == first)
+                try await identity.database.query(
+                    "UPDATE known_devices SET last_used_at = now() - interval '25 hours'")
+                #expect(try await login(identity, from: home, on: phone).status == 200)
+                let age = try await identity.database.query(
+                    "SELECT now() - last_used_at < interval '1 hour', digest FROM known_devices"
+                )[0].decode((Bool, String).self)
+                #expect(age.0 && age.1 != phone.installationId)
+                // What others could say too is no device.
+                #expect(try await login(identity, from: home, on: .init(installationId: "iPhone")).status == 200)
+                #expect(try await version().count == 1)
+            }
+        }
+
+        @Test func theDevicesThatServedLongestAgoAreForgotten() async throws {
+            try await withDatabase(migrations: identityMigrations) { database in
+                let accounts = AccountStore(database: database.pool)
+                let address = Identifier.email(try EmailAddress("ada@example.com"))
+                let account = try #require(
+                    try await accounts.register(NewAccount(identifier: address, passwordHash: "x")))
+                let store = KnownDeviceStore(database: database.pool, keys: .sample)
+                let deadline = ContinuousClock.now + .seconds(60)
+                let names = (0...KnownDeviceStore.maximum).map { "installation number \($0)" }
+                for name in names { try await store.remember(name, of: account.id, deadline: deadline) }
+                #expect(try await store.device(names[0], of: address, deadline: deadline) == nil)
+                for name in names.dropFirst() {
+                    #expect(try await store.device(name, of: address, deadline: deadline)?.userID == account.id)
+                }
+                let other = Identifier.email(try EmailAddress("eve@example.com"))
+                #expect(try await store.device(names[1], of: other, deadline: deadline) == nil)
+            }
+        }
+    }
+}

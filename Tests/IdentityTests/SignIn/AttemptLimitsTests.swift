@@ -1,0 +1,197 @@
+import Contracts
+import Crypto
+import Foundation
+import Postgres
+import ServiceKit
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// A day of somebody who tries passwords, in simulated time, and of the user whose password is tried.
+@Suite struct AttemptLimitsTests {
+    private static let day = 86_400.0
+    private static let ada = Identifier.phone(try! PhoneNumber("+491711234567"))
+    private static let iPhone = SessionDevice(installationId: "6F9619FF-8B86-D011-B42D-00CF4FC964FF")
+
+    /// The limits of one replica, and a user who has signed in on the iPhone.
+    private struct Situation {
+        let counter = SimulatedAttemptCounter()
+        let knownDevices: KnownDeviceStore
+        let limits: AttemptLimits
+
+        init(on database: PostgresPool) async throws {
+            let accounts = AccountStore(database: database)
+            knownDevices = KnownDeviceStore(database: database, keys: .sample)
+            limits = AttemptLimits(counter: counter, knownDevices: knownDevices, keys: .sample, messagesPerHour: 100)
+            let new = NewAccount(identifier: ada, passwordHash: "x")
+            let account = try #require(try await accounts.register(new))
+            try await knownDevices.remember(iPhone.installationId, of: account.id, deadline: .now + .seconds(60))
+        }
+
+        /// - Returns: whether the password was looked at.
+        func signIn(from address: String, on device: SessionDevice? = nil, isRight: Bool) async throws -> Bool {
+            do {
+                try await limits.guess(
+                    passwordOf: ada, from: address, on: device, deadline: .after(.seconds(60))
+                ) {
+                    if !isRight { throw Problem(.invalidCredentials) }
+                }
+                return true
+            } catch let problem as Problem {
+                return problem.code != .rateLimited
+            }
+        }
+    }
+
+    private func withSituation(_ body: (Situation) async throws -> Void) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            try await body(Situation(on: database.pool))
+        }
+    }
+
+    @Test func aStrangersDayKeepsNobodyOut() async throws {
+        try await withSituation { situation in
+            var (guesses, refusals) = (0, 0)
+            for second in stride(from: 0, to: Self.day, by: 5) {
+                if try await situation.signIn(from: "203.0.113.1", isRight: false) { guesses += 1 }
+                if second.truncatingRemainder(dividingBy: 900) == 0 {
+                    // From elsewhere, on a device that is new; and from the stranger's own address on one that is not.
+                    for (address, device) in [("203.0.113.2", nil), ("203.0.113.1", Self.iPhone)] {
+                        let isIn = try await situation.signIn(from: address, on: device, isRight: true)
+                        refusals += isIn ? 0 : 1
+                    }
+                }
+                situation.counter.pass(seconds: 5)
+            }
+            #expect((100...126).contains(guesses), "\(guesses)")
+            #expect(refusals == 0)
+        }
+    }
+
+    /// From so many addresses that the account's own total is what bounds them.
+    @Test func aBotnetIsBoundedAndKnownDevicesGetIn() async throws {
+        try await withSituation { situation in
+            var (guesses, knownRefusals, newRefusals) = (0, 0, 0)
+            for minute in 0..<(24 * 60) {
+                for bot in 0..<10 {
+                    let address = "bot \(minute % 50 * 10 + bot)"
+                    if try await situation.signIn(from: address, isRight: false) { guesses += 1 }
+                }
+                if minute % 60 == 59 {
+                    let onKnown = try await situation.signIn(from: "203.0.113.2", on: Self.iPhone, isRight: true)
+                    let onNew = try await situation.signIn(from: "203.0.113.2", isRight: true)
+                    knownRefusals += onKnown ? 0 : 1
+                    newRefusals += onNew ? 0 : 1
+                }
+                situation.counter.pass(seconds: 60)
+            }
+            #expect((700...781).contains(guesses), "\(guesses)")
+            #expect(knownRefusals == 0)
+            // What is left then is a device that is known, Apple, or a new password.
+            #expect(newRefusals > 0)
+        }
+    }
+
+    /// Whoever has come by a known device's identifier does not guess without end either.
+    @Test func aKnownDeviceIsBoundedToo() async throws {
+        try await withSituation { situation in
+            var guesses = 0
+            for _ in stride(from: 0, to: Self.day, by: 10) {
+                if try await situation.signIn(from: "203.0.113.1", on: Self.iPhone, isRight: false) { guesses += 1 }
+                situation.counter.pass(seconds: 10)
+            }
+            #expect((200...252).contains(guesses), "\(guesses)")
+        }
+    }
+
+    @Test func onlyWrongGuessesCount() async throws {
+        try await withSituation { situation in
+            for _ in 0..<250 {
+                let isIn = try await situation.signIn(from: "203.0.113.1", isRight: true)
+                #expect(isIn)
+                await #expect(throws: HashingFailed.self) {
+                    try await situation.limits.guess(
+                        passwordOf: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
+                    ) { throw HashingFailed() }
+                }
+            }
+        }
+    }
+
+    private struct HashingFailed: Error {}
+
+    /// Half a minute, then a quarter of an hour.
+    @Test func theWaitGrows() async throws {
+        try await withSituation { situation in
+            var waits: [Int] = []
+            while waits.last ?? 0 < 600, waits.count < 100 {
+                do {
+                    try await situation.limits.guess(
+                        passwordOf: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
+                    ) { throw Problem(.invalidCredentials) }
+                } catch let problem as Problem where problem.code == .rateLimited {
+                    let wait = try #require(problem.retryAfter)
+                    waits.append(wait)
+                    situation.counter.pass(seconds: Double(wait))
+                } catch {}
+            }
+            #expect(waits.first.map { (30...32).contains($0) } == true && waits.count > 10)
+            // Told in whole seconds.
+            #expect(zip(waits, waits.dropFirst()).allSatisfy { $0 <= $1 + 1 })
+            #expect(waits.last.map { $0 >= 899 } == true)
+        }
+    }
+
+    @Test func messagesAreFewToEachAndToEverybodyTogether() async throws {
+        try await withSituation { situation in
+            var sent = 0
+            for second in stride(from: 0, to: Self.day, by: 10) {
+                let address = "address \(Int(second) % 1000)"
+                if (try? await situation.limits.admit(messageTo: Self.ada, from: address)) != nil { sent += 1 }
+                if second == 3590 { #expect(sent <= 6, "\(sent) in the first hour") }
+                situation.counter.pass(seconds: 10)
+            }
+            #expect((10...12).contains(sent), "\(sent)")
+
+            var all = 0
+            for number in 0..<300 {
+                let identifier = Identifier.email(try EmailAddress("user-\(number)@example.com"))
+                if (try? await situation.limits.admit(messageTo: identifier, from: "address \(number)")) != nil {
+                    all += 1
+                }
+            }
+            #expect((95...100).contains(all), "\(all)")
+            var fromOne = 0
+            situation.counter.pass(seconds: 10 * 3600)
+            for number in 0..<60 {
+                let identifier = Identifier.email(try EmailAddress("other-\(number)@example.com"))
+                if (try? await situation.limits.admit(messageTo: identifier, from: "203.0.113.1")) != nil {
+                    fromOne += 1
+                }
+            }
+            #expect(fromOne == 30)
+        }
+    }
+
+    /// There are few enough phone numbers to hash them all.
+    @Test func whoReadsRedisFindsNobodyByTrying() async throws {
+        try await withSituation { situation in
+            _ = try await situation.signIn(from: "203.0.113.1", isRight: false)
+            let other = SimulatedAttemptCounter()
+            let key = try KeyRing("k2:\(Data(repeating: 2, count: 32).base64EncodedString())")
+            let limits = AttemptLimits(
+                counter: other, knownDevices: situation.knownDevices, keys: key,
+                messagesPerHour: 100)
+            try await limits.guess(
+                passwordOf: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
+            ) {}
+            // The names depend on a key that is not there.
+            #expect(Set(situation.counter.keys).isDisjoint(with: other.keys))
+            let digests = [Self.ada.value, "phone\0\(Self.ada.value)"].map { sha256Hex($0).prefix(32) }
+            for key in situation.counter.keys {
+                #expect(!digests.contains { key.contains($0) } && !key.contains("171123"))
+            }
+        }
+    }
+}
