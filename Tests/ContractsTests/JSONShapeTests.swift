@@ -34,6 +34,41 @@ import Testing
         {"appVersion":"2.0","installationId":"i","model":"iPhone17,1","name":"Ada's iPhone","osVersion":"19.1"}
         """
 
+    /// What a newer version has added is kept, and the rest of the answer is read.
+    @Test func valuesOfTomorrowAreReadAndKept() throws {
+        func keeps<Value: Codable>(_ type: Value.Type, _ json: String) throws -> Value {
+            let value = try JSON.decode(type, from: Data(json.utf8))
+            #expect(String(decoding: try JSON.encode(value), as: UTF8.self) == json)
+            return value
+        }
+        let user = try keeps(User.self, userJSON.replacing(#""password""#, with: #""passkey""#))
+        #expect(user.authProviders == [.apple, AuthProvider(rawValue: "passkey")])
+        #expect(user.authProviders.map(\.isKnown) == [true, false])
+        let device = try keeps(
+            Device.self,
+            """
+            {"bundleId":"a","createdAt":"2026-11-20T12:00:00Z","environment":"staging",\
+            "id":"0f8fad5b-d9cb-469f-a165-70867728950e","kind":"widgets","status":"sleeping",\
+            "updatedAt":"2026-11-20T12:00:00Z"}
+            """)
+        #expect(!device.environment.isKnown && !device.kind.isKnown && !device.status.isKnown)
+        let page = try keeps(
+            RevocationPage.self,
+            """
+            {"cursor":"7","entries":[{"accessExpiresAt":"2026-11-20T12:00:00Z","reason":"riskFound",\
+            "revokedAt":"2026-11-20T12:00:00Z","sessionID":"0f8fad5b-d9cb-469f-a165-70867728950e",\
+            "userID":"0f8fad5b-d9cb-469f-a165-70867728950e"}],"more":false,"reset":false}
+            """)
+        #expect(page.entries.first?.reason.rawValue == "riskFound")
+        _ = try keeps(RevokeSessionsRequest.self, #"{"reason":"riskFound"}"#)
+        // A code that a reader does not know: the answer is read, and the status decides.
+        let problem = try keeps(
+            ProblemDocument.self,
+            #"{"code":"REGION_CLOSED","detail":"d","requestId":"r","status":403,"title":"t","type":"about:blank"}"#)
+        #expect(problem.problem == nil)
+        #expect(throws: DecodingError.self) { try JSON.decode([PushKind].self, from: Data("[7]".utf8)) }
+    }
+
     @Test func users() throws {
         try check(user, userJSON)
         try check(

@@ -77,21 +77,45 @@ public struct DeviceList: Codable, Sendable, Equatable {
 }
 
 /// Which of Apple's push servers a token belongs to.
-public enum PushEnvironment: String, Codable, Sendable, CaseIterable {
-    case sandbox
-    case production
+public struct PushEnvironment: OpenValue {
+    public static let sandbox = Self(rawValue: "sandbox")
+    public static let production = Self(rawValue: "production")
+
+    public static let known: [Self] = [.sandbox, .production]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
 }
 
 /// What a token may be sent.
-public enum PushKind: String, Codable, Sendable, CaseIterable {
-    case alert
-    case voip
-    case liveactivity
+public struct PushKind: OpenValue {
+    public static let alert = Self(rawValue: "alert")
+    public static let voip = Self(rawValue: "voip")
+    public static let liveactivity = Self(rawValue: "liveactivity")
+
+    public static let known: [Self] = [.alert, .voip, .liveactivity]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
 }
 
 /// Whether a device can be reached.
-public enum DeviceStatus: String, Codable, Sendable, CaseIterable {
-    case active
+public struct DeviceStatus: OpenValue {
+    public static let active = Self(rawValue: "active")
     /// Apple no longer takes the token.
-    case invalid
+    public static let invalid = Self(rawValue: "invalid")
+
+    public static let known: [Self] = [.active, .invalid]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
 }

@@ -32,7 +32,15 @@ public struct User: Codable, Sendable, Equatable {
 }
 
 /// A way to sign in.
-public enum AuthProvider: String, Codable, Sendable, CaseIterable {
-    case apple
-    case password
+public struct AuthProvider: OpenValue {
+    public static let apple = Self(rawValue: "apple")
+    public static let password = Self(rawValue: "password")
+
+    public static let known: [Self] = [.apple, .password]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
 }

@@ -57,19 +57,30 @@ public struct RevokeSessionsRequest: Codable, Sendable {
 }
 
 /// Why a session ended.
-public enum RevocationReason: String, Codable, Sendable, CaseIterable {
-    case logout
-    case replay
-    case passwordChanged
-    case accountDisabled
-    case accountDeleted
-    case administrator
+public struct RevocationReason: OpenValue {
+    public static let logout = Self(rawValue: "logout")
+    public static let replay = Self(rawValue: "replay")
+    public static let passwordChanged = Self(rawValue: "passwordChanged")
+    public static let accountDisabled = Self(rawValue: "accountDisabled")
+    public static let accountDeleted = Self(rawValue: "accountDeleted")
+    public static let administrator = Self(rawValue: "administrator")
     /// A sign-in that lost against a change of the user's credentials was taken back.
-    case superseded
+    public static let superseded = Self(rawValue: "superseded")
     /// The user's oldest idle session made room for a new one.
-    case sessionLimit
+    public static let sessionLimit = Self(rawValue: "sessionLimit")
     /// Nobody refreshed it for the idle lifetime, or its absolute lifetime was over; told when its row is purged.
-    case expired
+    public static let expired = Self(rawValue: "expired")
+
+    public static let known: [Self] = [
+        .logout, .replay, .passwordChanged, .accountDisabled, .accountDeleted, .administrator, .superseded,
+        .sessionLimit, .expired,
+    ]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
 }
 
 /// The answer to `GET /internal/revocations`

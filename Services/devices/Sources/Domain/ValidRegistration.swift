@@ -26,10 +26,12 @@ struct ValidRegistration: Sendable, Equatable {
 
         check(
             "token", token != nil, "Must be an even count of hexadecimal digits, at most \(DeviceToken.maximumDigits).")
+        check("environment", registration.environment.isKnown, Self.mustBeOne(of: PushEnvironment.known))
         check("bundleId", BundleID.isValid(registration.bundleId), "Must be an app's bundle identifier.")
         check(
             "installationId", registration.installationId, InstallationID.isValid,
             "Must be 1 to \(InstallationID.maximumLength) visible ASCII characters.")
+        check("kind", registration.kind?.isKnown ?? true, Self.mustBeOne(of: PushKind.known))
         check("locale", registration.locale, LanguageTag.isValid, "Must be a language tag such as en-GB.")
         check("timeZone", registration.timeZone, timeZones.contains, "Must be a time zone such as Europe/Berlin.")
         for (field, value) in [
@@ -52,5 +54,9 @@ struct ValidRegistration: Sendable, Equatable {
         appVersion = registration.appVersion
         osVersion = registration.osVersion
         model = registration.model
+    }
+
+    private static func mustBeOne(of values: [some OpenValue]) -> String {
+        "Must be one of \(values.map(\.rawValue).joined(separator: ", "))."
     }
 }

@@ -26,8 +26,8 @@ struct DeviceStore: Sendable {
             devices.append(
                 DeviceExport.Entry(
                     id: try row.decode(column: 0), installationId: try row.decode(column: 1),
-                    environment: try row.choice(column: 2), bundleId: try row.decode(column: 3),
-                    kind: try row.choice(column: 4), status: try row.choice(column: 5),
+                    environment: try row.word(column: 2), bundleId: try row.decode(column: 3),
+                    kind: try row.word(column: 4), status: try row.word(column: 5),
                     locale: try row.decode(column: 6), timeZone: try row.decode(column: 7),
                     appVersion: try row.decode(column: 8), osVersion: try row.decode(column: 9),
                     model: try row.decode(column: 10), sessionId: try row.decode(column: 11),
@@ -53,11 +53,7 @@ struct DeviceStore: Sendable {
 
 extension PostgresRow {
     /// A column that holds one of a few words, of which a newer version of the service may know more.
-    fileprivate func choice<Choice: RawRepresentable<String>>(column: Int) throws(PostgresError) -> Choice {
-        let word = try decode(String.self, column: column)
-        guard let choice = Choice(rawValue: word) else {
-            throw PostgresError(.decoding, "\(word) is no \(Choice.self)")
-        }
-        return choice
+    fileprivate func word<Word: OpenValue>(column: Int) throws(PostgresError) -> Word {
+        Word(rawValue: try decode(String.self, column: column))
     }
 }

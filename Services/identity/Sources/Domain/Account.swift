@@ -44,6 +44,8 @@ struct Account: Sendable, Equatable {
         switch provider {
         case .apple: hasPassword && hasIdentifier
         case .password: hasApple
+        // One that this version does not know leads in nowhere, and takes no way in with it.
+        default: !providers.isEmpty
         }
     }
 }

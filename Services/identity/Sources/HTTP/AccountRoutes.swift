@@ -38,7 +38,7 @@ struct AccountRoutes: Sendable {
                 linking.link(request.decode(LinkAppleRequest.self), to: user, context: context))
         }
         // Each by its name: a path that is spelled out hides a parameter in its place, for every method.
-        for provider in AuthProvider.allCases {
+        for provider in AuthProvider.known {
             router.delete("/v1/auth/identities/\(provider.rawValue)") { _, context in
                 let user = try context.requireUser()
                 return try await Response.json(linking.unlink(provider, from: user, context: context))

@@ -84,6 +84,9 @@ extension AccountStore {
             case .password:
                 try await transaction.query("DELETE FROM passwords WHERE user_id = \(userID)")
                 try await Self.audit(.passwordRemoved, userID, by: actor, on: transaction)
+            default:
+                // Not reached: an account has none that this version does not know.
+                return .notLinked
             }
             try await Self.touch(userID, credentials: true, on: transaction)
             return try await Self.account(userID, on: transaction).map(UnlinkOutcome.unlinked) ?? .noSuchUser

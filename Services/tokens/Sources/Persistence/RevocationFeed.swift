@@ -104,7 +104,7 @@ struct RevocationFeed: Sendable {
         let entries = decoded.map { row in
             RevocationPage.Entry(
                 sessionID: row.2, userID: row.3, revokedAt: row.4, accessExpiresAt: row.5,
-                reason: RevocationReason(rawValue: row.6) ?? .administrator)
+                reason: RevocationReason(rawValue: row.6))
         }
         return RevocationPage(entries: entries, cursor: next.text, reset: false, more: next.reading != nil)
     }
