@@ -65,6 +65,49 @@ import Testing
         }
     }
 
+    /// Apps register at every start.
+    @Test func registeringTheSameAgainWritesOnceADay() async throws {
+        try await Self.withStore { store in
+            func version() async throws -> [String] {
+                // `xmax` too: a row that was only locked would have cost a write.
+                try await store.database.query("SELECT xmin::text || ' ' || xmax::text FROM devices").decode(
+                    String.self)
+            }
+            func register(_ model: String? = nil, session: UUID? = nil) async throws -> Device {
+                let registration = try Self.registration(installation: "phone", model: model)
+                return try #require(
+                    try await store.register(registration, user: ada, session: session ?? self.session))
+            }
+            let first = try await register()
+            let written = try await version()
+            for _ in 0..<3 { #expect(try await register() == first) }
+            #expect(try await version() == written)
+
+            try await store.database.query("UPDATE devices SET updated_at = now() - interval '25 hours'")
+            let seen = try await register()
+            #expect(seen.id == first.id && seen.updatedAt >= first.updatedAt)
+            // Whatever does change is written at once.
+            var last = try await version()
+            for change in [("2", nil), ("2", UUID())] as [(String?, UUID?)] {
+                _ = try await register(change.0, session: change.1)
+                #expect(try await version() != last)
+                last = try await version()
+            }
+        }
+    }
+
+    /// Nothing was written, but what a revocation has taken away is not answered as if it were there.
+    @Test func registeringTheSameAgainWithARevokedSessionIsRefused() async throws {
+        try await Self.withStore { store in
+            _ = try await store.register(Self.registration(), user: ada, session: session)
+            let entry = RevocationPage.Entry(
+                sessionID: session, userID: ada, revokedAt: .now, accessExpiresAt: .now + 3600, reason: .logout)
+            let page = RevocationPage(entries: [entry], cursor: "1", reset: false, more: false)
+            #expect(try await RevocationStore(database: store.database).apply(page, after: nil) == 1)
+            #expect(try await store.register(Self.registration(), user: ada, session: session) == nil)
+        }
+    }
+
     @Test func registeringAgainRevivesAnInvalidDevice() async throws {
         try await Self.withStore { store in
             _ = try await store.register(Self.registration(), user: ada, session: session)
@@ -160,9 +203,25 @@ import Testing
             }
             #expect(try await store.devices(of: ada).map(\.id) == ids.dropFirst().reversed())
             // Renewing the oldest that is left removes nothing.
+            try await store.database.query("UPDATE devices SET updated_at = updated_at - interval '2 days'")
             _ = try await store.register(Self.registration(token: "1001"), user: ada, session: session)
             #expect(try await store.devices(of: ada).count == DeviceStore.maximumDevices)
             #expect(try await store.devices(of: ada).first?.id == ids[1])
+        }
+    }
+
+    @Test func liveActivitiesPushOutNoAlertToken() async throws {
+        try await Self.withStore { store in
+            let tablet = try #require(
+                try await store.register(Self.registration(token: "01"), user: ada, session: session))
+            for number in 0...(DeviceStore.maximumDevices + 5) {
+                let registration = try Self.registration(
+                    token: String(number + 4096, radix: 16), installation: "phone", kind: .liveactivity)
+                _ = try await store.register(registration, user: ada, session: session)
+            }
+            let kept = try await store.devices(of: ada)
+            #expect(kept.contains { $0.id == tablet.id })
+            #expect(kept.count == DeviceStore.maximumDevices + 1)
         }
     }
 

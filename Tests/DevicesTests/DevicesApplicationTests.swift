@@ -86,7 +86,7 @@ import Testing
             (#"{"token":"aa","environment":"moon","bundleId":"a"}"#, "environment"),
             (#"{"token":"aa","environment":"sandbox","bundleId":"a b"}"#, "bundleId"),
             ("{\(good),\"kind\":\"fax\"}", "kind"), ("{\(good),\"kind\":1}", "kind"),
-            ("{\(good),\"timeZone\":\"GMT+3\"}", "timeZone"), ("{\(good),\"locale\":\"en_US\"}", "locale"),
+            ("{\(good),\"timeZone\":\"GMT+3\"}", "timeZone"), ("{\(good),\"locale\":\"en US\"}", "locale"),
             ("{\(good),\"installationId\":[]}", "installationId"), ("{\(good),\"model\":\"\\u0000\"}", nil),
         ]
         try await withDevices { devices in

@@ -39,6 +39,14 @@ enum Label {
 enum LanguageTag {
     static let maximumLength = 64
 
+    /// The tag for what `Locale.identifier` and POSIX write: `en_US`, `zh-Hans_CN`, `en_US@calendar=buddhist`,
+    /// `de_DE.UTF-8`. What follows the language and its country is no part of a tag.
+    static func normalized(_ text: String) -> String {
+        let bytes = text.utf8.prefix { $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: ".") }
+            .map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : $0 }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     static func isValid(_ text: String) -> Bool {
         guard text.utf8.count <= maximumLength else { return false }
         let subtags = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)

@@ -25,7 +25,30 @@ struct TimeZoneNames: Sendable, Equatable {
 
     var isEmpty: Bool { names.isEmpty }
 
-    func contains(_ name: String) -> Bool {
-        names.contains(name)
+    /// Whether it may be the name of a zone: one that is here, or of the form that those have that are still to come
+    /// (`Area/Location`): a phone may know zones of which this machine has not heard.
+    func accepts(_ name: String) -> Bool {
+        names.contains(name) || Self.isWellFormed(name)
+    }
+
+    /// In bytes.
+    static let maximumLength = 64
+
+    private static func isWellFormed(_ name: String) -> Bool {
+        guard name.utf8.count <= maximumLength else { return false }
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return (2...3).contains(parts.count)
+            && parts.allSatisfy { part in
+                part.first.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) } == true
+                    && part.allSatisfy { byte in
+                        switch byte {
+                        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
+                            UInt8(ascii: "+"):
+                            true
+                        default: false
+                        }
+                    }
+            }
     }
 }

@@ -32,8 +32,9 @@ struct ValidRegistration: Sendable, Equatable {
             "installationId", registration.installationId, InstallationID.isValid,
             "Must be 1 to \(InstallationID.maximumLength) visible ASCII characters.")
         check("kind", registration.kind?.isKnown ?? true, Self.mustBeOne(of: PushKind.known))
-        check("locale", registration.locale, LanguageTag.isValid, "Must be a language tag such as en-GB.")
-        check("timeZone", registration.timeZone, timeZones.contains, "Must be a time zone such as Europe/Berlin.")
+        let locale = registration.locale.map(LanguageTag.normalized)
+        check("locale", locale, LanguageTag.isValid, "Must be a language tag such as en-GB.")
+        check("timeZone", registration.timeZone, timeZones.accepts, "Must be a time zone such as Europe/Berlin.")
         for (field, value) in [
             ("appVersion", registration.appVersion), ("osVersion", registration.osVersion),
             ("model", registration.model),
@@ -49,7 +50,7 @@ struct ValidRegistration: Sendable, Equatable {
         bundleID = registration.bundleId
         kind = registration.kind ?? .alert
         installationID = registration.installationId
-        locale = registration.locale
+        self.locale = locale
         timeZone = registration.timeZone
         appVersion = registration.appVersion
         osVersion = registration.osVersion

@@ -3,20 +3,26 @@ import Foundation
 import Postgres
 
 extension DeviceStore {
-    /// Keeps a registration, in one statement:
+    /// Keeps a registration. Apps register at every start, so one that changes nothing is looked up and no more, but for
+    /// once a day, when `updated_at` follows. Any other takes one statement:
     ///
     /// - The token goes to this user. If it was another's, that user's registration is gone with the same commit.
     /// - What the same installation registered before, under another token, is replaced and its `id` kept.
     /// - Registering again what is there only renews it.
-    /// - Beyond `maximumDevices` the user's device that registered longest ago goes.
+    /// - Beyond `maximumDevices` of a kind the user's device of the kind that registered longest ago goes.
     ///
     /// - Returns: the device as its user sees it; `nil` when the session was revoked, and then nothing has changed.
     func register(
         _ registration: ValidRegistration, user: UUID, session: UUID, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> Device? {
-        let statement = Self.statement(registration, user: user, session: session)
-        let rows = try await retryingConflicts { () throws(PostgresError) in
-            try await database.query(statement, deadline: deadline)
+        // A row of the session's is gone with the session, so whoever finds one need not ask whether it is live.
+        let unchanged = Self.unchanged(registration, user: user, session: session)
+        var rows = try await database.query(unchanged, deadline: deadline)
+        if rows.isEmpty {
+            let statement = Self.statement(registration, user: user, session: session)
+            rows = try await retryingConflicts { () throws(PostgresError) in
+                try await database.query(statement, deadline: deadline)
+            }
         }
         guard let row = rows.first else { return nil }
         let (id, createdAt, updatedAt) = try row.decode((UUID, Date, Date).self)
@@ -25,6 +31,25 @@ extension DeviceStore {
             bundleId: registration.bundleID, kind: registration.kind, status: .active, locale: registration.locale,
             timeZone: registration.timeZone, appVersion: registration.appVersion, createdAt: createdAt,
             updatedAt: updatedAt)
+    }
+
+    /// The registration, if it stands there as it is and was written down not long ago.
+    private static func unchanged(
+        _ registration: ValidRegistration, user: UUID, session: UUID
+    ) -> PostgresQuery {
+        """
+        SELECT id, created_at, updated_at FROM devices
+        WHERE token = \(registration.token.bytes) AND environment = \(registration.environment.rawValue)
+          AND bundle_id = \(registration.bundleID) AND kind = \(registration.kind.rawValue)
+          AND user_id = \(user) AND session_id = \(session) AND status = 'active'
+          AND installation_id IS NOT DISTINCT FROM \(registration.installationID)
+          AND locale IS NOT DISTINCT FROM \(registration.locale)
+          AND time_zone IS NOT DISTINCT FROM \(registration.timeZone)
+          AND app_version IS NOT DISTINCT FROM \(registration.appVersion)
+          AND os_version IS NOT DISTINCT FROM \(registration.osVersion)
+          AND model IS NOT DISTINCT FROM \(registration.model)
+          AND updated_at > now() - make_interval(secs => \(writeInterval))
+        """
     }
 
     private static func statement(
@@ -49,9 +74,8 @@ extension DeviceStore {
                 DELETE FROM devices
                 WHERE (SELECT is_live FROM session) AND id IN (
                     SELECT id FROM devices
-                    WHERE user_id = \(user)
-                      AND NOT (token = \(token) AND environment = \(environment) AND bundle_id = \(bundle)
-                               AND kind = \(kind))
+                    WHERE user_id = \(user) AND kind = \(kind)
+                      AND NOT (token = \(token) AND environment = \(environment) AND bundle_id = \(bundle))
                     ORDER BY updated_at DESC OFFSET \(maximumDevices - 1))
             )
             INSERT INTO devices AS kept

@@ -4,8 +4,10 @@ import Postgres
 
 /// The registrations in PostgreSQL.
 struct DeviceStore: Sendable {
-    /// What one user may have: beyond it, the device that registered longest ago makes room.
+    /// What one user may have of each kind: beyond it, the device of the kind that registered longest ago makes room.
     static let maximumDevices = 50
+    /// Seconds for which a registration that changes nothing is not written down.
+    static let writeInterval = 86_400.0
 
     let database: PostgresPool
 
