@@ -48,5 +48,12 @@ TOKENS_CLIENT_ID=
 IDENTITY_APPLE_CLIENT_IDS=
 IDENTITY_APPLE_TEAM_ID=
 IDENTITY_APPLE_KEY_ID=
+
+# If you like (Services/identity/README.md): who sends on the messages of forgotten passwords, and what it is shown;
+# whether Apple sign-ins need a nonce; whose national phone numbers are understood (49).
+IDENTITY_RESET_HOOK_URL=
+IDENTITY_RESET_HOOK_SECRET=
+IDENTITY_APPLE_NONCE=optional
+IDENTITY_PHONE_CALLING_CODE=
 END
 fi

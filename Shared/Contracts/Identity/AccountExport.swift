@@ -68,13 +68,11 @@ public struct PasswordResetMessage: Codable, Sendable, Equatable {
     /// What the app gives back to `POST /v1/auth/password/reset`.
     public var token: String
     public var expiresAt: Date
-    public var displayName: String?
 
-    public init(channel: String, to: String, token: String, expiresAt: Date, displayName: String?) {
+    public init(channel: String, to: String, token: String, expiresAt: Date) {
         self.channel = channel
         self.to = to
         self.token = token
         self.expiresAt = expiresAt
-        self.displayName = displayName
     }
 }

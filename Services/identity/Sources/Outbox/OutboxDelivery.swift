@@ -147,12 +147,10 @@ struct OutboxDelivery: Sendable {
         else { return }
         let token = ResetToken()
         let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
-        guard let account = try await accounts.startReset(of: identifier, token: token, expiresAt: expiresAt) else {
-            return
-        }
+        guard try await accounts.startReset(of: identifier, token: token, expiresAt: expiresAt) != nil else { return }
+        // Nothing that the user wrote: whoever registers somebody's address would speak to them in the team's name.
         try await resetHook.send(
             PasswordResetMessage(
-                channel: identifier.kind.rawValue, to: identifier.value, token: token.text, expiresAt: expiresAt,
-                displayName: account.displayName))
+                channel: identifier.kind.rawValue, to: identifier.value, token: token.text, expiresAt: expiresAt))
     }
 }
