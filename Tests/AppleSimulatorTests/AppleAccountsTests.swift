@@ -166,7 +166,8 @@ import Testing
         let claims = try await verify(payload, as: NotificationClaims.self, with: accounts)
         #expect(claims.aud == "com.example.app" && !claims.jti.isEmpty)
         struct Event: Decodable { var type, sub, email, is_private_email: String }
-        let event = try JSONDecoder().decode(Event.self, from: Data(claims.events.utf8))
+        guard case .text(let events) = claims.events else { return #expect(Bool(false)) }
+        let event = try JSONDecoder().decode(Event.self, from: Data(events.utf8))
         #expect(event.type == "email-disabled" && event.sub == "1.2.3" && event.is_private_email == "true")
     }
 }

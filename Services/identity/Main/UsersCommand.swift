@@ -112,4 +112,12 @@ struct UsersCommand: AsyncParsableCommand {
 
 private func print(entry: UserAdministration.Entry) throws {
     print(String(decoding: try JSON.encode(entry), as: UTF8.self))
+    guard let pending = entry.pending else { return }
+    let consequence = pending.contains("revoke_sessions") ? " The user's sessions have not ended yet." : ""
+    let text = """
+        The change stands, but the tokens service could not be told: \(pending.joined(separator: ", ")).\(consequence)
+        The identity service goes on trying for as long as it runs.
+
+        """
+    FileHandle.standardError.write(Data(text.utf8))
 }

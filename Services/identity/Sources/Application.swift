@@ -77,7 +77,10 @@ struct IdentityParts {
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices, apple: apple, resetHook: resetHook,
             sealer: sealer, logger: logger)
         worker = OutboxWorker(
-            store: outbox, housekeeping: Housekeeping(database: database, logger: logger), logger: logger,
+            store: outbox,
+            housekeeping: Housekeeping(
+                database: database, auditRetention: configuration.auditRetention, logger: logger),
+            logger: logger,
             deliver: delivery.deliver)
 
         // How somebody is proved.
@@ -108,8 +111,8 @@ struct IdentityParts {
             register: Registration(accounts: accounts, hasher: hasher, policy: policy, signIn: passwordSignIn),
             login: passwordSignIn, apple: appleSignIn,
             notifications: AppleNotifications(
-                accounts: accounts, verifier: verifier, policy: configuration.apple.policy, deletion: deletion,
-                worker: worker, sealer: sealer, logger: logger),
+                accounts: accounts, tokens: tokens, verifier: verifier, policy: configuration.apple.policy,
+                deletion: deletion, worker: worker, sealer: sealer, logger: logger),
             reset: PasswordReset(
                 accounts: accounts, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,

@@ -24,6 +24,8 @@ public struct IdentityConfiguration: Sendable {
     var resetHook: ResetHookSettings?
     /// To everybody together.
     var resetMessagesPerHour: Int
+    /// Days; `nil` keeps entries for ever.
+    var auditRetention: Int?
 
     /// Another service of Gatehouse's.
     struct Peer: Sendable {
@@ -78,6 +80,8 @@ public struct IdentityConfiguration: Sendable {
             settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
         }
         resetMessagesPerHour = settings.int("resetMessagesPerHour", default: 600, in: 1...1_000_000)
+        let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
+        auditRetention = auditDays == 0 ? nil : auditDays
         let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")
         let hookSecret = settings.optionalString("resetHookSecret", secret: true)
         switch (hookURL, hookSecret) {

@@ -42,6 +42,48 @@ extension ServiceTests {
             }
         }
 
+        /// Somebody else's code must not end somebody else's consent when the user goes.
+        @Test(arguments: ["somebody else", nil])
+        func aCodeThatIsNotTheUsersIsNotKept(subject: String?) async throws {
+            try await withIdentity { identity in
+                identity.apple.state.withLock { state in
+                    state.subjectOfCodes = subject
+                    state.tellsWhoseCodes = subject != nil
+                }
+                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").decode()
+                try await eventually("Apple is told") { identity.apple.state.withLock { $0.revoked.count } == 1 }
+                #expect(identity.apple.state.withLock { $0.revoked[0]["token"] } == "r-c0de")
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+                let kept = try await identity.database.query(
+                    "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
+                #expect(kept.isEmpty)
+                #expect(identity.tokens.live(auth.user.id) == 1)
+            }
+        }
+
+        /// A code serves once: who is told to stop in the middle of its exchange waits for Apple's answer.
+        @Test func aCodeIsNotLostWhenTheServiceStops() async throws {
+            try await withIdentity(afterwards: { database in
+                let kept = try await database.query(
+                    "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
+                #expect(kept.count == 1)
+                #expect(try await database.query("SELECT id FROM outbox").isEmpty)
+            }) { identity in
+                let client = TestHTTPClient(identity.url)
+                identity.apple.state.withLock { state in
+                    state.whileExchanging = {
+                        while (try? await client.get("/v1/auth/me")) != nil {
+                            try? await Task.sleep(for: .milliseconds(10))
+                        }
+                        // The port is closed. Apple takes its time.
+                        try? await Task.sleep(for: .milliseconds(500))
+                    }
+                }
+                #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").status == 200)
+                try await eventually("Apple is asked") { identity.apple.state.withLock { $0.exchanged.count } == 1 }
+            }
+        }
+
         /// While the code is exchanged the user puts another Apple account in the place of the one that it came with.
         @Test func aTokenOfAnAppleAccountThatWasReplacedIsGivenBack() async throws {
             try await withIdentity { identity in

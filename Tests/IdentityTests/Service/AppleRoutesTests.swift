@@ -117,6 +117,27 @@ extension ServiceTests {
             }
         }
 
+        @Test func anAddressThatIsProvedLaterIsClaimed() async throws {
+            try await withIdentity { identity in
+                func signIn(_ subject: String, isProved: Bool) async throws -> User {
+                    try await identity.apple(
+                        identity.apple.token(sub: subject, email: "ada@example.com") { $0["email_verified"] = isProved }
+                    ).decode(AuthResponse.self).user
+                }
+                #expect(try await !signIn("001", isProved: false).emailVerified)
+                let proved = try await signIn("001", isProved: true)
+                #expect(proved.emailVerified && proved.email == "ada@example.com")
+                let late = try await identity.post(
+                    "/v1/auth/register", RegisterRequest(identifier: "ada@example.com", password: "tulpenzwiebel"))
+                #expect(late.code == "IDENTIFIER_TAKEN")
+                // Whoever comes second goes without, and is not changed by coming again.
+                let second = try await signIn("002", isProved: true)
+                #expect(!second.emailVerified)
+                #expect(try await signIn("002", isProved: true) == second)
+                #expect(try await signIn("001", isProved: true) == proved)
+            }
+        }
+
         @Test func aSecondProverOfAnAddressGoesWithoutIt() async throws {
             try await withIdentity { identity in
                 let first: AuthResponse = try await identity.apple(

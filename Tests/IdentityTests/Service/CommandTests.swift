@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import Synchronization
 import TestKit
 import Testing
 
@@ -55,6 +56,17 @@ extension ServiceTests {
                 #expect(lines.count == 1)
                 #expect(lines.first?.user.email == "ada@example.com" && lines.first?.user.role == "courier")
                 #expect(lines.first?.user.storeIds == [] && lines.first?.state == "disabled")
+            }
+        }
+
+        @Test func whatIsStillPendingIsSaid() async throws {
+            try await withIdentity { service in
+                _ = try await service.register("ada@example.com")
+                service.tokens.state.withLock { $0.isDown = true }
+                let disabled = try await identity(["users", "disable", "ada@example.com"], settings: service.settings)
+                #expect(disabled.status == 0)
+                #expect(disabled.output.contains(#""pending":["revoke_sessions","snapshot"]"#), "\(disabled.output)")
+                #expect(disabled.output.contains("sessions have not ended yet"), "\(disabled.output)")
             }
         }
 

@@ -43,7 +43,8 @@ import Testing
                     case .following:
                         _ = try await accounts.signIn(
                             apple: .sample(email: "ada@example.org"), name: nil, deadline: deadline)
-                    case .consentEnding: try await accounts.endAppleConsent(of: holder.id, deadline: deadline)
+                    case .consentEnding:
+                        _ = try await accounts.endAppleConsent(of: holder.id, at: .now, deadline: deadline)
                     case .resetting:
                         _ = try await accounts.reset(reset.digest, passwordHash: "z", deadline: deadline)
                     case .linking: _ = try await accounts.link(.sample(), to: holder.id, deadline: deadline)

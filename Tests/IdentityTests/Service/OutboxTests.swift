@@ -12,7 +12,8 @@ import Testing
     ) -> OutboxWorker {
         let store = OutboxStore(database: database)
         return OutboxWorker(
-            store: store, housekeeping: Housekeeping(database: database, logger: log.logger), logger: log.logger
+            store: store, housekeeping: Housekeeping(database: database, auditRetention: nil, logger: log.logger),
+            logger: log.logger
         ) { entry in
             delivered(entry)
             try await store.complete(entry)
@@ -69,7 +70,8 @@ import Testing
             let log = CapturedLog()
             let told = Mutex<[OutboxTask]>([])
             let worker = OutboxWorker(
-                store: store, housekeeping: Housekeeping(database: pool, logger: log.logger), logger: log.logger
+                store: store, housekeeping: Housekeeping(database: pool, auditRetention: nil, logger: log.logger),
+                logger: log.logger
             ) { entry in
                 told.withLock { $0.append(entry.task) }
                 if entry.task == slow { try await Task.sleep(for: .seconds(3600)) }
@@ -120,6 +122,25 @@ import Testing
             """)
     }
 
+    @Test(arguments: [nil, 30])
+    func whatHappenedIsKeptForAsLongAsTheSettingSays(days: Int?) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            try await Self.guardBatches(of: "audit", on: pool)
+            try await pool.query(
+                """
+                INSERT INTO audit (at, user_id, actor, event)
+                SELECT now() - make_interval(days => (i % 2 * 2 + 29)::integer), gen_random_uuid(), 'user', 'registered'
+                FROM generate_series(1, \(Housekeeping.batch * 4)) i
+                """)
+            let log = CapturedLog()
+            await Housekeeping(database: pool, auditRetention: days, logger: log.logger).removeExpired()
+            #expect(log.lines == [])
+            let left = try await pool.query("SELECT count(*) FROM audit")[0].decode(Int.self)
+            #expect(left == (days == nil ? 4 : 2) * Housekeeping.batch)
+        }
+    }
+
     @Test func whatHasExpiredGoesInBatches() async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
@@ -131,7 +152,7 @@ import Testing
                 """)
             try await pool.query("INSERT INTO apple_notifications (id) VALUES ('new')")
             let log = CapturedLog()
-            await Housekeeping(database: pool, logger: log.logger).removeExpired()
+            await Housekeeping(database: pool, auditRetention: nil, logger: log.logger).removeExpired()
             #expect(log.lines == [])
             let left = try await pool.query("SELECT id FROM apple_notifications").decode(String.self)
             #expect(left == ["new"])
@@ -145,7 +166,7 @@ import Testing
             try await pool.query(
                 "INSERT INTO apple_notifications (id, received_at) VALUES ('old', now() - interval '40 days')")
             let log = CapturedLog()
-            await Housekeeping(database: pool, logger: log.logger).removeExpired()
+            await Housekeeping(database: pool, auditRetention: nil, logger: log.logger).removeExpired()
             #expect(log.lines.count == 1 && log.lines.first?.contains("password_resets") == true)
             let left = try await pool.query("SELECT id FROM apple_notifications")
             #expect(left.isEmpty)

@@ -84,7 +84,7 @@ extension ServiceTests {
                 let disabled = try await administer(identity) {
                     try await $0.setDisabled(true, user: id.uuidString.lowercased())
                 }
-                #expect(disabled.state == "disabled")
+                #expect(disabled.state == "disabled" && disabled.pending == nil)
                 // At once, by the command itself, if the service was not faster.
                 try await eventually("the sessions end") { identity.tokens.live(id) == 0 }
                 #expect(identity.tokens.state.withLock { $0.revocations.map(\.request.reason) } == [.accountDisabled])
@@ -103,7 +103,10 @@ extension ServiceTests {
                 let id = try await create(identity).user.id
                 #expect(try await identity.login("ada@example.com").status == 200)
                 identity.tokens.state.withLock { $0.isDown = true }
-                _ = try await administer(identity) { try await $0.setDisabled(true, user: "ada@example.com") }
+                let entry = try await administer(identity) {
+                    try await $0.setDisabled(true, user: "ada@example.com")
+                }
+                #expect(entry.pending == ["revoke_sessions", "snapshot"])
                 let kinds = try await identity.database.query(
                     "SELECT kind FROM outbox WHERE user_id = \(id) ORDER BY kind"
                 ).decode(String.self)

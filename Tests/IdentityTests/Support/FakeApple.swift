@@ -20,6 +20,11 @@ final class FakeApple: Sendable {
         /// Answers of `/auth/revoke` before it works.
         var revokeFailures: [(HTTPResponse.Status, String)] = []
         var knowsCodes = true
+        /// Whose the codes are; `nil` for those of whoever an identity token was made for last.
+        var subjectOfCodes: String?
+        var lastSubject = ""
+        /// Whether Apple says whose the codes are.
+        var tellsWhoseCodes = true
         /// Runs while a code is being exchanged, before identity hears of it.
         var whileExchanging: (@Sendable () async -> Void)?
     }
@@ -59,6 +64,7 @@ final class FakeApple: Sendable {
         sub: String, email: String? = nil, nonce: String? = nil, kid: String = "first",
         header: [String: Any] = [:], _ change: (inout [String: Any]) -> Void = { _ in }
     ) throws -> String {
+        state.withLock { $0.lastSubject = sub }
         let now = Int(Date.now.timeIntervalSince1970)
         var claims: [String: Any] = [
             "iss": "https://appleid.apple.com", "aud": "com.example.app", "sub": sub, "iat": now, "exp": now + 600,
@@ -82,6 +88,20 @@ final class FakeApple: Sendable {
         return "\(signed).\(Base64URL.string(Data(signature)))"
     }
 
+    /// What Apple posts of a user.
+    /// - Parameter asObject: as documented, instead of as JSON in a string.
+    func notification(_ type: String, of sub: String, at time: Date, asObject: Bool = false) throws -> String {
+        let event: [String: Any] = ["type": type, "sub": sub, "event_time": Int(time.timeIntervalSince1970 * 1000)]
+        let text = String(decoding: try JSONSerialization.data(withJSONObject: event), as: UTF8.self)
+        let claims: [String: Any] = [
+            "iss": "https://appleid.apple.com", "aud": "com.example.app", "iat": Int(Date.now.timeIntervalSince1970),
+            "jti": UUID().uuidString, "events": asObject ? event as Any : text as Any,
+        ]
+        return try sign(
+            header: Data(#"{"alg":"RS256","kid":"first"}"#.utf8),
+            payload: JSONSerialization.data(withJSONObject: claims))
+    }
+
     func router() -> Router<BasicRequestContext> {
         let router = Router()
         router.get("auth/keys") { _, _ in
@@ -99,14 +119,18 @@ final class FakeApple: Sendable {
         }
         router.post("auth/token") { request, _ in
             let form = try await Self.form(of: request)
-            let (mode, knows, hook) = self.state.withLock { state in
+            let (mode, knows, hook, subject) = self.state.withLock { state in
                 state.exchanged.append(form)
-                return (state.mode, state.knowsCodes, state.whileExchanging)
+                let subject = state.tellsWhoseCodes ? state.subjectOfCodes ?? state.lastSubject : nil
+                return (state.mode, state.knowsCodes, state.whileExchanging, subject)
             }
             await hook?()
             guard mode == .none else { return Response(status: .internalServerError) }
             guard knows else { return Self.json(.badRequest, #"{"error":"invalid_grant"}"#) }
-            return Self.json(.ok, #"{"access_token":"a","refresh_token":"r-\#(form["code"] ?? "")","expires_in":3600}"#)
+            let identity = try subject.map { #","id_token":"\#(try self.token(sub: $0))""# } ?? ""
+            return Self.json(
+                .ok,
+                #"{"access_token":"a","refresh_token":"r-\#(form["code"] ?? "")","expires_in":3600\#(identity)}"#)
         }
         router.post("auth/revoke") { request, _ in
             let form = try await Self.form(of: request)

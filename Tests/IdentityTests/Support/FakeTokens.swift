@@ -13,6 +13,8 @@ final class FakeTokens: Sendable {
         var snapshots: [UUID: UserSnapshot] = [:]
         var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
         var takenBack: [UUID] = []
+        /// When sessions were made, where a test says so.
+        var createdAt: [UUID: Date] = [:]
         var isDown = false
         /// Requests that are to fail, counted down.
         var failures = 0
@@ -102,7 +104,8 @@ final class FakeTokens: Sendable {
             let sessions = self.state.withLock { state in
                 state.sessions.filter { $0.value.snapshot.user.id == id }.map {
                     Session(
-                        id: $0.key, current: false, createdAt: now, lastUsedAt: now, expiresAt: now,
+                        id: $0.key, current: false, createdAt: state.createdAt[$0.key] ?? now, lastUsedAt: now,
+                        expiresAt: now,
                         device: $0.value.device, ipAddress: $0.value.ipAddress)
                 }
             }

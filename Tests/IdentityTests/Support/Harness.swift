@@ -95,9 +95,12 @@ struct Harness: Sendable {
 
 /// Runs `body` against a service of its own.
 ///
-/// - Parameter settings: added to those that a test needs anyway, or instead of them.
+/// - Parameters:
+///   - settings: added to those that a test needs anyway, or instead of them.
+///   - afterwards: is run when the service has stopped.
 func withIdentity(
-    _ settings: [String: String] = [:], _ body: @escaping @Sendable (Harness) async throws -> Void
+    _ settings: [String: String] = [:], afterwards: @escaping @Sendable (PostgresPool) async throws -> Void = { _ in },
+    _ body: @escaping @Sendable (Harness) async throws -> Void
 ) async throws {
     let tokens = FakeTokens()
     let devices = FakeDevices()
@@ -137,6 +140,7 @@ func withIdentity(
                                 url: service.url, database: database.pool, databaseURL: database.url,
                                 tokens: tokens, devices: devices, apple: apple, settings: given))
                     }
+                    try await afterwards(database.pool)
                 }
             }
         }

@@ -25,6 +25,9 @@ public struct UserAdministration: Sendable {
         public var user: User
         /// `active` or `disabled`.
         public var state: String
+        /// What tokens is still to be told of the change, since it could not be reached: the service that runs goes on
+        /// trying. `revoke_sessions` means that the user's sessions have not ended yet.
+        public var pending: [String]?
     }
 
     /// Runs `body` with the settings of the environment, as the service would read them.
@@ -96,8 +99,7 @@ public struct UserAdministration: Sendable {
         else {
             throw Failure(description: "There is no such user.")
         }
-        await deliver(about: id)
-        return entry(account)
+        return try await entry(account, pending: deliver(about: id))
     }
 
     /// - Parameters:
@@ -112,14 +114,21 @@ public struct UserAdministration: Sendable {
         guard let account = try await accounts.setRole(role, stores: stores, of: id) else {
             throw Failure(description: "There is no such user.")
         }
-        await deliver(about: id)
-        return entry(account)
+        return try await entry(account, pending: deliver(about: id))
     }
 
-    /// Tells tokens at once. Should that fail, the running service does it.
-    private func deliver(about userID: UUID) async {
-        for entry in (try? await outbox.claim(for: .tokens, limit: 100, about: userID))?.entries ?? [] {
+    /// Tells tokens at once. Should that fail, the running service does it; it may be at it already, so this waits a
+    /// moment.
+    /// - Returns: the kinds of what is left to be told.
+    private func deliver(about userID: UUID) async throws -> [String] {
+        for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
             do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
+        }
+        let end = ContinuousClock.now + .seconds(1)
+        while true {
+            let kinds = try await outbox.kinds(for: .tokens, about: userID)
+            if kinds.isEmpty || .now >= end { return kinds }
+            try await Task.sleep(for: .milliseconds(50))
         }
     }
 
@@ -131,8 +140,10 @@ public struct UserAdministration: Sendable {
         return found.account.id
     }
 
-    private func entry(_ account: Account) -> Entry {
-        Entry(user: account.user, state: account.state.rawValue)
+    private func entry(_ account: Account, pending: [String] = []) -> Entry {
+        Entry(
+            user: account.user, state: account.state.rawValue,
+            pending: pending.isEmpty ? nil : pending)
     }
 
     private func reading<Value>(_ read: () throws(Refusal) -> Value) throws(Failure) -> Value {

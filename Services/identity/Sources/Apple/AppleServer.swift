@@ -32,12 +32,29 @@ struct AppleServer: Sendable {
         return try await AppleKeySet(jwks: body)
     }
 
+    /// What Apple gives for a code.
+    struct Exchange: Decodable {
+        var refreshToken: String
+        /// Whose code it was; from Apple itself, over TLS (OpenID Connect Core 1.0 §3.1.3.7 asks for no more).
+        var identityToken: String?
+
+        enum CodingKeys: String, CodingKey {
+            case refreshToken = "refresh_token"
+            case identityToken = "id_token"
+        }
+
+        /// Whether the code was given for that user and that app.
+        func isOf(subject: String, clientID: String) -> Bool {
+            guard let identityToken, let parts = JWSParts(identityToken),
+                let claims = try? StrictJSON.decode(AppleIdentityClaims.self, from: Array(parts.payload))
+            else { return false }
+            return claims.subject.utf8.elementsEqual(subject.utf8) && claims.audience.utf8.elementsEqual(clientID.utf8)
+        }
+    }
+
     /// `POST /auth/token`: a refresh token for an authorization code.
     /// - Returns: `nil` when Apple no longer takes the code.
-    func exchange(code: String, clientID: String, secret: AppleClientSecret) async throws -> String? {
-        struct Answer: Decodable {
-            var refresh_token: String
-        }
+    func exchange(code: String, clientID: String, secret: AppleClientSecret) async throws -> Exchange? {
         let (status, body) = try await post(
             tokenURL,
             [
@@ -46,7 +63,7 @@ struct AppleServer: Sendable {
             ], timeout: Self.exchangeTimeout)
         if status == 400, Self.isInvalidGrant(body) { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
-        return try JSONDecoder().decode(Answer.self, from: body).refresh_token
+        return try StrictJSON.decode(Exchange.self, from: Array(body))
     }
 
     /// `POST /auth/revoke`. That Apple does not know the token any more counts as done.

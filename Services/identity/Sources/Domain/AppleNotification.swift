@@ -1,4 +1,5 @@
 import Foundation
+import ServiceKit
 
 /// What Apple tells a team of its users unasked
 /// (developer.apple.com, "Processing changes for Sign in with Apple accounts").
@@ -6,10 +7,23 @@ struct AppleNotification: Sendable, Equatable, Decodable {
     struct Event: Sendable, Equatable, Decodable {
         var type: String
         var subject: String
+        /// When it happened, in seconds since 1970; a notification may be days late.
+        var time: Double?
 
         enum CodingKeys: String, CodingKey {
             case type
             case subject = "sub"
+            case time = "event_time"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            type = try container.decode(String.self, forKey: .type)
+            subject = try container.decode(String.self, forKey: .subject)
+            // Documented in seconds, delivered in milliseconds.
+            time = try container.decodeIfPresent(Double.self, forKey: .time).map { time in
+                time > 100_000_000_000 ? time / 1000 : time
+            }
         }
     }
 
@@ -33,9 +47,12 @@ struct AppleNotification: Sendable, Equatable, Decodable {
         audience = try container.decode(String.self, forKey: .audience)
         issuedAt = try container.decode(Int64.self, forKey: .issuedAt)
         id = try container.decode(String.self, forKey: .id)
-        // JSON in a string, in spite of its name one event.
-        let text = try container.decode(String.self, forKey: .events)
-        event = try JSONDecoder().decode(Event.self, from: Data(text.utf8))
+        // In spite of its name one event: JSON in a string, or, as documented, the object itself.
+        if let text = try? container.decode(String.self, forKey: .events) {
+            event = try StrictJSON.decode(Event.self, from: Array(text.utf8))
+        } else {
+            event = try container.decode(Event.self, forKey: .events)
+        }
     }
 
     /// What is to be done about it.
@@ -59,6 +76,11 @@ struct AppleNotification: Sendable, Equatable, Decodable {
 
     /// Seconds for which a notification may be on its way, and its identifier is remembered.
     static let lifetime: Int64 = 30 * 86_400
+
+    /// When what it tells of happened, at the latest.
+    var happenedAt: Date {
+        Date(timeIntervalSince1970: min(event.time ?? .infinity, Double(issuedAt)))
+    }
 
     func isGenuine(for policy: AppleTokenPolicy, now: Int64) -> Bool {
         let (age, overflow) = now.subtractingReportingOverflow(issuedAt)

@@ -86,7 +86,8 @@ struct OutboxDelivery: Sendable {
             try await apple.revoke(refreshToken: grant.secret, clientID: grant.clientID, secret: secret)
         case .authorizationCode:
             guard Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
-                let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
+                let token = try await apple.exchange(
+                    code: grant.secret, clientID: grant.clientID, secret: secret)?.refreshToken
             else { return }
             // From here on the token is what the task holds: should Apple not answer now, there is another attempt.
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
@@ -105,16 +106,25 @@ struct OutboxDelivery: Sendable {
         guard let secret = apple.clientSecret, let userID = entry.userID,
             Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
             let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer),
-            let token = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
+            let exchange = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
         else { return }
-        try await persistently { try await keep(token, of: subject, grant, for: userID) }
+        let isTheUsers = exchange.isOf(subject: subject, clientID: grant.clientID)
+        if !isTheUsers {
+            logger.warning("A code was of another Apple account than the user's", metadata: ["id": "\(entry.id)"])
+        }
+        try await persistently {
+            try await keep(exchange.refreshToken, of: subject, grant, for: isTheUsers ? userID : nil)
+        }
     }
 
     /// Keeps Apple's refresh token beside the identity, or has it revoked where that is gone: the user left while Apple
-    /// answered, or unlinked that Apple account.
-    private func keep(_ token: String, of subject: String, _ grant: AppleGrant, for userID: UUID) async throws {
-        let isKept = try await accounts.keepRefreshToken(
-            token, clientID: grant.clientID, of: userID, subject: subject, sealer: sealer)
+    /// answered, or unlinked that Apple account. So is one that is nobody's here.
+    private func keep(_ token: String, of subject: String, _ grant: AppleGrant, for userID: UUID?) async throws {
+        var isKept = false
+        if let userID {
+            isKept = try await accounts.keepRefreshToken(
+                token, clientID: grant.clientID, of: userID, subject: subject, sealer: sealer)
+        }
         if !isKept {
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             try await OutboxStore.enqueue(

@@ -48,31 +48,40 @@ final class OutboxWorker: Service, Sendable {
         for line in lines { line.wakeUp.yield() }
     }
 
+    /// Ends once it is told to stop and what it is at is done: a code of Apple's serves once, and who stops in the
+    /// middle of its exchange has lost what came of it. Every delivery has a deadline of its own.
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            await withDiscardingTaskGroup { group in
-                group.addTask {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
                         self.ring()
                         try? await Task.sleep(for: Self.interval)
                     }
                 }
-                group.addTask {
+                for line in self.lines { line.wakeUp.finish() }
+            }
+            group.addTask {
+                await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
                         await self.housekeeping.removeExpired()
                         try? await Task.sleep(for: .seconds(600))
                     }
                 }
-                for line in self.lines {
-                    group.addTask {
-                        for await _ in line.wakeUps {
-                            if Task.isCancelled { break }
-                            while await self.workOff(line.destination) == Self.batch {}
-                        }
+            }
+            for line in self.lines {
+                group.addTask {
+                    for await _ in line.wakeUps {
+                        while !self.isStopping, await self.workOff(line.destination) == Self.batch {}
                     }
                 }
             }
         }
+    }
+
+    /// Within ``run()``: whether nothing more is to be taken up.
+    private var isStopping: Bool {
+        Task.isCancelled || Task.isShuttingDownGracefully
     }
 
     /// Tries what is due for one destination, once.

@@ -10,6 +10,8 @@ struct AppleProof: Sendable {
     var clientID: String
     var email: EmailAddress?
     var emailVerified: Bool
+    /// When Apple said so.
+    var issuedAt: Date
 
     init(_ claims: AppleIdentityClaims) {
         subject = claims.subject
@@ -17,6 +19,7 @@ struct AppleProof: Sendable {
         // An address that we cannot read is as if Apple had given none: it must not fail a sign-in.
         email = claims.email.flatMap { try? EmailAddress($0) }
         emailVerified = claims.emailVerified
+        issuedAt = Date(timeIntervalSince1970: Double(claims.issuedAt))
     }
 
     /// The address that Apple vouches for.
@@ -34,6 +37,9 @@ extension AccountStore {
         // Two devices may make the same account at once: who comes second finds it.
         for _ in 0..<3 {
             if let (account, email) = try await account(appleSubject: proof.subject, deadline: deadline) {
+                // Before the session is made, and after the credentials were read that it is made under: Apple's word
+                // that the consent has ended finds either this or the sign-in that it must not leave behind.
+                try await note(consent: proof, of: account.id, deadline: deadline)
                 guard account.state == .active, hasNews(proof, name: name, account: account, email: email) else {
                     return account
                 }
@@ -49,6 +55,19 @@ extension AccountStore {
 
     private func hasNews(_ proof: AppleProof, name: DisplayName?, account: Account, email: String?) -> Bool {
         (name != nil && account.displayName == nil) || (proof.email != nil && proof.email?.value != email)
+            || (proof.provenEmail != nil && !account.emailVerified)
+    }
+
+    /// What Apple tells later of a consent that ended before does not concern this one.
+    private func note(
+        consent proof: AppleProof, of userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws {
+        try await database.query(
+            """
+            UPDATE apple_identities SET consented_at = \(proof.issuedAt)
+            WHERE subject = \(proof.subject) AND user_id = \(userID)
+                AND coalesce(consented_at, '-infinity') < \(proof.issuedAt)
+            """, deadline: deadline)
     }
 
     private func makeAccount(
@@ -76,8 +95,8 @@ extension AccountStore {
     {
         try await transaction.query(
             """
-            INSERT INTO apple_identities (subject, user_id, client_id, email)
-            VALUES (\(proof.subject), \(userID), \(proof.clientID), \(proof.email?.value))
+            INSERT INTO apple_identities (subject, user_id, client_id, email, consented_at)
+            VALUES (\(proof.subject), \(userID), \(proof.clientID), \(proof.email?.value), \(proof.issuedAt))
             ON CONFLICT (subject) DO NOTHING
             """
         ).affectedRows == 1
@@ -91,7 +110,7 @@ extension AccountStore {
             let former = try await transaction.query(
                 "SELECT email FROM apple_identities WHERE subject = \(proof.subject) AND user_id = \(account.id)"
             ).first
-            guard let former else { return nil }
+            guard let former, let before = try await Self.account(account.id, on: transaction) else { return nil }
             if let name {
                 try await transaction.query(
                     "UPDATE users SET display_name = \(name.value) WHERE id = \(account.id) AND display_name IS NULL")
@@ -103,6 +122,8 @@ extension AccountStore {
             if let email = proof.provenEmail {
                 try await Self.follow(email, from: try former.decode(String?.self), for: account.id, on: transaction)
             }
+            // An address that somebody else has proved is offered at every sign-in, and each time changes nothing.
+            if try await Self.account(account.id, on: transaction) == before { return before }
             try await Self.touch(account.id, credentials: false, on: transaction)
             return try await Self.account(account.id, on: transaction)
         }

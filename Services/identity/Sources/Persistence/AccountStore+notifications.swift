@@ -13,16 +13,23 @@ extension AccountStore {
     }
 
     /// Apple's grant is void and the user is signed out everywhere; the link stays, for when the user comes back.
-    func endAppleConsent(of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+    /// - Parameter time: when the user withdrew the consent.
+    /// - Returns: `false` where the user has agreed anew since, and nothing was done.
+    func endAppleConsent(of userID: UUID, at time: Date, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await withTransaction(deadline: deadline) { transaction in
-            guard try await Self.lock(userID, on: transaction) else { return }
-            try await transaction.query(
-                "UPDATE apple_identities SET refresh_token = NULL WHERE user_id = \(userID)")
-            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return }
+            guard try await Self.lock(userID, on: transaction) else { return true }
+            let ended = try await transaction.query(
+                """
+                UPDATE apple_identities SET refresh_token = NULL
+                WHERE user_id = \(userID) AND coalesce(consented_at, created_at) <= \(time)
+                """)
+            guard ended.affectedRows == 1 else { return false }
+            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return true }
             try await Self.audit(.appleConsentRevoked, userID, by: .apple, on: transaction)
             try await OutboxStore.enqueue(
                 .revokeSessions(reason: .logout, except: nil, below: version), user: userID, dueAtOnce: true,
                 on: transaction)
+            return true
         }
     }
 }

@@ -9,11 +9,18 @@ struct Housekeeping: Sendable {
     let logger: Logger
     private let failures = Counter(label: "identity_housekeeping_failed_total")
 
+    private let chores: [Chore]
+
     static let batch = 500
 
-    init(database: PostgresPool, logger: Logger) {
+    /// - Parameter auditRetention: in days; `nil` keeps what happened to accounts for ever.
+    init(database: PostgresPool, auditRetention: Int?, logger: Logger) {
         self.database = database
         self.logger = logger
+        let audit = auditRetention.map {
+            Chore(table: "audit", key: "id", condition: "at < now() - make_interval(days => \($0))")
+        }
+        chores = Self.chores + [audit].compactMap(\.self)
     }
 
     /// A table, its key, and which of its rows are of no more use.
@@ -37,7 +44,7 @@ struct Housekeeping: Sendable {
 
     /// One that fails is tried again the next time, and keeps none of the others from being done.
     func removeExpired() async {
-        for chore in Self.chores {
+        for chore in chores {
             do {
                 while try await remove(chore) == Self.batch {}
             } catch {

@@ -8,4 +8,10 @@ public let identityMigrations = [
     PostgresMigration(
         number: 2, name: "known_devices", up: PackageResources._002_known_devices_up_sql,
         down: PackageResources._002_known_devices_down_sql),
+    PostgresMigration(
+        number: 3, name: "apple_consent", up: PackageResources._003_apple_consent_up_sql,
+        down: PackageResources._003_apple_consent_down_sql),
+    PostgresMigration(
+        number: 4, name: "audit_age", up: PackageResources._004_audit_age_up_sql,
+        down: PackageResources._004_audit_age_down_sql),
 ]

@@ -115,6 +115,16 @@ struct OutboxStore: Sendable {
         }
     }
 
+    /// The kinds of what one destination is still to be told of a user.
+    func kinds(for destination: OutboxDestination, about userID: UUID) async throws -> [String] {
+        try await database.query(
+            """
+            SELECT DISTINCT kind FROM outbox
+            WHERE user_id = \(userID) AND destination = \(destination.rawValue) ORDER BY kind
+            """
+        ).decode(String.self)
+    }
+
     /// The task is done, unless more was added to it meanwhile.
     func complete(_ entry: OutboxEntry) async throws {
         try await database.query("DELETE FROM outbox WHERE id = \(entry.id) AND revision = \(entry.revision)")

@@ -7,6 +7,7 @@ import ServiceKit
 /// identifier is noted last.
 struct AppleNotifications: Sendable {
     let accounts: AccountStore
+    let tokens: TokensClient
     let verifier: AppleTokenVerifier
     let policy: AppleTokenPolicy
     let deletion: AccountDeletion
@@ -24,19 +25,23 @@ struct AppleNotifications: Sendable {
         if let (account, _) = try await accounts.account(
             appleSubject: notification.event.subject, deadline: deadline)
         {
-            try await act(notification.consequence, on: account, deadline: context.deadline)
+            try await act(on: notification, of: account, deadline: context.deadline)
         }
         logger.info("Apple sent a notification", metadata: ["type": "\(notification.event.type.prefix(64))"])
         try await accounts.note(notification: notification.id, deadline: deadline)
     }
 
     private func act(
-        _ consequence: AppleNotification.Consequence, on account: Account, deadline: Deadline
+        on notification: AppleNotification, of account: Account, deadline: Deadline
     ) async throws {
-        switch consequence {
+        switch notification.consequence {
         case .endSessions:
-            try await accounts.endAppleConsent(of: account.id, deadline: deadline.forDatabase)
-            worker.ring()
+            let time = notification.happenedAt
+            if try await accounts.endAppleConsent(of: account.id, at: time, deadline: deadline.forDatabase) {
+                worker.ring()
+            } else {
+                try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
+            }
         case .unlink:
             let outcome = try await accounts.unlink(
                 .apple, from: account.id, actor: .apple, sealer: sealer, deadline: deadline.forDatabase)
@@ -46,6 +51,14 @@ struct AppleNotifications: Sendable {
             worker.ring()
         case .nothing:
             break
+        }
+    }
+
+    /// The user has come back since: only the sessions of the former consent end.
+    private func endSessions(of userID: UUID, madeBefore time: Date, deadline: Deadline) async throws {
+        let sessions = try await tokens.sessions(of: userID, deadline: deadline).sessions
+        for session in sessions where session.createdAt < time {
+            try await tokens.takeBack(session: session.id)
         }
     }
 }

@@ -1,0 +1,1 @@
+ALTER TABLE apple_identities DROP COLUMN consented_at;

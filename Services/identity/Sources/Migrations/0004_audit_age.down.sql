@@ -1,0 +1,1 @@
+DROP INDEX audit_by_age;

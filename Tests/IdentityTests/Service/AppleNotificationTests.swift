@@ -1,0 +1,90 @@
+import Contracts
+import Foundation
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// What Apple tells of its users unasked, signed as Apple signs.
+    @Suite struct AppleNotificationTests {
+        private func tell(_ payload: String, to identity: Harness) async throws {
+            let answer = try await identity.post(
+                "/v1/auth/apple/notifications", AppleNotificationRequest(payload: payload))
+            #expect(answer.status == 200)
+        }
+
+        /// Signs in with Apple's word of some time ago.
+        /// - Returns: the user, and the session that was made then.
+        private func signIn(_ identity: Harness, secondsAgo age: Int) async throws -> (user: UUID, session: UUID) {
+            let token = try identity.apple.token(sub: "001") { claims in
+                claims["iat"] = Int(Date.now.timeIntervalSince1970) - age
+            }
+            let before = identity.tokens.state.withLock { Set($0.sessions.keys) }
+            let user = try await identity.apple(token, code: "code \(age)").decode(AuthResponse.self).user.id
+            return try identity.tokens.state.withLock { state in
+                let session = try #require(state.sessions.keys.first { !before.contains($0) })
+                state.createdAt[session] = Date.now - Double(age)
+                return (user, session)
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func whoWithdrawsTheConsentIsSignedOut(asObject: Bool) async throws {
+            try await withIdentity { identity in
+                let (user, _) = try await signIn(identity, secondsAgo: 600)
+                let payload = try identity.apple.notification(
+                    "consent-revoked", of: "001", at: .now, asObject: asObject)
+                try await tell(payload, to: identity)
+                try await eventually("the session ends") { identity.tokens.live(user) == 0 }
+                // Told twice, done once.
+                _ = try await signIn(identity, secondsAgo: 0)
+                try await tell(payload, to: identity)
+                #expect(identity.tokens.live(user) == 1)
+            }
+        }
+
+        @Test func aLateNotificationSparesWhatCameAfter() async throws {
+            try await withIdentity { identity in
+                let former = try await signIn(identity, secondsAgo: 900)
+                let present = try await signIn(identity, secondsAgo: 300)
+                try await eventually("the codes are exchanged") { try await identity.outboxCount == 0 }
+                try await tell(
+                    identity.apple.notification("consent-revoked", of: "001", at: .now - 600), to: identity)
+                try await eventually("the former session ends") { identity.tokens.live(former.user) == 1 }
+                #expect(identity.tokens.state.withLock { Array($0.sessions.keys) } == [present.session])
+                let kept = try await identity.database.query(
+                    "SELECT subject FROM apple_identities WHERE refresh_token IS NOT NULL")
+                #expect(kept.count == 1)
+                try await tell(
+                    identity.apple.notification("consent-revoked", of: "001", at: .now - 100), to: identity)
+                try await eventually("all sessions end") { identity.tokens.live(former.user) == 0 }
+            }
+        }
+
+        @Test func whoDeletesTheAppleAccountIsUnlinkedOrGone() async throws {
+            try await withIdentity { identity in
+                let (user, _) = try await signIn(identity, secondsAgo: 600)
+                try await tell(identity.apple.notification("account-delete", of: "001", at: .now), to: identity)
+                try await eventually("the account is gone") { try await identity.rows(of: user) == 0 }
+            }
+        }
+
+        @Test func nothingButApplesWordCounts() async throws {
+            try await withIdentity { identity in
+                let (user, _) = try await signIn(identity, secondsAgo: 600)
+                let genuine = try identity.apple.notification("consent-revoked", of: "001", at: .now)
+                let parts = genuine.split(separator: ".")
+                let other = try identity.apple.notification("account-delete", of: "001", at: .now).split(separator: ".")
+                for forged in ["\(parts[0]).\(other[1]).\(parts[2])", "\(parts[0]).\(parts[1]).", "x", ""] {
+                    let answer = try await identity.post(
+                        "/v1/auth/apple/notifications", AppleNotificationRequest(payload: forged))
+                    #expect(answer.code == "INVALID_APPLE_TOKEN")
+                }
+                #expect(identity.tokens.live(user) == 1)
+            }
+        }
+    }
+}
