@@ -39,7 +39,9 @@ enum HostField {
 
     private static func isIPv6(_ text: UnsafeRawBufferPointer) -> Bool {
         guard text.count <= longestAddress, addressBytes.containsAll(text) else { return false }
-        var address = in6_addr()
-        return inet_pton(AF_INET6, String(decoding: text, as: UTF8.self), &address) == 1
+        // By its bytes: whether the members of C's `in6_addr` can be seen here depends on the order of the build.
+        return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 4) { address in
+            inet_pton(AF_INET6, String(decoding: text, as: UTF8.self), address.baseAddress) == 1
+        }
     }
 }
