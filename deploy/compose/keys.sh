@@ -7,11 +7,11 @@
 
 keys=/keys/tokens
 write_key access-token-private.pem rsa_key
-write_key refresh.keys server_key
+write_key refresh.keys new_refresh_key
 
 keys=/keys/identity
-write_key sealing.keys server_key
-write_key pepper.keys server_key
+write_key sealing.keys server_key 1
+write_key pepper.keys server_key 1
 if [ "$GATEHOUSE_ENVIRONMENT" = development ]; then
     write_key apple-client-secret.p8 ec_key
 elif [ ! -f $keys/apple-client-secret.p8 ]; then

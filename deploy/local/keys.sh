@@ -15,12 +15,15 @@ write_key() {
     ) || fail "could not make $file: $(tail -n 1 "$file.errors")"
 }
 
-# A key file of Gatehouse: lines `ID:base64 of 32 bytes`, of which the first is used for what is new.
+# server_key ID: a key file of Gatehouse: lines `ID:base64 of 32 bytes`, of which the first is used for what is new.
 server_key() {
     local key
     key=$(openssl rand -base64 32) || return
-    echo "1:$key"
+    echo "$1:$key"
 }
+
+# Under an id that is used again, with another key, the tokens of the key before would be forgeries.
+new_refresh_key() { server_key $((RANDOM % 256)); }
 
 rsa_key() { openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048; }
 
@@ -47,9 +50,9 @@ ensure_keys() {
     write_key access-token-private.pem rsa_key
     write_key access-token-public.pem openssl pkey -pubout -in "$keys/access-token-private.pem"
     write_key apple-client-secret.p8 ec_key
-    write_key refresh.keys server_key
-    write_key sealing.keys server_key
-    write_key pepper.keys server_key
+    write_key refresh.keys new_refresh_key
+    write_key sealing.keys server_key 1
+    write_key pepper.keys server_key 1
     write_key secrets.env development_secrets
     # shellcheck source=/dev/null
     . "$keys/secrets.env"

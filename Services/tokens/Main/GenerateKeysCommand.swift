@@ -23,8 +23,8 @@ struct GenerateKeysCommand: AsyncParsableCommand {
     @Option(help: "Bits of the RSA key, 2048 to 8192.")
     var bits = 2048
 
-    @Option(help: "The refresh token key's id, 0 to 255.")
-    var id: UInt8 = 1
+    @Option(help: "The refresh token key's id, 0 to 255; one that TOKENS_REFRESH_KEYS_FILE does not hold unless given.")
+    var id: UInt8?
 
     @Flag(help: "Mark the keys as made for development; production refuses them.")
     var development = false
@@ -47,7 +47,8 @@ struct GenerateKeysCommand: AsyncParsableCommand {
             if let publicKeyFile { print("Wrote \(publicKeyFile).") }
         }
         if let refreshKeysFile {
-            try generator.writeRefreshKey(id: id, to: refreshKeysFile)
+            let present = try SigningKeyOptions.settings().refreshKeysFile
+            let id = try generator.writeRefreshKey(id: id, to: refreshKeysFile, besides: present)
             print("Wrote \(refreshKeysFile) (id \(id)).")
         }
     }

@@ -29,7 +29,7 @@ struct RetireKeysCommand: ParsableCommand {
     }
 
     func run() throws {
-        let lifetime = try accessTokenLifetime ?? options.settings().accessTokenLifetime
+        let lifetime = try accessTokenLifetime ?? SigningKeyOptions.settings().accessTokenLifetime
         let (keys, retired) = try options.file().change { keys in
             let retired = keys.retire(
                 at: .now, accessTokenLifetime: lifetime, noticeTime: TimeInterval(noticeTime))

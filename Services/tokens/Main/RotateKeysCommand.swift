@@ -28,7 +28,7 @@ struct RotateKeysCommand: ParsableCommand {
     }
 
     func run() throws {
-        let lifetime = try options.settings().accessTokenLifetime
+        let lifetime = try SigningKeyOptions.settings().accessTokenLifetime
         let keys = try options.file().change { keys in
             try keys.rotate(
                 at: .now, accessTokenLifetime: lifetime, publicationTime: TimeInterval(publicationTime), force: force)

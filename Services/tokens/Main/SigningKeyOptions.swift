@@ -9,7 +9,7 @@ struct SigningKeyOptions: ParsableArguments {
     var signingKeyFile: String?
 
     func file() throws -> SigningKeyFile {
-        guard let path = try signingKeyFile ?? settings().signingKeyFile else {
+        guard let path = try signingKeyFile ?? Self.settings().signingKeyFile else {
             throw ValidationError("Give --signing-key-file.")
         }
         return SigningKeyFile(path: path)
@@ -23,7 +23,7 @@ struct SigningKeyOptions: ParsableArguments {
     }
 
     /// - Throws: the exit code.
-    func settings() throws(ExitCode) -> KeySettings {
+    static func settings() throws(ExitCode) -> KeySettings {
         do {
             return try KeySettings()
         } catch {

@@ -6,6 +6,8 @@ public import ServiceKit
 public struct KeySettings: Sendable {
     /// Where the signing keys are.
     public let signingKeyFile: String?
+    /// Where the refresh keys are.
+    public let refreshKeysFile: String?
     /// Seconds that an access token lives at most.
     public let accessTokenLifetime: Int
 
@@ -14,6 +16,7 @@ public struct KeySettings: Sendable {
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SettingsError) {
         let settings = Settings(service: TokensApplication.name, environment: environment)
         signingKeyFile = settings.optionalString("signingKeyFile")
+        refreshKeysFile = settings.optionalString("refreshKeysFile")
         accessTokenLifetime = settings.accessTokenLifetime()
         try settings.finish(allowingUnknown: true)
     }

@@ -36,6 +36,8 @@ struct RefreshKeyRing: Sendable {
 
     subscript(id: UInt8) -> RefreshKey? { keys[id] }
 
+    var ids: Set<UInt8> { Set(keys.keys) }
+
     /// Reads the keys file: a line `ID:KEY` each, ID 0 to 255, KEY 32 bytes in base64; `#` begins a comment line.
     ///
     /// - Throws: what is wrong, by line, never with a secret in it.
