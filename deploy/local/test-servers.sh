@@ -26,7 +26,7 @@ start_test_servers() {
     make_cluster "$state/postgres"
     postgres_port=$(free_port)
     start_postgres "$state/postgres" "$postgres_port" -c max_connections=400 -c fsync=off -c synchronous_commit=off \
-        -c full_page_writes=off -c shared_buffers=64MB
+        -c full_page_writes=off -c shared_buffers=64MB -c max_prepared_transactions=10
     redis_port=$(free_port)
     start_redis "$state/redis" "$redis_port"
     GATEHOUSE_TEST_POSTGRES_URL=postgres://postgres:$(cat "$state/postgres.password")@127.0.0.1:$postgres_port/postgres

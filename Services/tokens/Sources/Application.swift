@@ -60,9 +60,10 @@ public enum TokensApplication: MigratingApplication {
         IntrospectionRoutes(introspector: introspector, credentials: configuration.credentials).add(to: router)
 
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
+        let watch = PreparedTransactionWatch(pool: pool, logger: boot.logger)
         // Redis saves work and is not needed to serve.
         return ServiceAssembly(
-            services: [pool, redis, purger, signingKeyStore],
+            services: [pool, redis, purger, watch, signingKeyStore],
             readiness: [ReadinessCheck("postgres") { await pool.probe() }],
             router: router, credentials: configuration.credentials, descriptors: pool.maximumDescriptors, boot: boot)
     }

@@ -5,6 +5,9 @@ enum Migrations {
     static let all = [
         PostgresMigration(
             number: 1, name: "sessions", up: PackageResources._001_sessions_up_sql,
-            down: PackageResources._001_sessions_down_sql)
+            down: PackageResources._001_sessions_down_sql),
+        PostgresMigration(
+            number: 2, name: "sweeps", up: PackageResources._002_sweeps_up_sql,
+            down: PackageResources._002_sweeps_down_sql),
     ]
 }

@@ -142,12 +142,88 @@ import Testing
             try await tokens.database.pool.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
             let kept = UUID()
             try await revoke(kept, on: tokens.database.pool)
-            #expect(try await tokens.store.purgeRevocations(retention: 604_800, batch: 10) == 1)
+            try await tokens.purgeRevocations()
+            #expect(try await tokens.count("revocations") == 1)
 
             let page = try await feed.page(after: before, waitingUntil: .now)
             #expect(page.reset)
             #expect(page.entries.isEmpty)
             #expect(try await read(feed, after: page.cursor).sessions == [kept])
+        }
+    }
+
+    /// A transaction that nobody ends, a prepared one say, keeps every later snapshot from ever seeing all that came
+    /// before it. What is purged meanwhile is none of its.
+    @Test func aForgottenTransactionStartsNobodyOverForEver() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            let forgotten = try await tokens.database.connect()
+            let (held, later) = (UUID(), UUID())
+            var cursor = ""
+            try await forgotten.withTransaction { transaction in
+                try await revoke(held, on: transaction)
+                try await revoke(UUID(), on: tokens.database.pool)
+                try await tokens.database.pool.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
+                cursor = try await read(feed, after: nil).cursor
+                try await tokens.purgeRevocations()
+                // Others' transactions, open when the cursor was made and older than what was purged, may start it over.
+                try await eventually("the reader goes on") {
+                    let page = try await feed.page(after: cursor, waitingUntil: .now)
+                    cursor = page.reset ? try await read(feed, after: page.cursor).cursor : page.cursor
+                    return !page.reset
+                }
+                try await revoke(later, on: tokens.database.pool)
+                let sessions = try await follow(feed, &cursor)
+                #expect(sessions.contains(later) && !sessions.contains(held))
+            }
+            await forgotten.close()
+            #expect(try await follow(feed, &cursor).contains(held))
+        }
+    }
+
+    /// Reads on, starting over where the feed says so.
+    private func follow(_ feed: RevocationFeed, _ cursor: inout String) async throws -> Set<UUID> {
+        var sessions: Set<UUID> = []
+        while true {
+            let page = try await feed.page(after: cursor, waitingUntil: .now)
+            sessions.formUnion(page.entries.map(\.sessionID))
+            cursor = page.cursor
+            if !page.more { return sessions }
+        }
+    }
+
+    /// Its entry is as old as the transaction, and may be purged before anybody has read it.
+    @Test func whatAForgottenTransactionLeavesIsMissedByNobody() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            let forgotten = try await tokens.database.connect()
+            var cursor = ""
+            try await forgotten.withTransaction { transaction in
+                try await revoke(UUID(), on: transaction)
+                try await transaction.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
+                cursor = try await read(feed, after: nil).cursor
+            }
+            await forgotten.close()
+            try await tokens.purgeRevocations()
+            let page = try await feed.page(after: cursor, waitingUntil: .now)
+            #expect(page.reset)
+            _ = try await read(feed, after: page.cursor)
+        }
+    }
+
+    /// A dump brings the horizon of the cluster that it was taken from, whose transactions may have had higher numbers.
+    @Test func aRestoredHorizonStartsNobodyOver() async throws {
+        try await TokensFixture.with { tokens in
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            try await tokens.database.pool.query("UPDATE revocation_horizon SET purged_through = '1000000000000'")
+            let start = try await read(feed, after: nil).cursor
+            let session = UUID()
+            try await revoke(session, on: tokens.database.pool)
+            #expect(try await read(feed, after: start).sessions == [session])
+            try await tokens.database.pool.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
+            try await tokens.purgeRevocations()
+            let page = try await feed.page(after: start, waitingUntil: .now)
+            #expect(page.reset, "what is purged here counts from then on")
         }
     }
 
@@ -186,5 +262,13 @@ import Testing
     ])
     func whatPostgreSQLWouldNotReadIsRefused(snapshot: String) {
         #expect(RevocationCursor(text: RevocationCursor(history: "7-1", seen: snapshot).text) == nil)
+    }
+}
+
+extension TokensFixture {
+    fileprivate func purgeRevocations() async throws {
+        _ = try await database.pool.withTransaction {
+            try await store.purgeRevocations(retention: 604_800, batch: 10, $0)
+        }
     }
 }

@@ -52,13 +52,14 @@ struct TokensFixture: Sendable {
 
     func signIn(
         _ user: User = .sample(), sessionID: UUID = UUID(), version: Int64 = 1, credentialsVersion: Int64 = 1,
-        since start: ContinuousClock.Instant = .now, device: SessionDevice? = nil, limit: Int = 100
+        since start: ContinuousClock.Instant = .now, device: SessionDevice? = nil, limit: Int = 100,
+        in store: SessionStore? = nil
     ) async throws -> RefreshToken {
         let token = RefreshToken(sessionID: sessionID, generation: 0, keys: keys)
         let request = CreateSessionRequest(
             sessionID: sessionID, snapshot: UserSnapshot(user: user, version: version),
             credentialsVersion: credentialsVersion, signInAge: 0, device: device)
-        _ = try await store.create(
+        _ = try await (store ?? self.store).create(
             token, for: request, arrivedAt: start, limit: limit, deadline: .now + .seconds(20))
         return token
     }

@@ -51,21 +51,31 @@ struct RevocationFeed: Sendable {
     }
 
     /// A cursor from before the oldest kept entry, or from a database that has gone back in time, cannot go on.
+    ///
+    /// The history is that of what is being written: the control file learns of a promotion by the next checkpoint,
+    /// minutes after transactions' numbers of the other history were used again. What was purged concerns a cursor that
+    /// has not seen it: by a transaction that began later, or that was open then and is not any more. One that is open
+    /// still, be it for weeks, had nothing that could be purged.
     private func look(from position: RevocationCursor?) async throws(PostgresError) -> Look {
         let seen = position?.seen
         let rows = try await pool.query(
             """
             SELECT
                 (SELECT system_identifier FROM pg_control_system())::text || '-' ||
-                    (SELECT timeline_id FROM pg_control_checkpoint())::text,
+                    ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer::text,
                 pg_current_snapshot()::text,
-                COALESCE(
-                    (SELECT purged_through FROM revocation_horizon) >= pg_snapshot_xmin(\(seen)::pg_snapshot), false),
+                EXISTS (
+                    SELECT FROM revocation_horizon
+                    WHERE purged_through < pg_snapshot_xmax(pg_current_snapshot())
+                        AND (purged_through >= pg_snapshot_xmax(\(seen)::pg_snapshot)
+                            OR EXISTS (
+                                SELECT FROM pg_snapshot_xip(\(seen)::pg_snapshot) AS open (id)
+                                WHERE id <= purged_through AND pg_visible_in_snapshot(id, pg_current_snapshot())))),
                 COALESCE(
                     pg_snapshot_xmax(\(seen)::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()), false),
                 EXISTS (
                     SELECT FROM revocations
-                    WHERE transaction_id >= COALESCE(pg_snapshot_xmin(\(seen)::pg_snapshot), '0')
+                    WHERE transaction_id >= \(firstNotIn: seen)
                         AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
                             AND pg_visible_in_snapshot(transaction_id, pg_current_snapshot())))
             """)
@@ -89,7 +99,7 @@ struct RevocationFeed: Sendable {
             SELECT transaction_id::text, id, session_id, user_id, revoked_at, access_expires_at, reason
             FROM revocations
             WHERE (transaction_id, id) > (\(String(last?.transaction ?? 0))::xid8, \(last?.id ?? 0))
-                AND transaction_id >= COALESCE(pg_snapshot_xmin(\(seen)::pg_snapshot), '0')
+                AND transaction_id >= \(firstNotIn: seen)
                 AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
                     AND pg_visible_in_snapshot(transaction_id, \(snapshot)::pg_snapshot))
             ORDER BY revocations.transaction_id, id LIMIT \(pageSize)
@@ -107,5 +117,18 @@ struct RevocationFeed: Sendable {
                 reason: RevocationReason(rawValue: row.6))
         }
         return RevocationPage(entries: entries, cursor: next.text, reset: false, more: next.reading != nil)
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// Before which transaction a snapshot has seen all entries: that of the first of those that were open when it was
+    /// taken, or else the first to come. Its own `xmin` may be that of a transaction that has been open for weeks.
+    fileprivate mutating func appendInterpolation(firstNotIn snapshot: String?) {
+        appendLiteral("COALESCE((SELECT transaction_id FROM revocations WHERE transaction_id = ANY (ARRAY(SELECT ")
+        appendLiteral("pg_snapshot_xip(")
+        appendInterpolation(snapshot)
+        appendLiteral("::pg_snapshot))) ORDER BY revocations.transaction_id LIMIT 1), pg_snapshot_xmax(")
+        appendInterpolation(snapshot)
+        appendLiteral("::pg_snapshot), '0')")
     }
 }

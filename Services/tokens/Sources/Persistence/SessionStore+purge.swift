@@ -3,24 +3,21 @@ import Foundation
 import Postgres
 
 /// What has ended is removed a few rows at a time, by statements so short that no refresh waits for one. There is no
-/// index on the expiry, which every rotation moves; a sweep reads the table once round in the order of its key.
+/// index on the expiry, which every rotation moves; a sweep reads the table once round, block by block as it lies on the
+/// disk. A row that moves to another block meanwhile was written, and so has not ended.
 extension SessionStore {
-    struct Sweep: Sendable, Equatable {
-        /// Where the next batch begins; `nil` when the end was reached.
-        var next: UUID?
-        var removed: Int
-    }
-
-    /// Ends expired sessions among the `batch` that follow `last`, and tells the revocation feed.
-    func purgeSessions(after last: UUID?, batch: Int) async throws(PostgresError) -> Sweep {
-        let rows = try await pool.query(
+    /// Ends the expired sessions in these blocks, and tells the revocation feed.
+    ///
+    /// - Returns: how many, and whether there are blocks after these.
+    func purgeSessions(
+        in blocks: Range<Int64>, _ transaction: PostgresTransaction
+    ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
+        try await transaction.query(
             """
-            WITH page AS MATERIALIZED (
-                SELECT id, expires_at FROM sessions WHERE id > \(last ?? .zero) ORDER BY id LIMIT \(batch)
-            ), dead AS MATERIALIZED (
-                -- Asked of the locked row once more: a rotation may have moved the expiry since the page was read.
+            WITH dead AS MATERIALIZED (
+                -- Of a row that has changed since it was read, the lock asks once more.
                 SELECT id FROM sessions
-                WHERE id IN (SELECT id FROM page WHERE expires_at <= statement_timestamp())
+                WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
                     AND expires_at <= statement_timestamp()
                 FOR UPDATE SKIP LOCKED
             ), ended AS (
@@ -28,23 +25,21 @@ extension SessionStore {
             ), entries AS (
                 \(revocationsOfEnded: .expired, lifetimes)
             )
-            SELECT (SELECT id FROM page ORDER BY id DESC LIMIT 1), (SELECT count(*) FROM page),
-                (SELECT count(*) FROM ended)
-            """)
-        let (next, seen, removed) = try rows[0].decode((UUID?, Int, Int).self)
-        return Sweep(next: seen < batch ? nil : next, removed: removed)
+            SELECT (SELECT count(*) FROM ended), \(blocks.upperBound) < \(blocksOf: "sessions")
+            """)[0].decode((Int, Bool).self)
     }
 
-    /// Forgets those among the `batch` users that follow `last` who have no session left and have not just signed out
-    /// everywhere.
-    func purgeUsers(after last: UUID?, batch: Int) async throws(PostgresError) -> Sweep {
-        let rows = try await pool.query(
+    /// Forgets those users in these blocks who have no session left and have not just signed out everywhere.
+    ///
+    /// - Returns: how many, and whether there are blocks after these.
+    func purgeUsers(
+        in blocks: Range<Int64>, _ transaction: PostgresTransaction
+    ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
+        try await transaction.query(
             """
-            WITH page AS MATERIALIZED (
-                SELECT id FROM users WHERE id > \(last ?? .zero) ORDER BY id LIMIT \(batch)
-            ), idle AS MATERIALIZED (
+            WITH idle AS MATERIALIZED (
                 SELECT id FROM users
-                WHERE id IN (SELECT id FROM page)
+                WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
                     AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
                     AND (signed_out_at IS NULL
                         OR signed_out_at < statement_timestamp() - \(Self.signOutMemory) * interval '1 second')
@@ -52,19 +47,19 @@ extension SessionStore {
             ), forgotten AS (
                 DELETE FROM users WHERE id IN (SELECT id FROM idle) RETURNING id
             )
-            SELECT (SELECT id FROM page ORDER BY id DESC LIMIT 1), (SELECT count(*) FROM page),
-                (SELECT count(*) FROM forgotten)
-            """)
-        let (next, seen, removed) = try rows[0].decode((UUID?, Int, Int).self)
-        return Sweep(next: seen < batch ? nil : next, removed: removed)
+            SELECT (SELECT count(*) FROM forgotten), \(blocks.upperBound) < \(blocksOf: "users")
+            """)[0].decode((Int, Bool).self)
     }
 
     /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and remembers how far, so
-    /// that readers who were away for longer start over.
+    /// that readers who were away for longer start over. A number that no transaction has had yet is of the cluster that
+    /// this database was restored from, and says nothing here.
     ///
     /// - Returns: how many.
-    func purgeRevocations(retention: TimeInterval, batch: Int) async throws(PostgresError) -> Int {
-        try await pool.query(
+    func purgeRevocations(
+        retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Int {
+        try await transaction.query(
             """
             WITH old AS MATERIALIZED (
                 SELECT id FROM revocations
@@ -74,7 +69,9 @@ extension SessionStore {
                 DELETE FROM revocations WHERE id IN (SELECT id FROM old) RETURNING transaction_id
             ), horizon AS (
                 UPDATE revocation_horizon SET purged_through = GREATEST(
-                    purged_through, (SELECT transaction_id FROM removed ORDER BY transaction_id DESC LIMIT 1))
+                    CASE WHEN purged_through < pg_snapshot_xmax(pg_current_snapshot()) THEN purged_through ELSE '0' END,
+                    (SELECT transaction_id FROM removed WHERE transaction_id < pg_snapshot_xmax(pg_current_snapshot())
+                        ORDER BY transaction_id DESC LIMIT 1))
                 WHERE EXISTS (SELECT FROM removed)
             )
             SELECT count(*) FROM removed
@@ -84,8 +81,10 @@ extension SessionStore {
     /// Removes up to `batch` audit events that are older than `retention` seconds.
     ///
     /// - Returns: how many.
-    func purgeAuditEvents(retention: TimeInterval, batch: Int) async throws(PostgresError) -> Int {
-        try await pool.query(
+    func purgeAuditEvents(
+        retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Int {
+        try await transaction.query(
             """
             DELETE FROM audit_events WHERE id IN (
                 SELECT id FROM audit_events
@@ -96,6 +95,14 @@ extension SessionStore {
     }
 }
 
-extension UUID {
-    fileprivate static var zero: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) }
+extension PostgresQuery.Interpolation {
+    /// Where a block of a table begins.
+    fileprivate mutating func appendInterpolation(start block: Int64) {
+        appendInterpolation("(\(block),0)")
+        appendLiteral("::tid")
+    }
+
+    fileprivate mutating func appendInterpolation(blocksOf table: StaticString) {
+        appendLiteral("pg_relation_size('\(table)') / current_setting('block_size')::bigint")
+    }
 }

@@ -1,0 +1,48 @@
+import Logging
+import Metrics
+import Postgres
+import ServiceLifecycle
+
+/// Tells of transactions that were prepared (two-phase commit) and then forgotten. They keep their locks, keep VACUUM
+/// from its work, and hold what they have revoked back from everybody. Gatehouse prepares none; others on the same server
+/// may.
+struct PreparedTransactionWatch: Service {
+    let pool: PostgresPool
+    let logger: Logger
+    var metrics: any MetricsFactory = MetricsSystem.factory
+    var interval: Duration = .seconds(60)
+    /// Seconds after which one counts as forgotten.
+    var patience: Double = 3600
+
+    func run() async {
+        await cancelWhenGracefulShutdown {
+            var told: Set<String> = []
+            while !Task.isCancelled {
+                // Without PostgreSQL there is more to complain about, and others do.
+                if let forgotten = try? await look(besides: told) { told = forgotten }
+                try? await Task.sleep(for: interval)
+            }
+        }
+    }
+
+    /// Sets `tokens_oldest_prepared_transaction_seconds`, and logs each forgotten transaction that is not among `told`.
+    ///
+    /// - Returns: the names of all forgotten transactions.
+    func look(besides told: Set<String>) async throws(PostgresError) -> Set<String> {
+        let rows = try await pool.query(
+            """
+            SELECT gid, database::text, owner::text,
+                extract(epoch FROM statement_timestamp() - prepared)::double precision
+            FROM pg_prepared_xacts ORDER BY prepared LIMIT 100
+            """
+        ).decode((String, String, String, Double).self)
+        Gauge(label: "tokens_oldest_prepared_transaction_seconds", factory: metrics).record(rows.first?.3 ?? 0)
+        let forgotten = rows.filter { $0.3 >= patience }
+        for (name, database, owner, age) in forgotten where !told.contains(name) {
+            logger.warning(
+                "A prepared transaction was forgotten: COMMIT PREPARED or ROLLBACK PREPARED it.",
+                metadata: ["name": "\(name)", "database": "\(database)", "owner": "\(owner)", "seconds": "\(Int(age))"])
+        }
+        return Set(forgotten.map(\.0))
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import TokensService
+
+/// A standby takes over from a primary that is gone.
+@Suite(.serialized) struct PromotionTests {
+    /// What the reader has seen of transactions that were lost with the primary says nothing of those that have their
+    /// numbers now.
+    @Test func noEntryIsSkippedForATransactionThatWasLost() async throws {
+        try await withPostgresServer { primary in
+            try await migrate(primary)
+            try await withPostgresStandby(of: primary) { standby in
+                let (before, after) = (try side(primary), try side(standby))
+                defer { for side in [before, after] { side.pool.close() } }
+                // So much to write that the checkpoint after the promotion takes longer than what follows.
+                try await before.pool.query(
+                    "CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 4000)",
+                    deadline: .now + .seconds(60))
+                try await standby.catchUp(with: primary)
+                try await standby.alter("primary_conninfo = ''")
+                for _ in 0..<50 { try await revoke(UUID(), on: before) }
+                var reader = FeedReader()
+                try await reader.follow(before.feed)
+                #expect(reader.seen.count == 50)
+                await primary.kill()
+                try await standby.promote()
+                // As many more as let the new history overtake what the reader has seen.
+                var written: Set<UUID> = []
+                for _ in 0..<60 {
+                    let session = UUID()
+                    try await revoke(session, on: after)
+                    written.insert(session)
+                }
+                try await reader.follow(after.feed)
+                #expect(reader.seen.isSuperset(of: written), "\(written.subtracting(reader.seen).count) were skipped")
+            }
+        }
+    }
+
+    /// Clients refresh and sessions end while the primary is lost. Nothing that was answered is missing.
+    @Test func aSynchronousStandbyLosesNothing() async throws {
+        try await failOver(losing: false) { load, after in
+            #expect(load.signedOut.isEmpty)
+            #expect(load.refreshed(afterSwitch: true) == FailoverLoad.clients)
+            let revoked = Set(try await after.pool.query("SELECT session_id FROM revocations").decode(UUID.self))
+            #expect(revoked.isSuperset(of: load.revoked), "a session that was ended lives again")
+        }
+    }
+
+    /// What the standby has not had is lost: who got a successor that it does not know is signed out, as DESIGN says. It is
+    /// nobody's theft, and whoever did not refresh in that moment notices nothing.
+    @Test func anAsynchronousStandbySignsOutWhoseRotationItLost() async throws {
+        try await failOver(losing: true) { load, after in
+            #expect(load.signedOut.count == FailoverLoad.clients)
+            #expect(load.quietOneWasServed)
+            let thefts = try await after.pool.query("SELECT count(*) FROM audit_events")[0].decode(Int.self)
+            #expect(thefts == 0)
+        }
+    }
+
+    /// - Parameter losing: whether the standby is cut off a while before the primary is lost.
+    private func failOver(
+        losing: Bool, _ check: @Sendable (FailoverLoad, ServiceSide) async throws -> Void
+    ) async throws {
+        try await withPostgresServer { primary in
+            try await migrate(primary)
+            try await withPostgresStandby(of: primary, name: "standby") { standby in
+                if !losing { try await primary.alter("synchronous_standby_names = 'standby'") }
+                try await TokensFixture.with { tokens in
+                    let (before, after) = (try side(primary), try side(standby))
+                    defer { for side in [before, after] { side.pool.close() } }
+                    let load = try await FailoverLoad(tokens, from: before)
+                    try await load.run {
+                        try await eventually("all have refreshed") { load.refreshed() == FailoverLoad.clients }
+                        if losing {
+                            try await standby.catchUp(with: primary)
+                            try await standby.alter("primary_conninfo = ''")
+                            try await load.everyClientRefreshesAgain()
+                        }
+                        await primary.kill()
+                        try await standby.promote()
+                        load.switch(to: after)
+                        try await load.everyClientRefreshesAgainOrIsSignedOut()
+                    }
+                    try await check(load, after)
+                    #expect(load.forks.isEmpty, "two successors of one token")
+                    // Whatever the database holds now, the reader was told.
+                    try await load.readFeed()
+                    let rows = try await after.pool.query("SELECT session_id FROM revocations")
+                    let skipped = Set(try rows.decode(UUID.self)).subtracting(load.seen)
+                    #expect(skipped.isEmpty, "the feed skipped \(skipped.count)")
+                }
+            }
+        }
+    }
+
+    private func migrate(_ server: PostgresServer) async throws {
+        let connection = try await PostgresConnection.patient(server.url())
+        try await PostgresMigrator(migrations: Migrations.all, logger: .quiet).up(on: connection)
+        await connection.close()
+    }
+
+    private func side(_ server: PostgresServer) throws -> ServiceSide {
+        ServiceSide(pool: PostgresPool(configuration: try PostgresConfiguration(url: server.url()), pool: .patient))
+    }
+
+    private func revoke(_ session: UUID, on side: ServiceSide) async throws {
+        try await side.pool.query(
+            """
+            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            VALUES (\(session), \(UUID()), now() + interval '1 hour', 'logout')
+            """, deadline: .now + .seconds(60))
+    }
+}
