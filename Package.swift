@@ -200,7 +200,8 @@ let everyTest: [Target] = [
     tests(
         "Tokens",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "TokensService", .metricsTestKit, .nioCore,
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "TokensService", .metrics, .metricsTestKit,
+            .nioCore,
         ]),
     tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
     // Against the running system: real binaries, real sockets, real faults.

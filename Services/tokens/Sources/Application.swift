@@ -39,11 +39,13 @@ public enum TokensApplication: MigratingApplication {
             RedisTokenBucket(
                 client: nil, name: "tokens:refresh", capacity: $0.burst, refillPerSecond: Double($0.perSecond))
         }
+        let strangers = configuration.refreshLimit.map { _ in StrangeTokenLimit() }
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
-            logger: boot.logger, limit: limit)
+            logger: boot.logger, limit: limit, strangers: strangers)
         let accessTokens = AccessTokenReader(keys: signingKeyStore)
-        let revoker = TokenRevoker(keys: keys, accessTokens: accessTokens, store: store)
+        let revoker = TokenRevoker(
+            keys: keys, accessTokens: accessTokens, store: store, strangers: strangers)
         let introspector = Introspector(
             rules: configuration.rules, keys: keys, accessTokens: accessTokens, store: store,
             issuer: configuration.issuer, clientID: configuration.clientID)

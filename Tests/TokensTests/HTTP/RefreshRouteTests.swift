@@ -61,6 +61,40 @@ extension ServiceTests {
             }
         }
 
+        /// A stranger who makes up keys is told to come later, and keeps nobody else from a key that is not known here.
+        @Test func madeUpKeysAreLimited() async throws {
+            try await RunningTokens.with { tokens in
+                let stranger = [HeaderName.credential: "gateway-secret", HeaderName.clientAddress: "192.0.2.66"]
+                let start = ContinuousClock.now
+                let answers = try await withThrowingTaskGroup(of: TestHTTPClient.Response.self) { group in
+                    for path in ["/v1/auth/refresh", "/v1/auth/logout"] {
+                        for _ in 0..<40 {
+                            group.addTask {
+                                let token = RefreshToken(sessionID: UUID(), generation: 0, keys: .sample(ids: [200]))
+                                return try await tokens.client.post(
+                                    path, json: RefreshRequest(refreshToken: token.text), headers: stranger)
+                            }
+                        }
+                    }
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
+                let limited = answers.filter { $0.code == "RATE_LIMITED" }
+                let allowed = 11 + Int((ContinuousClock.now - start) / .seconds(1))
+                #expect(limited.count >= answers.count - allowed)
+                #expect(limited.allSatisfy { $0.status == 429 && $0.header("Retry-After") != nil })
+
+                let session = try await tokens.signIn()
+                let genuine = RefreshToken(
+                    sessionID: session.sessionID, generation: 0, keys: .sample(ids: [200]))
+                try await tokens.pool.query(
+                    "UPDATE sessions SET current_hash = \(genuine.hash) WHERE id = \(session.sessionID)")
+                let elsewhere = [HeaderName.credential: "gateway-secret", HeaderName.clientAddress: "192.0.2.7"]
+                let answer = try await tokens.client.post(
+                    "/v1/auth/refresh", json: RefreshRequest(refreshToken: genuine.text), headers: elsewhere)
+                #expect(answer.status == 200)
+            }
+        }
+
         @Test func badInputIsRefused() async throws {
             try await RunningTokens.with { tokens in
                 let path = "/v1/auth/refresh"

@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import MetricsTestKit
 import Postgres
 import Redis
 import TestKit
@@ -216,7 +217,8 @@ import Testing
     @Test func refreshesOfOneSessionAreLimitedAndNoForgerCountsAgainstIt() async throws {
         try await TokensFixture.with { tokens in
             let limit = RedisTokenBucket(client: nil, name: "test", capacity: 2, refillPerSecond: 0.001)
-            let refresher = try tokens.refresher(limit: limit)
+            let metrics = TestMetrics()
+            let refresher = try tokens.refresher(limit: limit, metrics: metrics)
             let (first, other) = (try await tokens.signIn(), try await tokens.signIn(.sample(id: UUID())))
             let strange = RefreshToken(
                 sessionID: first.sessionID, generation: 0, keys: .sample(ids: [200]))
@@ -229,7 +231,63 @@ import Testing
             } catch let problem as Problem {
                 #expect(problem.code == .rateLimited && (problem.retryAfter ?? 0) > 0)
             }
+            let limited = try metrics.expectCounter("tokens_refresh_total", [("outcome", "limited")])
+            #expect(limited.totalValue == 1)
             _ = try await refresher.refresh(other)
+        }
+    }
+
+    /// Only PostgreSQL can tell a made-up token under an unknown key from a genuine one: it is asked a few times.
+    @Test func madeUpKeysAreNotLookedUpForEver() async throws {
+        try await TokensFixture.with { tokens in
+            let metrics = TestMetrics()
+            let refresher = try tokens.refresher(strangers: StrangeTokenLimit(), metrics: metrics)
+            let start = ContinuousClock.now
+            var (lookedUp, limited) = (0, 0)
+            for _ in 0..<60 {
+                let strange = RefreshToken(sessionID: UUID(), generation: 0, keys: .sample(ids: [200]))
+                switch try await refresher.refusal(of: strange) {
+                case .invalidRefreshToken: lookedUp += 1
+                case .rateLimited: limited += 1
+                case let other: Issue.record("\(String(describing: other))")
+                }
+            }
+            #expect(lookedUp >= 10)
+            #expect(lookedUp <= 11 + Int((ContinuousClock.now - start) / .seconds(1)))
+            func count(_ outcome: String) throws -> Int {
+                Int(try metrics.expectCounter("tokens_refresh_total", [("outcome", outcome)]).totalValue)
+            }
+            #expect(try count("strangersLimited") == limited)
+            #expect(try count("refused.unknownSession") == lookedUp)
+        }
+    }
+
+    /// A roll-out that began elsewhere: every token is under a key that is not known here.
+    @Test func genuineTokensUnderUnknownKeysAreServedAsFastAsEver() async throws {
+        try await TokensFixture.with { tokens in
+            let strangers = StrangeTokenLimit()
+            let refresher = try tokens.refresher(keys: .sample(ids: [2]), strangers: strangers)
+            let all = try await withThrowingTaskGroup(of: RefreshToken.self) { group in
+                for _ in 0..<60 { group.addTask { try await tokens.signIn(.sample(id: UUID())) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            for token in all { #expect(try await refresher.refusal(of: token) == nil) }
+            // One of another address is served while this one's makes tokens up.
+            let other = try await tokens.signIn()
+            for _ in 0..<20 { try? strangers.take(from: Refresher.Origin.test.ipAddress) }
+            var origin = Refresher.Origin.test
+            origin.ipAddress = "2001:db8::1"
+            #expect(try await refresher.refresh(other.text, from: origin).refresh.generation == 1)
+        }
+    }
+
+    @Test func everyOutcomeIsCounted() throws {
+        let metrics = TestMetrics()
+        let counts = RefreshMetrics(factory: metrics)
+        for outcome in RefreshMetrics.Outcome.allCases { counts.count(outcome) }
+        for outcome in RefreshMetrics.Outcome.allCases {
+            let counter = try metrics.expectCounter("tokens_refresh_total", [("outcome", outcome.rawValue)])
+            #expect(counter.totalValue == 1)
         }
     }
 }

@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Metrics
 import Postgres
 import Redis
 import TestKit
@@ -35,7 +36,8 @@ struct TokensFixture: Sendable {
     /// One replica's refresher. Two of them share nothing but PostgreSQL and Redis.
     func refresher(
         keys: RefreshKeyRing? = nil, store: SessionStore? = nil, lock: RaceLock? = nil,
-        load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil
+        load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil,
+        strangers: StrangeTokenLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) throws -> Refresher {
         let store = store ?? self.store
         return Refresher(
@@ -47,7 +49,7 @@ struct TokensFixture: Sendable {
                 issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),
-            logger: .quiet, load: load, limit: limit)
+            logger: .quiet, load: load, limit: limit, strangers: strangers, metrics: metrics)
     }
 
     func signIn(

@@ -32,7 +32,7 @@ struct OAuthRoutes: Sendable {
         guard let token = try await form(of: request)["token"] else {
             throw OAuthError.invalidRequest("token is missing.")
         }
-        try await revoker.revoke(token, deadline: deadline)
+        try await revoker.revoke(token, from: context.ipAddress, deadline: deadline)
         return .empty(.ok)
     }
 

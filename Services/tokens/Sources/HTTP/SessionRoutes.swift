@@ -30,7 +30,9 @@ struct SessionRoutes: Sendable {
             if let bearerError = context.bearerError { throw Problem(bearerError) }
             throw Problem(.invalidRequest, "Please send a refresh token, or sign in.")
         }
-        if let token = body.refreshToken { try await revoker.revoke(token, deadline: deadline) }
+        if let token = body.refreshToken {
+            try await revoker.revoke(token, from: context.ipAddress, deadline: deadline)
+        }
         if let user = context.user {
             try await store.revoke(user.sessionID, of: user.id, reason: .logout, deadline: deadline)
         }

@@ -23,10 +23,13 @@ extension SessionStore {
     }
 
     /// Ends one session if `hash` is that of its current token or of the one before.
+    ///
+    /// - Returns: `false` when it is of none.
+    @discardableResult
     func revoke(
         _ id: UUID, holding hash: [UInt8], reason: RevocationReason, deadline: ContinuousClock.Instant?
-    ) async throws(PostgresError) {
-        try await pool.query(
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
             """
             WITH ended AS (
                 DELETE FROM sessions WHERE id = \(id) AND (current_hash = \(hash) OR previous_hash = \(hash))
@@ -34,6 +37,7 @@ extension SessionStore {
             )
             \(revocationsOfEnded: reason, lifetimes)
             """, deadline: deadline)
+        return result.affectedRows == 1
     }
 
     /// Ends a session that two hold, and records it.

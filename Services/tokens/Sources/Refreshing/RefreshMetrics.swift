@@ -2,20 +2,62 @@ import Metrics
 
 /// `tokens_refresh_total` by outcome.
 struct RefreshMetrics: Sendable {
-    private let outcomes: [String: Counter]
+    enum Outcome: String, CaseIterable {
+        case rotated
+        case repeated
+        case lateReplay
+        case tryLater
+        case abandoned
+        case overloaded
+        /// More than one session may refresh.
+        case limited
+        /// More tokens under unknown keys than are looked up.
+        case strangersLimited
+        /// A successor that could not be opened.
+        case broken
+        case theftByOlderToken = "theft.olderToken"
+        case theftByLateReplay = "theft.lateReplay"
+        case malformed = "refused.malformed"
+        case forged = "refused.forged"
+        case unknownSession = "refused.unknownSession"
+        case expired = "refused.expired"
+        case forked = "refused.forked"
+        case unproven = "refused.unproven"
+    }
 
-    init() {
-        let names =
-            ["rotated", "repeated", "lateReplay", "tryLater", "abandoned", "overloaded", "broken"]
-            + RotationDecision.Theft.allCases.map { "theft." + $0.rawValue }
-            + RotationDecision.Refusal.allCases.map { "refused." + $0.rawValue }
-        outcomes = Dictionary(
-            uniqueKeysWithValues: names.map { name in
-                (name, Counter(label: "tokens_refresh_total", dimensions: [("outcome", name)]))
+    private let counters: [Outcome: Counter]
+
+    init(factory: any MetricsFactory = MetricsSystem.factory) {
+        counters = Dictionary(
+            uniqueKeysWithValues: Outcome.allCases.map { outcome in
+                let dimensions = [("outcome", outcome.rawValue)]
+                return (outcome, Counter(label: "tokens_refresh_total", dimensions: dimensions, factory: factory))
             })
     }
 
-    func count(_ outcome: String) {
-        outcomes[outcome]?.increment()
+    func count(_ outcome: Outcome) {
+        counters[outcome]?.increment()
+    }
+}
+
+extension RefreshMetrics.Outcome {
+    init(_ theft: RotationDecision.Theft) {
+        self =
+            switch theft {
+            case .olderToken: .theftByOlderToken
+            case .lateReplay: .theftByLateReplay
+            }
+    }
+
+    init(_ refusal: RotationDecision.Refusal) {
+        self =
+            switch refusal {
+            case .malformed: .malformed
+            case .forged: .forged
+            case .unknownSession: .unknownSession
+            case .expired: .expired
+            case .forked: .forked
+            case .unproven: .unproven
+            }
     }
 }

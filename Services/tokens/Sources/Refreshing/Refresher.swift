@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Logging
+import Metrics
 import Redis
 import Synchronization
 
@@ -12,18 +13,24 @@ final class Refresher: Sendable {
     let lock: RaceLock
     let issuer: TokenIssuer
     let logger: Logger
-    private let metrics = RefreshMetrics()
+    private let metrics: RefreshMetrics
     private let flights = SharedFlights<[UInt8], IssuedTokens>()
     private let load: Mutex<ConcurrencyLimit>
     private let limit: RedisTokenBucket?
+    private let strangers: StrangeTokenLimit?
 
-    /// - Parameter limit: refreshes of one session; `nil`: there is no limit.
+    /// - Parameters:
+    ///   - limit: refreshes of one session; `nil`: there is no limit.
+    ///   - strangers: tokens under keys that are not known here; `nil`: there is no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil
+        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil,
+        strangers: StrangeTokenLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) {
         self.load = Mutex(load)
         self.limit = limit
+        self.strangers = strangers
+        self.metrics = RefreshMetrics(factory: metrics)
         self.rules = rules
         self.keys = keys
         self.store = store
@@ -50,24 +57,36 @@ final class Refresher: Sendable {
         let authenticity = token.authenticity(under: keys)
         guard authenticity != .forged else { throw refused(.forged) }
         return try await flights.run(token.bytes, until: origin.deadline) { [self] in
+            let isGenuine = authenticity == .genuine
             // Of a token under a key that is not known here anybody could have made up the session.
-            if authenticity == .genuine { try await admit(token.sessionID) }
+            if isGenuine { try await admit(token.sessionID) } else { try admitStranger(from: origin.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
-                metrics.count("overloaded")
+                metrics.count(.overloaded)
                 throw Problem(.unavailable)
             }
             defer { load.withLock { $0.end(begunAt: start, at: .now) } }
             let turn = await lock.take(token.sessionID)
             defer { lock.release(turn) }
-            return try await renew(token, isGenuine: authenticity == .genuine, turn, origin)
+            let tokens = try await renew(token, isGenuine: isGenuine, turn, origin)
+            if !isGenuine { strangers?.giveBack(to: origin.ipAddress) }
+            return tokens
         }
     }
 
     private func admit(_ session: UUID) async throws(Problem) {
         guard let limit, case .refused(let retryAfter) = await limit.take(session.uuidString) else { return }
-        metrics.count("limited")
+        metrics.count(.limited)
         throw Problem(.rateLimited, retryAfter: Int(retryAfter.components.seconds) + 1)
+    }
+
+    private func admitStranger(from address: String?) throws(Problem) {
+        do {
+            try strangers?.take(from: address)
+        } catch {
+            metrics.count(.strangersLimited)
+            throw error
+        }
     }
 
     private func renew(
@@ -130,13 +149,13 @@ final class Refresher: Sendable {
             guard try await store.countLateReplay(of: id, generation: generation, deadline: deadline) else {
                 return nil
             }
-            metrics.count("lateReplay")
+            metrics.count(.lateReplay)
             return try repeatSuccessor(of: token, in: reading)
         case .revoke(let theft):
             // An app that gave up may have rotated twice since, while this waited for its turn on a busy machine. Only
             // who wants an answer shows that there are two holders.
             guard origin.isAwaited() else {
-                metrics.count("abandoned")
+                metrics.count(.abandoned)
                 throw Problem(.unavailable)
             }
             guard try await store.revokeStolen(id, generation: generation, theft: theft, deadline: deadline) else {
@@ -145,10 +164,10 @@ final class Refresher: Sendable {
             logger.warning(
                 "A refresh token was used by two holders; the session was revoked.",
                 metadata: ["session_id": "\(id)", "theft": "\(theft)"])
-            metrics.count("theft." + theft.rawValue)
+            metrics.count(.init(theft))
             throw Problem(.invalidRefreshToken)
         case .tryLater:
-            metrics.count("tryLater")
+            metrics.count(.tryLater)
             throw Problem(.unavailable)
         case .refuse(let refusal):
             throw refused(refusal)
@@ -170,7 +189,7 @@ final class Refresher: Sendable {
             token, to: successor, sealed: keys.seal(successor, under: token), ipAddress: origin.ipAddress,
             deadline: origin.deadline)
         guard let grant else { return nil }
-        metrics.count("rotated")
+        metrics.count(.rotated)
         return try issuer.issue(successor, for: grant)
     }
 
@@ -183,15 +202,15 @@ final class Refresher: Sendable {
             logger.error(
                 "A successor could not be opened.",
                 metadata: ["session_id": "\(token.sessionID)", "error": "\(error)"])
-            metrics.count("broken")
+            metrics.count(.broken)
             throw Problem(.unavailable)
         }
-        metrics.count("repeated")
+        metrics.count(.repeated)
         return try issuer.issue(successor, for: reading.grant)
     }
 
     private func refused(_ refusal: RotationDecision.Refusal) -> Problem {
-        metrics.count("refused." + refusal.rawValue)
+        metrics.count(.init(refusal))
         return Problem(.invalidRefreshToken)
     }
 }

@@ -8,16 +8,23 @@ struct TokenRevoker: Sendable {
     let keys: RefreshKeyRing
     let accessTokens: AccessTokenReader
     let store: SessionStore
+    let strangers: StrangeTokenLimit?
 
     /// A token that is unknown, forged or of a session that has ended changes nothing.
-    func revoke(_ text: String, deadline: ContinuousClock.Instant) async throws {
+    ///
+    /// - Parameter address: the client's.
+    /// - Throws: `Problem`, `PostgresError`
+    func revoke(_ text: String, from address: String?, deadline: ContinuousClock.Instant) async throws {
         guard let token = RefreshToken(text: text) else {
             return try await revoke(accessToken: text, deadline: deadline)
         }
         switch token.authenticity(under: keys) {
         case .genuine: try await store.revoke(token.sessionID, reason: .logout, deadline: deadline)
         case .unknownKey:
-            try await store.revoke(token.sessionID, holding: token.hash, reason: .logout, deadline: deadline)
+            try strangers?.take(from: address)
+            let wasThere = try await store.revoke(
+                token.sessionID, holding: token.hash, reason: .logout, deadline: deadline)
+            if wasThere { strangers?.giveBack(to: address) }
         case .forged: return
         }
     }

@@ -1,0 +1,47 @@
+import Contracts
+import Testing
+
+@testable import TokensService
+
+@Suite struct StrangeTokenLimitTests {
+    private let start = ContinuousClock.now
+
+    /// How many of `count` may be looked up at `now`.
+    private func taken(
+        _ count: Int, _ limit: StrangeTokenLimit, from address: (Int) -> String?, at now: ContinuousClock.Instant
+    ) -> Int {
+        (0..<count).count { index in (try? limit.take(from: address(index), at: now)) != nil }
+    }
+
+    @Test func anAddressHasTenAndOneASecond() {
+        let limit = StrangeTokenLimit(now: start)
+        #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start) == 10)
+        #expect(throws: Problem(.rateLimited, retryAfter: 1)) { try limit.take(from: "192.0.2.1", at: start) }
+        #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start + .seconds(3)) == 3)
+        #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start + .seconds(3600)) == 10)
+    }
+
+    @Test func allTogetherHaveAHundredAndFiftyASecond() {
+        let limit = StrangeTokenLimit(now: start)
+        #expect(taken(300, limit, from: { _ in nil }, at: start) == 100)
+        #expect(throws: Problem(.unavailable, retryAfter: 1)) { try limit.take(from: nil, at: start) }
+        #expect(throws: Problem(.unavailable, retryAfter: 1)) { try limit.take(from: "192.0.2.1", at: start) }
+        #expect(taken(300, limit, from: { _ in nil }, at: start + .seconds(1)) == 50)
+        // Addresses that have as good as one bucket each do not add up to more.
+        #expect(taken(3000, limit, from: { "10.0.\($0 / 250).\($0 % 250)" }, at: start + .seconds(3600)) == 100)
+    }
+
+    @Test func whoeverHasAnIPv6AddressHasItsNetwork() {
+        let limit = StrangeTokenLimit(now: start)
+        #expect(taken(50, limit, from: { "2001:db8::\($0 + 1)" }, at: start) == 10)
+    }
+
+    @Test func whatIsGenuineCostsNothing() throws {
+        let limit = StrangeTokenLimit(now: start)
+        for _ in 0..<500 {
+            try limit.take(from: "192.0.2.1", at: start)
+            limit.giveBack(to: "192.0.2.1")
+        }
+        #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start) == 10, "and gives no room for more")
+    }
+}
