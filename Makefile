@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults test-overload test-fuzz simulate coverage lint bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough test test-faults test-overload test-threads test-fuzz simulate coverage lint bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -32,6 +32,9 @@ test-overload: ## the gateway has three times as much to do as it can, for two m
 	@GATEHOUSE_OVERLOAD_SECONDS=$${GATEHOUSE_OVERLOAD_SECONDS:-120} \
 		GATEHOUSE_TRANSFER_MEGABYTES=$${GATEHOUSE_TRANSFER_MEGABYTES:-1024} \
 		deploy/local/test.sh --filter "OverloadTests|TransferTests"
+
+test-threads: ## drivers, pools, tokens' feed and the gateway under the thread sanitizer
+	@deploy/local/test-threads.sh
 
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@deploy/local/test-fuzz.sh

@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# test.sh [--coverage] [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a Redis of
-# their own; with --coverage in a build that counts lines, kept apart, after which coverage.sh has its say.
+# test.sh [--coverage | --threads] [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a
+# Redis of their own; with --coverage in a build that counts lines, after which coverage.sh has its say; with --threads in
+# one that watches what threads share. Such builds are kept apart: each would make the others' anew.
 # shellcheck source=test-servers.sh
 . "$(dirname "$0")/test-servers.sh"
 
 flags=(--explicit-target-dependency-import-check error)
 coverage=
-if [ "${1:-}" = --coverage ]; then
+case ${1:-} in
+--coverage)
     shift
     coverage=yes
     flags+=(--enable-code-coverage --scratch-path .build-coverage)
-fi
+    ;;
+--threads)
+    shift
+    flags+=(--sanitize=thread --scratch-path .build-threads)
+    ;;
+esac
 
 ensure_packages
 cd "$root"
