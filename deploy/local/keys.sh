@@ -22,8 +22,9 @@ server_key() {
     echo "$1:$key"
 }
 
-# Under an id that is used again, with another key, the tokens of the key before would be forgeries.
-new_refresh_key() { server_key $((RANDOM % 256)); }
+# Under an id that is used again, with another key, the tokens of the key before would be forgeries. `make bench-scale`
+# makes tokens under the id 255, which must be unknown.
+new_refresh_key() { server_key $((RANDOM % 255)); }
 
 rsa_key() { openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048; }
 
