@@ -25,18 +25,12 @@ struct HTTP2Tests {
     private func withTLS(
         _ options: GatewayHarness.Options, _ body: @Sendable (GatewayHarness, NIOSSLContext) async throws -> Void
     ) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let files = try await TestCertificate.make(in: folder)
-        var options = options
-        options.certificate = try ServerCertificate(
-            certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.trustRoots = .file(files.authority.path)
-        configuration.applicationProtocols = ["h2"]
-        let tls = try NIOSSLContext(configuration: configuration)
-        try await GatewayHarness.withGateway(options) { gateway in try await body(gateway, tls) }
+        try await withTLSFiles { files, tls in
+            var options = options
+            options.certificate = try ServerCertificate(
+                certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
+            try await GatewayHarness.withGateway(options) { gateway in try await body(gateway, tls) }
+        }
     }
 
     private static func head(_ method: String, _ path: String, _ fields: [(String, String)] = []) -> HPACKHeaders {

@@ -49,6 +49,41 @@ struct BodyReaderTests {
         #expect(try read(all, .chunked, size: 5, connectionOptions: options).trailers == nil)
     }
 
+    @Test("Small chunks that are there together are one part; large ones are not copied to them")
+    func gathered() throws {
+        func parts(_ text: String) throws -> [String] {
+            var reader = BodyReader(.chunked)
+            var input = ByteBuffer(string: text)
+            var parts: [String] = []
+            while let part = try reader.next(from: &input) {
+                switch part {
+                case .data(let data): parts.append(String(buffer: data))
+                case .end: parts.append("end")
+                }
+            }
+            return parts
+        }
+        let large = String(repeating: "l", count: PendingOutput.small + 1)
+        let largeChunk = "\(String(large.utf8.count, radix: 16))\r\n\(large)\r\n"
+        #expect(try parts("1\r\na\r\n1;x\r\nb\r\n3;x=y;z\r\ncde\r\n0\r\n\r\n") == ["abcde", "end"])
+        #expect(try parts("1\r\na\r\n1\r\nb\r\n\(largeChunk)1\r\nc\r\n1\r\nd\r\n") == ["ab", large, "cd"])
+        #expect(try parts("1\r\na\r\n1\r\nb\r\n2\r\nc") == ["ab", "c"], "the beginning of one that is not whole")
+        // More than one part may have.
+        let many = String(repeating: "3e8\r\n\(String(repeating: "m", count: 1000))\r\n", count: 40) + "0\r\n\r\n"
+        let found = try parts(many)
+        #expect(found.count == 4 && found.dropLast().joined().utf8.count == 40_000)
+    }
+
+    @Test(
+        "What is before a broken chunk is read, the broken one is refused",
+        arguments: ["1\r\nxy\r\n", "g\r\n", "1;\r\n"])
+    func broken(_ end: String) throws {
+        var reader = BodyReader(.chunked)
+        var input = ByteBuffer(string: "1\r\na\r\n1\r\nb\r\n" + end)
+        #expect(try reader.next(from: &input) == .data(ByteBuffer(string: "ab")))
+        #expect(throws: HeadFault.self) { while try reader.next(from: &input) != nil {} }
+    }
+
     @Test(
         "Chunks that two parsers could read in two ways are refused",
         arguments: [

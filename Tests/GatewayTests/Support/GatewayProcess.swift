@@ -72,6 +72,15 @@ struct GatewayProcess: Sendable {
             .compactMap { Int($0.split(separator: " ")[1]) }.reduce(0, +) * 1024
     }
 
+    /// Time that its threads have run, in nanoseconds.
+    func cpuTime() throws -> Int {
+        let tasks = "/proc/\(process.processID)/task"
+        return try FileManager.default.contentsOfDirectory(atPath: tasks).reduce(0) { sum, task in
+            let text = try String(contentsOfFile: "\(tasks)/\(task)/schedstat", encoding: .utf8)
+            return sum + (text.split(separator: " ").first.flatMap { Int($0) } ?? 0)
+        }
+    }
+
     func metrics() async throws -> String { try await admin.get("/metrics").text }
 
     func send(_ line: String) async throws -> RawClient.Answer {

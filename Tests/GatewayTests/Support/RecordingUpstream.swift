@@ -10,6 +10,8 @@ final class RecordingUpstream: Sendable {
     struct Request: Sendable {
         var head: HTTPRequestHead
         var body: ByteBuffer
+        /// In how many pieces the body came.
+        var pieces = 0
         var trailers: HTTPHeaders?
         /// Of the connection, from 1 on.
         var connection: Int
@@ -129,7 +131,9 @@ final class RecordingUpstream: Sendable {
             case .head(let head):
                 request = Request(head: head, body: ByteBuffer(), connection: connection)
                 upstream.state.withLock { $0.begun += 1 }
-            case .body(var bytes): request?.body.writeBuffer(&bytes)
+            case .body(var bytes):
+                request?.body.writeBuffer(&bytes)
+                request?.pieces += 1
             case .end(let trailers):
                 guard var request else { return }
                 request.trailers = trailers

@@ -11,6 +11,10 @@ struct ChunkReader {
     }
 
     private static let longestSizeLine = 256
+    /// Chunks up to this are copied to those before them.
+    private static let small = PendingOutput.small
+    /// Bytes of small chunks that become one part, at the most.
+    private static let longestPart = 16 * 1024
 
     private var state = State.size
     private var trailers = FieldSection()
@@ -19,9 +23,11 @@ struct ChunkReader {
     /// - Parameter connectionOptions: what `Connection` names of the trailer fields (RFC 9110 §7.6.1).
     init(connectionOptions: [[UInt8]]) { self.connectionOptions = connectionOptions }
 
-    /// The next part; `nil` when more bytes are needed.
+    /// The next part; `nil` when more bytes are needed. Small chunks that are there together are one part: the sender
+    /// decides how many there are, and each part costs those who pass it on.
     mutating func next(from input: inout ByteBuffer) throws(HeadFault) -> BodyReader.Part? {
         while true {
+            if let data = readSmallChunks(from: &input) { return .data(data) }
             switch state {
             case .size:
                 guard let size = try readSize(from: &input) else { return nil }
@@ -41,6 +47,46 @@ struct ChunkReader {
                 return .end(trailers: length == 2 ? nil : kept(of: section))
             }
         }
+    }
+
+    /// Takes chunks that are there whole, with their ends, if there are two small ones at least. What can't be read is
+    /// left for `next` to refuse.
+    private mutating func readSmallChunks(from input: inout ByteBuffer) -> ByteBuffer? {
+        guard case .size = state else { return nil }
+        let (parts, count) = input.withUnsafeReadableBytes { bytes -> (ByteBuffer?, Int) in
+            guard let first = Self.smallChunk(in: bytes, at: 0),
+                let second = Self.smallChunk(in: bytes, at: first.end)
+            else { return (nil, 0) }
+            var end = 0
+            var data = ByteBuffer()
+            // No chunk is longer than its data.
+            data.write(atMost: min(Self.longestPart, bytes.count)) { writer in
+                var chunk = Optional(first)
+                while let next = chunk, writer.count + next.data.count <= Self.longestPart {
+                    writer.write(UnsafeRawBufferPointer(rebasing: bytes[next.data]))
+                    end = next.end
+                    chunk = end == second.start ? second : Self.smallChunk(in: bytes, at: end)
+                }
+            }
+            return (data, end)
+        }
+        input.moveReaderIndex(forwardBy: count)
+        return parts
+    }
+
+    /// A whole chunk with data, but not too much of it; `nil` for anything else.
+    private static func smallChunk(
+        in bytes: UnsafeRawBufferPointer, at start: Int
+    ) -> (start: Int, data: Range<Int>, end: Int)? {
+        guard start < bytes.count,
+            let line = try? scanSize(UnsafeRawBufferPointer(rebasing: bytes[start...])), line.size > 0,
+            line.size <= small
+        else { return nil }
+        let data = (start + line.length)..<(start + line.length + line.size)
+        guard data.upperBound + 2 <= bytes.count, bytes[data.upperBound] == .carriageReturn,
+            bytes[data.upperBound + 1] == .lineFeed
+        else { return nil }
+        return (start, data, data.upperBound + 2)
     }
 
     private mutating func scanTrailers(_ input: ByteBuffer) throws(HeadFault) -> Int? {

@@ -210,9 +210,7 @@ final class Exchange {
 
     func answer(_ bytes: ByteBuffer) {
         answerBytes += bytes.readableBytes
-        if writesChunks { client.write(bytes.chunkHead) }
-        client.write(bytes)
-        if writesChunks { client.write(.lineEnd) }
+        if writesChunks { bytes.asChunk(client.write) } else { client.write(bytes) }
         extendStream()
     }
 

@@ -31,7 +31,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// Whether it has carried a request before: then it may be closing as the next one is sent.
     private var isReused = false
     private var holdsRead = false
-    private var needsFlush = false
+    private var output = PendingOutput()
     /// Whether it ended in another way than its other side meant: an answer that ends with it is not complete then
     /// (RFC 9112 §8, §9.8).
     private var isCut = false
@@ -54,22 +54,16 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     func write(_ bytes: ByteBuffer) {
-        context?.write(wrapOutboundOut(bytes), promise: nil)
-        needsFlush = true
+        if let before = output.add(bytes) { context?.write(wrapOutboundOut(before), promise: nil) }
     }
 
-    func writeChunk(_ bytes: ByteBuffer) {
-        write(bytes.chunkHead)
-        write(bytes)
-        write(.lineEnd)
-    }
+    func writeChunk(_ bytes: ByteBuffer) { bytes.asChunk(write) }
 
     func writeLastChunk(_ trailers: ByteBuffer?) { write(.lastChunk(trailers)) }
 
     func flush() {
-        guard needsFlush else { return }
-        needsFlush = false
-        context?.flush()
+        guard let bytes = output.take() else { return }
+        context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
     /// Gives the connection up in the middle of an exchange.

@@ -43,7 +43,7 @@ final class HTTP2Connection: Timed {
         let frames = HTTP2FrameGuard(maximumStreams: Self.maximumStreams) { [weak self] in self?.malformed() }
         let own = NIOLoopBound((connection: self, frames: frames), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(frames)
+        try pipeline.addHandlers(DataFrameMergerHandler(), frames)
         _ = try pipeline.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: Self.connectionConfiguration,
             streamConfiguration: Self.streamConfiguration, streamDelegate: management.http2StreamDelegate

@@ -81,9 +81,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         guard isChunked else { return readCounted(bytes, context) }
         // A chunk of no bytes would be the last.
         if bytes.readableBytes > 0 {
-            context.fireChannelRead(wrapInboundOut(bytes.chunkHead))
-            context.fireChannelRead(wrapInboundOut(bytes))
-            context.fireChannelRead(wrapInboundOut(.lineEnd))
+            bytes.asChunk { context.fireChannelRead(wrapInboundOut($0)) }
         }
         if frame.endStream { context.fireChannelRead(wrapInboundOut(.lastChunk(nil))) }
     }

@@ -1,0 +1,126 @@
+import Foundation
+import NIOCore
+import NIOHPACK
+import NIOHTTP1
+import TestKit
+import Testing
+
+/// A stranger decides into how many pieces a body is cut. What the gateway, and the service behind it, have to do must
+/// not grow with their number.
+@Suite("Bodies in crumbs", .serialized)
+struct CrumbTests {
+    private static let size = 60_000
+    /// By which the crumbs may cost more; nanoseconds, of a debug build. Each by itself they cost two seconds and more.
+    private static let allowance = 400_000_000
+    private static let body = (0..<size).map { UInt8(ascii: "a") + UInt8($0 % 26) }
+
+    private func withGateway(
+        _ behaviour: @escaping RecordingUpstream.Behaviour = RecordingUpstream.answer("done"),
+        settings: [String: String] = [:],
+        _ body: (GatewayProcess, RecordingUpstream) async throws -> Void
+    ) async throws {
+        let upstream = RecordingUpstream(behaviour)
+        let port = try await upstream.start()
+        try await GatewayProcess.run(
+            routes: """
+                routes:
+                  - name: x
+                    path: /x
+                    upstreams: [http://127.0.0.1:\(port)]
+                    authentication: none
+                """, settings: settings
+        ) { gateway in try await body(gateway, upstream) }
+        await upstream.stop()
+    }
+
+    /// The least CPU time of the gateway, in nanoseconds, for what `body` does.
+    private func cost(_ gateway: GatewayProcess, _ body: () async throws -> Void) async throws -> Int {
+        var costs: [Int] = []
+        for _ in 0..<4 {
+            let before = try gateway.cpuTime()
+            try await body()
+            costs.append(try gateway.cpuTime() - before)
+        }
+        return costs.min()!
+    }
+
+    private func chunks(_ body: [UInt8], of size: Int, extension text: String = "") -> String {
+        stride(from: 0, to: body.count, by: size).map { start in
+            let piece = body[start..<min(start + size, body.count)]
+            return String(piece.count, radix: 16) + text + "\r\n" + String(decoding: piece, as: UTF8.self) + "\r\n"
+        }.joined() + "0\r\n\r\n"
+    }
+
+    @Test("A chunk of a byte costs little more than the byte, and the service gets few", arguments: ["", ";a"])
+    func chunks(extension text: String) async throws {
+        try await withGateway { gateway, upstream in
+            func send(chunksOf size: Int) async throws {
+                let client = try await RawClient.connect(port: gateway.port)
+                let head = GatewayHarness.request("POST /x", fields: "Transfer-Encoding: chunked\r\n")
+                try await client.send(head + chunks(Self.body, of: size, extension: text))
+                #expect(try await client.answer().body == "done")
+                await client.close()
+            }
+            let whole = try await cost(gateway) { try await send(chunksOf: Self.size) }
+            let crumbs = try await cost(gateway) { try await send(chunksOf: 1) }
+            print("crumbs: HTTP/1.1 whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
+            #expect(crumbs < whole + Self.allowance)
+            #expect(upstream.requests.allSatisfy { Array($0.body.readableBytesView) == Self.body })
+            #expect(upstream.requests.allSatisfy { $0.pieces < Self.size / 100 }, "\(upstream.requests.map(\.pieces))")
+        }
+    }
+
+    @Test("So it is with DATA frames over HTTP/2", arguments: [true, false])
+    func frames(saysLength: Bool) async throws {
+        try await withTLSFiles { files, tls in
+            let settings = [
+                "GATEWAY_TLS_CERTIFICATE_FILE": files.certificate.path, "GATEWAY_TLS_KEY_FILE": files.key.path,
+            ]
+            try await withGateway(settings: settings) { gateway, upstream in
+                func send(framesOf size: Int) async throws {
+                    let client = try await RawClient.connect(port: gateway.port, tls: tls)
+                    var bytes = HTTP2Bytes()
+                    let length = saysLength ? [("content-length", "\(Self.size)")] : []
+                    try bytes.headers(
+                        HPACKHeaders(
+                            [(":method", "POST"), (":scheme", "https"), (":authority", "localhost"), (":path", "/x")]
+                                + length), endStream: false)
+                    for start in stride(from: 0, to: Self.size, by: size) {
+                        let end = min(start + size, Self.size)
+                        bytes.data(Self.body[start..<end], endStream: end == Self.size)
+                    }
+                    try await client.send(Array(buffer: bytes.buffer))
+                    _ = try await client.received("done")
+                    await client.close()
+                }
+                let whole = try await cost(gateway) { try await send(framesOf: 16_384) }
+                let crumbs = try await cost(gateway) { try await send(framesOf: 1) }
+                print("crumbs: HTTP/2 whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
+                #expect(crumbs < whole + Self.allowance)
+                #expect(upstream.requests.allSatisfy { Array($0.body.readableBytesView) == Self.body })
+                #expect(
+                    upstream.requests.allSatisfy { $0.pieces < Self.size / 100 }, "\(upstream.requests.map(\.pieces))")
+            }
+        }
+    }
+
+    @Test("So it is with answers")
+    func answers() async throws {
+        let (whole, crumbs) = (chunks(Self.body, of: Self.size), chunks(Self.body, of: 1))
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        try await withGateway({ [.bytes(head + ($0.head.uri == "/x/crumbs" ? crumbs : whole))] }) { gateway, _ in
+            func get(_ path: String) async throws {
+                let client = try await RawClient.connect(port: gateway.port)
+                try await client.send(GatewayHarness.request("GET \(path)"))
+                let answer = try await client.answer()
+                #expect(Array(answer.body.utf8) == Self.body)
+                #expect(answer.raw.components(separatedBy: "\r\n").count < Self.size / 100)
+                await client.close()
+            }
+            let whole = try await cost(gateway) { try await get("/x") }
+            let crumbs = try await cost(gateway) { try await get("/x/crumbs") }
+            print("crumbs: answer whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
+            #expect(crumbs < whole + Self.allowance)
+        }
+    }
+}

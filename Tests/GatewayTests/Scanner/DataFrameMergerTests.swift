@@ -1,0 +1,129 @@
+import NIOCore
+import Testing
+
+@testable import GatewayService
+
+@Suite("Small DATA frames become large ones")
+struct DataFrameMergerTests {
+    private struct Frame: Equatable {
+        var type: UInt8 = 0
+        var flags: UInt8 = 0
+        var stream: UInt32 = 1
+        var payload: [UInt8] = []
+
+        var bytes: [UInt8] {
+            var buffer = ByteBuffer()
+            buffer.writeInteger(UInt32(payload.count) << 8 | UInt32(type))
+            buffer.writeInteger(flags)
+            buffer.writeInteger(stream)
+            buffer.writeBytes(payload)
+            return Array(buffer: buffer)
+        }
+    }
+
+    private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+    private static func data(_ text: String, stream: UInt32 = 1, ends: Bool = false) -> Frame {
+        Frame(flags: ends ? 1 : 0, stream: stream, payload: Array(text.utf8))
+    }
+
+    /// What comes out of `frames` in reads of `size` bytes.
+    private func merge(_ frames: [Frame], size: Int = .max) throws -> [Frame] {
+        var merger = DataFrameMerger()
+        var output: [UInt8] = []
+        var bytes = (Self.preface + frames.flatMap(\.bytes))[...]
+        while !bytes.isEmpty {
+            output += merger.merge(ByteBuffer(bytes: bytes.prefix(size))).readableBytesView
+            bytes = bytes.dropFirst(size)
+        }
+        #expect(Array(output.prefix(24)) == Self.preface)
+        var buffer = ByteBuffer(bytes: output.dropFirst(24))
+        var found: [Frame] = []
+        while let (first, flags, stream) = buffer.readMultipleIntegers(as: (UInt32, UInt8, UInt32).self) {
+            let payload = buffer.readBytes(length: Int(first >> 8))
+            found.append(
+                Frame(type: UInt8(first & 255), flags: flags, stream: stream, payload: try #require(payload)))
+        }
+        #expect(buffer.readableBytes == 0)
+        return found
+    }
+
+    @Test("Frames of a stream are one, also where those of others stand between")
+    func merges() throws {
+        let one = [Self.data("a"), Self.data("b"), Self.data("c", ends: true)]
+        #expect(try merge(one) == [Self.data("abc", ends: true)])
+        let two = [
+            Self.data("a"), Self.data("1", stream: 3), Self.data("b"), Self.data("2", stream: 3, ends: true),
+            Self.data("c"),
+        ]
+        #expect(try merge(two) == [Self.data("abc"), Self.data("12", stream: 3, ends: true)])
+    }
+
+    @Test("Nothing passes a frame of another kind, the end of its stream, or what NIO has to judge")
+    func order() throws {
+        let kept: [[Frame]] = [
+            [Self.data("a"), Frame(type: 8, stream: 0, payload: [0, 0, 0, 1]), Self.data("b")],
+            [Self.data("a"), Frame(type: 1, flags: 5, payload: [1, 2, 3]), Self.data("b")],
+            [Self.data("a"), Frame(type: 3, payload: [0, 0, 0, 8]), Self.data("b")],
+            [Self.data("a", ends: true), Self.data("b")],
+            [Self.data("a"), Self.data(""), Self.data("b")],
+            [Self.data("a"), Frame(flags: 8, payload: [1, 2, 0]), Self.data("b")],
+            [Self.data("a"), Self.data(String(repeating: "x", count: 10_000)), Self.data("b")],
+        ]
+        for frames in kept { #expect(try merge(frames) == frames) }
+    }
+
+    @Test("No frame is longer than every peer takes")
+    func length() throws {
+        let frames = try merge(Array(repeating: Self.data(String(repeating: "x", count: 4000)), count: 20))
+        #expect(frames.count == 5 && frames.allSatisfy { $0.payload.count == 16_000 })
+    }
+
+    @Test("However the bytes are cut, every stream is what it was")
+    func cuts() throws {
+        var random = Numbers()
+        for _ in 0..<200 {
+            var frames: [Frame] = []
+            for _ in 0..<60 {
+                let stream = UInt32(random.next() % 3) * 2 + 1
+                switch random.next() % 8 {
+                case 0: frames.append(Frame(type: UInt8(random.next() % 10), stream: stream, payload: [1, 2, 3]))
+                case 1: frames.append(Frame(flags: UInt8(random.next() % 16), stream: stream, payload: [1, 2, 3]))
+                default:
+                    let count = Int(random.next() % 40) + (random.next() % 9 == 0 ? 5000 : 0)
+                    frames.append(Frame(stream: stream, payload: (0..<count).map { UInt8($0 & 255) }))
+                }
+            }
+            let size = [1, 2, 7, 8, 9, 10, 33, 100, 1000, 100_000][Int(random.next() % 10)]
+            let found = try merge(frames, size: size)
+            #expect(found.count <= frames.count)
+            for stream: UInt32 in [1, 3, 5] {
+                // Data without flags may be cut in another way, and nothing else may be another.
+                #expect(contents(found, stream) == contents(frames, stream))
+            }
+        }
+    }
+
+    /// The same in every run.
+    private struct Numbers: RandomNumberGenerator {
+        private var state: UInt64 = 7
+
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state >> 33
+        }
+    }
+
+    private func contents(_ frames: [Frame], _ stream: UInt32) -> [UInt8] {
+        var contents: [UInt8] = []
+        for frame in frames where frame.stream == stream {
+            if frame.type == 0, frame.flags & ~1 == 0 {
+                contents += frame.payload
+                if frame.flags == 1 || frame.payload.isEmpty { contents += [255, 255, frame.flags] }
+            } else {
+                contents += frame.bytes
+            }
+        }
+        return contents
+    }
+}
