@@ -30,10 +30,11 @@ final class Sink: ChannelInboundHandler, Sendable {
         if count >= expected, let answer { context.writeAndFlush(wrapOutboundOut(answer), promise: nil) }
     }
 
-    /// Connects, and reads nothing until it is told to.
+    /// Connects, and reads nothing until it is told to. Its system takes little ahead of it.
     func connect(port: Int) async throws -> any Channel {
         try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: false)
+            .channelOption(.socketOption(.so_rcvbuf), value: 64 * 1024)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(self) }
             }

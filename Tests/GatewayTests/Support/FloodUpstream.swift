@@ -18,8 +18,12 @@ final class FloodUpstream: Sendable {
         try await whenStill("it waits") { written.count.withLock { $0 } }
     }
 
+    /// Whether it was asked, and all who asked have gone.
+    var isLetGo: Bool { written.count.withLock { $0 } > 0 && written.open.withLock { $0 } == 0 }
+
     fileprivate final class Written: Sendable {
         let count = Mutex(0)
+        let open = Mutex(0)
     }
 
     fileprivate final class Writer: ChannelInboundHandler {
@@ -29,19 +33,22 @@ final class FloodUpstream: Sendable {
         private static let piece = ByteBuffer(repeating: UInt8(ascii: "x"), count: 64 * 1024)
         private var left: Int
         private let total: Int
+        private let closes: Bool
         private var hasBegun = false
         private let written: Written
 
-        init(_ bytes: Int, _ written: Written) {
+        init(_ bytes: Int, closes: Bool, _ written: Written) {
             left = bytes
             total = bytes
+            self.closes = closes
             self.written = written
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             guard !hasBegun else { return }
             hasBegun = true
-            let head = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: \(total)\r\n\r\n")
+            let end = closes ? "Connection: close" : "Content-Length: \(total)"
+            let head = ByteBuffer(string: "HTTP/1.1 200 OK\r\n\(end)\r\n\r\n")
             context.write(wrapOutboundOut(head), promise: nil)
             writeOn(context)
         }
@@ -54,6 +61,7 @@ final class FloodUpstream: Sendable {
                 left -= piece.readableBytes
                 written.count.withLock { $0 += piece.readableBytes }
                 context.writeAndFlush(wrapOutboundOut(piece), promise: nil)
+                if left == 0, closes { context.close(mode: .output, promise: nil) }
             }
         }
 
@@ -62,9 +70,17 @@ final class FloodUpstream: Sendable {
 }
 
 /// Runs `body` with an upstream that answers with `bytes` bytes.
-func withFloodUpstream(bytes: Int, _ body: (FloodUpstream) async throws -> Void) async throws {
+///
+/// - Parameter closes: whether the connection's end is that of the answer.
+func withFloodUpstream(
+    bytes: Int, closes: Bool = false, _ body: (FloodUpstream) async throws -> Void
+) async throws {
     let written = FloodUpstream.Written()
     try await withTCPServer(
-        onAccept: { try $0.pipeline.syncOperations.addHandler(FloodUpstream.Writer(bytes, written)) }
+        onAccept: { channel in
+            written.open.withLock { $0 += 1 }
+            channel.closeFuture.whenComplete { _ in written.open.withLock { $0 -= 1 } }
+            try channel.pipeline.syncOperations.addHandler(FloodUpstream.Writer(bytes, closes: closes, written))
+        }
     ) { port in try await body(FloodUpstream(port: port, written: written)) }
 }

@@ -12,12 +12,14 @@ extension ClientConnection {
 
     func write(_ bytes: ByteBuffer) {
         guard let context else { return }
+        written += bytes.readableBytes
         if let before = output.add(bytes) { context.write(wrapOutboundOut(before), promise: nil) }
     }
 
     func flush() {
         guard let bytes = output.take() else { return }
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+        lookAfterWriting()
     }
 
     /// The answer of `exchange` is written whole.
@@ -112,17 +114,18 @@ extension ClientConnection {
     func linger() {
         phase = .lingering
         input.clear()
-        let now = worker.now
-        deadline = now + lingerTimeout
-        lingersUntil = now + longestLinger
+        startLingering(worker.now)
         flush()
         context?.close(mode: .output, promise: nil)
     }
 
-    var lingerTimeout: Int64 {
-        // Of a stream the end of the answer may still wait for the client to take more, and would go with the stream.
-        (peer.isHTTP2 ? settings.longestLinger : settings.lingerTimeout).nanoseconds
+    /// From now on the client has its time.
+    func startLingering(_ now: Int64) {
+        deadline = now + lingerTimeout
+        lingersUntil = now + longestLinger
     }
+
+    var lingerTimeout: Int64 { settings.lingerTimeout.nanoseconds }
 
     private var longestLinger: Int64 {
         (peer.isOverLimit ? settings.lingerTimeout : settings.longestLinger).nanoseconds
@@ -133,8 +136,6 @@ extension ClientConnection {
     private func discardBody(_ reader: BodyReader) {
         phase = .body(reader)
         discarded = 0
-        let now = worker.now
-        lingersUntil = now + longestLinger
-        deadline = now + lingerTimeout
+        startLingering(worker.now)
     }
 }

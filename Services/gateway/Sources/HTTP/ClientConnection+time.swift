@@ -11,6 +11,8 @@ extension ClientConnection {
     }
 
     func timedOut(now: Int64) {
+        guard look(now: now) || isClosed else { return endAsTooSlow() }
+        guard phaseDeadline <= now, !givesMoreTime(now: now) else { return noteDeadline() }
         switch phase {
         case .head:
             if input.readableBytes > 0, !peer.isOverLimit {
@@ -29,7 +31,29 @@ extension ClientConnection {
             }
         case .lingering, .closed: context?.close(promise: nil)
         }
-        if deadline <= now { deadline = now + lingerTimeout }
+        if phaseDeadline <= now { deadline = now + lingerTimeout }
+    }
+
+    /// A time that a client is given begins when it has taken what waits for it.
+    private func givesMoreTime(now: Int64) -> Bool {
+        switch phase {
+        case .waitingForKeys, .closed: return false
+        case .head where waiting > 0: deadline = now + settings.idleTimeout.nanoseconds
+        case .lingering where waiting > 0: startLingering(now)
+        // The system may still be sending, and would stop if the client said anything to a closed connection.
+        case .lingering where now < lingersUntil && stream == nil && context?.channel.hasDelivered == false:
+            deadline = min(lingersUntil, now + lingerTimeout)
+        case .body, .answering, .tunnel:
+            guard waiting > 0 else { return false }
+            guard let exchange else {
+                startLingering(now)
+                return true
+            }
+            guard exchange.hasAnswer else { return false }
+            exchange.extendStream()
+        case .head, .lingering: return false
+        }
+        return true
     }
 
     func closeIfIdle() {

@@ -26,15 +26,23 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     /// Bytes that are read ahead of what is dealt with.
     private static let inputLimit = 64 * 1024
+    /// More than what one read brings beyond that.
+    private static let mostInput = 4 * inputLimit
     /// A connection is kept after a body that went nowhere if that was no longer than this, in bytes.
     static let discardLimit = 64 * 1024
 
     let worker: Worker
     let peer: ClientPeer
-    /// When `timedOut` is to be called; nanoseconds of the worker's clock.
-    var deadline = Int64.max {
-        didSet { if place >= 0 { worker.timers.note(self) } }
+    /// When `timedOut` is to be called; nanoseconds of the worker's clock. It is set to when the time of the present
+    /// phase ends.
+    var deadline: Int64 {
+        get { isClosed ? phaseDeadline : min(phaseDeadline, pace.deadline) }
+        set {
+            phaseDeadline = newValue
+            noteDeadline()
+        }
     }
+    private(set) var phaseDeadline = Int64.max
     var timerPlace: TimerPlace?
     /// In the worker's list; below 0 when it is not there.
     var place = -1
@@ -54,14 +62,29 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var hasWaitedForKeys = false
     private var isProcessing = false
     var output = PendingOutput()
+    /// Bytes that were given to the connection so far.
+    var written = 0
+    /// Of them those that the client had still to take when that was looked at.
+    var waiting = 0
+    var pace: ReadingPace
+    /// Whether it will be told when the client has taken what waits.
+    var awaitsTaking = false
+    /// Where the connection is a stream of HTTP/2.
+    let stream: HTTP2Stream?
 
-    init(worker: Worker, peer: ClientPeer) {
+    /// - Parameter stream: the handler before this one; `nil` where the connection speaks HTTP/1.1.
+    init(worker: Worker, peer: ClientPeer, stream: HTTP2Stream? = nil) {
         self.worker = worker
         self.peer = peer
+        self.stream = stream
+        pace = ReadingPace(worker.gateway.settings)
     }
 
     var settings: GatewaySettings { worker.gateway.settings }
+    var isClosed: Bool { if case .closed = phase { true } else { false } }
     var isWaitingForKeys: Bool { if case .waitingForKeys = phase { true } else { false } }
+
+    func noteDeadline() { if place >= 0 { worker.timers.note(self) } }
 
     // MARK: Channel
 
@@ -79,6 +102,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func handlerRemoved(context: ChannelHandlerContext) {
         worker.remove(self)
+        noteWaiting(0)
         self.context = nil
     }
 
@@ -100,6 +124,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
             input.writeBuffer(&bytes)
         }
         process()
+        // Nothing was asked for: NIO reads what the system holds once a client has closed, however much that is.
+        if holdsRead, input.readableBytes > Self.mostInput { context.close(promise: nil) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -113,6 +139,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
+        _ = look(now: worker.now)
         if let exchange { return exchange.clientIsWritable() }
         guard case .head = phase, input.readableBytes > 0 else { return }
         deadline = worker.now + settings.headTimeout.nanoseconds
@@ -234,6 +261,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     private func start(_ exchange: Exchange, closing: Bool) {
         self.exchange = exchange
         closesAfterAnswer = closing
+        pace.begin()
         deadline = exchange.deadline
         worker.requestBegins(of: exchange.address)
         phase = exchange.hasBody ? .body(exchange.bodyReader) : .answering

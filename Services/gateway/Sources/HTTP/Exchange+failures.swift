@@ -94,6 +94,13 @@ extension Exchange {
         client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
     }
 
+    /// The client does not take its answer.
+    func clientIsTooSlow() {
+        worker.gateway.metrics.refused("slow reader", route: plan.route.name)
+        drop(status: hasAnswer ? nil : 499)
+        client.abort()
+    }
+
     func clientIsGone() {
         worker.requestEnds(of: address, wasTunnel: isTunnel)
         drop(status: 499)

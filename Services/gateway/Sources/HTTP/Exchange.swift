@@ -134,6 +134,14 @@ final class Exchange {
 
     // MARK: From the upstream
 
+    /// Whether what comes now is the answer.
+    var hasAnswer: Bool {
+        switch phase {
+        case .answering, .tunnel: true
+        case .connecting, .waitingForAnswer, .ended: false
+        }
+    }
+
     /// - Returns: the framing of the body that follows.
     func answer(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
         phase = .answering
@@ -214,15 +222,15 @@ final class Exchange {
         extendStream()
     }
 
-    private func extendStream() {
+    func extendStream() {
         client.deadline = worker.now + worker.gateway.settings.streamTimeout.nanoseconds
     }
 
     func flushClient() { client.flush() }
 
-    var clientTakesBody: Bool { client.isWritable }
+    var clientTakesBody: Bool { client.takesAnswer }
 
-    func clientIsWritable() { upstream?.resumeReading() }
+    func clientIsWritable() { if clientTakesBody { upstream?.resumeReading() } }
 
     /// The answer is complete and the upstream's connection let go.
     func endAnswer(trailers: ByteBuffer?) {

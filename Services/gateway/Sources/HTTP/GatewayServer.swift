@@ -7,6 +7,9 @@ import Synchronization
 
 /// Listens for clients, and lets the last requests end when the process is to stop.
 struct GatewayServer: Service {
+    /// Bytes of an answer that the system takes ahead of what its client does.
+    private static let mostUnsent: ChannelOptions.Types.SocketOption.Value = 64 * 1024
+
     let gateway: Gateway
     /// `nil`: clients speak HTTP without TLS.
     var certificate: ServerCertificate?
@@ -65,6 +68,9 @@ struct GatewayServer: Service {
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.tcpOption(.tcpUnsentLowWater), value: Self.mostUnsent)
+            // What one turn of the event loop brings is kept whether or not anybody wants it.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard gateway.openConnections.load(ordering: .relaxed) < gateway.connectionLimit.hard else {

@@ -25,6 +25,12 @@ struct GatewaySettings: Sendable {
     var headTimeout = Duration.seconds(10)
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
+    /// Bytes of an answer that a client has to take in a second on average, while any wait for it.
+    var minimumAnswerRate = 512
+    /// For which it may take none.
+    var answerPatience = Duration.seconds(60)
+    /// Bytes of answers that may wait for clients in this process, besides a few for each.
+    var maximumWaitingOutput = 64 << 20
     /// A connection without a request.
     var idleTimeout = Duration.seconds(75)
     /// An answer of which nothing more comes.
@@ -50,5 +56,11 @@ struct GatewaySettings: Sendable {
     func longestTime(ofBody bytes: Int) -> Int64 {
         // A body may be longer than its nanoseconds could be counted.
         Int64(min(Double(bytes) / Double(minimumBodyRate) * 1e9, 0x1p62))
+    }
+}
+
+extension ReadingPace {
+    init(_ settings: GatewaySettings) {
+        self.init(minimumRate: settings.minimumAnswerRate, patience: settings.answerPatience.nanoseconds)
     }
 }

@@ -31,6 +31,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// Whether it has carried a request before: then it may be closing as the next one is sent.
     private var isReused = false
     private var holdsRead = false
+    private var readsLittle = false
     private var output = PendingOutput()
     /// Whether it ended in another way than its other side meant: an answer that ends with it is not complete then
     /// (RFC 9112 §8, §9.8).
@@ -99,15 +100,27 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func read(context: ChannelHandlerContext) {
         switch phase {
         case .body, .tunnel:
-            if let exchange, !exchange.clientTakesBody { holdsRead = true } else { context.read() }
+            if let exchange, !exchange.clientTakesBody { holdsRead = true } else { readMore(context) }
         case .idle, .head, .closed: context.read()
         }
     }
 
+    /// Reads in small pieces where clients are short of room.
+    private func readMore(_ context: ChannelHandlerContext) {
+        let little = worker.output.isShort
+        if little != readsLittle {
+            readsLittle = little
+            let allocator = AdaptiveRecvByteBufferAllocator(
+                minimum: 64, initial: 2048, maximum: little ? OutputBudget.least : OutputBudget.most)
+            try? context.channel.syncOptions?.setOption(.recvAllocator, value: allocator)
+        }
+        context.read()
+    }
+
     func resumeReading() {
-        guard holdsRead else { return }
+        guard holdsRead, let context else { return }
         holdsRead = false
-        context?.read()
+        readMore(context)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {

@@ -15,6 +15,9 @@ final class UpstreamPool {
         var tls: UpstreamTLS?
     }
 
+    /// Bytes that the system keeps of an answer that nobody reads; it may double that.
+    private static let receiveBuffer: ChannelOptions.Types.SocketOption.Value = 256 * 1024
+
     unowned let worker: Worker
     /// The one request that finds out whether an address that is set aside is well again. Gone, as the request is.
     weak var probe: Exchange?
@@ -137,6 +140,10 @@ final class UpstreamPool {
         let channel = ClientBootstrap(group: worker.eventLoop)
             .connectTimeout(timeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // NIO reads all that the system holds once the other side has closed, whether or not anybody takes it.
+            .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBuffer)
+            // What one turn of the event loop brings is kept whether or not anybody wants it.
+            .channelOption(.maxMessagesPerRead, value: 1)
             .connect(to: endpoint.address)
         guard let tls = endpoint.tls else { return channel }
         return channel.flatMap { tls.handshake(on: $0, host: host, within: timeout) }

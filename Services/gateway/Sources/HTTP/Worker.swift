@@ -15,6 +15,8 @@ final class Worker {
     private(set) var requestsInFlight = 0
     /// WebSockets of this loop, which are requests in flight no more.
     private(set) var tunnels = 0
+    /// What of answers waits for clients.
+    var output: OutputBudget
     var random = FastRandom()
     /// Answers that end with the token that opened them.
     var streams: [ObjectIdentifier: Exchange] = [:]
@@ -40,6 +42,7 @@ final class Worker {
         timers = TimerWheel(now: Self.now)
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
         maximumRequestsPerAddress = max(1, gateway.settings.maximumRequestsInFlightPerAddress / loops)
+        output = OutputBudget(limit: gateway.settings.maximumWaitingOutput / loops)
         maximumTunnels = max(1, gateway.settings.maximumWebSockets / loops)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)

@@ -9,6 +9,8 @@ final class HTTP2Connection: Timed {
     private static let maximumStreams = 100
     /// Bytes of an answer that may wait for the client before no more is read for it.
     private static let waitingOutput = 64 * 1024
+    /// After which it is looked at again what the client has taken; nanoseconds.
+    private static let lookInterval: Int64 = 250_000_000
     /// Streams with what is no request, or no part of one, after which nothing good is to be expected.
     private static let maximumFaults = 50
     /// Streams beyond those that may be open. Who does not know the settings yet may open some.
@@ -27,11 +29,16 @@ final class HTTP2Connection: Timed {
         didSet { if channel.isActive { worker.timers.note(self) } }
     }
     var timerPlace: TimerPlace?
+    private var linger: ConnectionLinger
+    /// Whether it is to be closed whatever waits.
+    private var isCut = false
 
     init(on channel: any Channel, worker: Worker, peer: ClientPeer) {
         self.channel = channel
         self.worker = worker
         self.peer = peer
+        let settings = worker.gateway.settings
+        linger = ConnectionLinger(pace: ReadingPace(settings), longest: settings.longestLinger.nanoseconds)
         let wait = peer.isOverLimit ? worker.gateway.settings.overLimitTimeout : worker.gateway.settings.idleTimeout
         deadline = worker.now + wait.nanoseconds
     }
@@ -43,7 +50,7 @@ final class HTTP2Connection: Timed {
         let frames = HTTP2FrameGuard(maximumStreams: Self.maximumStreams) { [weak self] in self?.malformed() }
         let own = NIOLoopBound((connection: self, frames: frames), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandlers(DataFrameMergerHandler(), frames)
+        try pipeline.addHandlers(CloseHandler(of: self), DataFrameMergerHandler(), frames)
         _ = try pipeline.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: Self.connectionConfiguration,
             streamConfiguration: Self.streamConfiguration, streamDelegate: management.http2StreamDelegate
@@ -70,8 +77,10 @@ final class HTTP2Connection: Timed {
         if !peer.isOverLimit { deadline = .max }
         let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
         stream.closeFuture.whenComplete { _ in own.value.streamEnded() }
-        try stream.pipeline.syncOperations.addHandlers(
-            HTTP2Stream(of: self), ClientConnection(worker: worker, peer: peer))
+        let handler = HTTP2Stream(of: self)
+        let client = ClientConnection(worker: worker, peer: peer, stream: handler)
+        handler.client = client
+        try stream.pipeline.syncOperations.addHandlers(handler, client)
     }
 
     private func streamEnded() {
@@ -118,7 +127,24 @@ final class HTTP2Connection: Timed {
 
     func timedOut(now: Int64) {
         deadline = .max
-        if isEnding || peer.isOverLimit { channel.close(promise: nil) } else { end() }
+        let step = linger.step(
+            waiting: channel.waitingBytes, isEnding: isEnding || peer.isOverLimit,
+            hasDelivered: { channel.hasDelivered }, at: now)
+        switch step {
+        case .wait: deadline = now + Self.lookInterval
+        case .end: end()
+        case .cut:
+            isCut = true
+            channel.close(promise: nil)
+        }
+    }
+
+    /// Whether the connection may be closed now. NIO would do so with the last stream, and throw away what waits.
+    fileprivate func mayClose() -> Bool {
+        if isCut || !channel.isActive || (channel.waitingBytes == 0 && channel.hasDelivered) { return true }
+        isEnding = true
+        deadline = worker.now + Self.lookInterval
+        return false
     }
 
     private static var connectionConfiguration: NIOHTTP2Handler.ConnectionConfiguration {
@@ -142,6 +168,20 @@ final class HTTP2Connection: Timed {
 }
 
 extension HTTP2Connection {
+    /// Stands between the socket, and TLS, and all who may close the connection.
+    private final class CloseHandler: ChannelOutboundHandler {
+        typealias OutboundIn = ByteBuffer
+
+        private let connection: HTTP2Connection
+
+        init(of connection: HTTP2Connection) { self.connection = connection }
+
+        func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+            if mode != .all || connection.mayClose() { return context.close(mode: mode, promise: promise) }
+            promise?.succeed()
+        }
+    }
+
     /// Closes a connection that is broken, and no other.
     private final class ErrorHandler: ChannelInboundHandler {
         typealias InboundIn = HTTP2Frame

@@ -21,6 +21,10 @@ final class HTTP2Stream: ChannelDuplexHandler {
         case ended
     }
 
+    /// Whom it is for.
+    weak var client: ClientConnection?
+    /// Bytes of the answer's body that wait for the client to take more.
+    private(set) var waiting = 0
     private let connection: HTTP2Connection
     private var request = RequestPhase.head
     private var isHead = false
@@ -124,22 +128,23 @@ final class HTTP2Stream: ChannelDuplexHandler {
             // Kept back until it is known whether it is the last.
             var data: ByteBuffer?
             while let part = try reader.next(from: &output) {
-                if let data { write(data, endStream: false, context) }
+                if let data { write(data, context) }
                 data = nil
                 switch part {
                 case .data(let bytes): data = bytes
                 case .end(let trailers):
                     answer = .ended
                     if let trailers {
-                        if let data { write(data, endStream: false, context) }
+                        if let data { write(data, context) }
                         end(.headers(.init(headers: try fields(trailers), endStream: true)), context)
                     } else {
-                        end(.data(.init(data: .byteBuffer(data ?? ByteBuffer()), endStream: true)), context)
+                        let last = data ?? ByteBuffer()
+                        end(.data(.init(data: .byteBuffer(last), endStream: true)), body: last.readableBytes, context)
                     }
                     return true
                 }
             }
-            if let data { write(data, endStream: false, context) }
+            if let data { write(data, context) }
             answer = .body(reader)
             return false
         case .ended:
@@ -168,8 +173,28 @@ final class HTTP2Stream: ChannelDuplexHandler {
         return true
     }
 
-    private func write(_ data: ByteBuffer, endStream: Bool, _ context: ChannelHandlerContext) {
-        context.write(wrapOutboundOut(.data(.init(data: .byteBuffer(data), endStream: endStream))), promise: nil)
+    private func write(_ data: ByteBuffer, _ context: ChannelHandlerContext) {
+        let frame = HTTP2Frame.FramePayload.data(.init(data: .byteBuffer(data), endStream: false))
+        context.write(wrapOutboundOut(frame), promise: counting(data.readableBytes, context) { _, _, _ in })
+    }
+
+    /// Counts bytes of the body until the client's system has them, or never will.
+    ///
+    /// - Parameter then: is told then, and whether it has.
+    private func counting(
+        _ bytes: Int, _ context: ChannelHandlerContext,
+        then: @escaping (HTTP2Stream, ChannelHandlerContext, _ isWritten: Bool) -> Void
+    ) -> EventLoopPromise<Void> {
+        waiting += bytes
+        let written = context.eventLoop.makePromise(of: Void.self)
+        let own = NIOLoopBound((self, context, then), eventLoop: context.eventLoop)
+        written.futureResult.whenComplete { result in
+            let (stream, context, then) = own.value
+            stream.waiting -= bytes
+            then(stream, context, (try? result.get()) != nil)
+            stream.client?.hasTaken()
+        }
+        return written
     }
 
     private func fields(_ trailers: ByteBuffer) throws(HeadFault) -> HPACKHeaders {
@@ -187,14 +212,11 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     /// Writes the last frame. The stream is at its end once both sides have written theirs: a client that has not is
     /// told that nobody wants the rest, as soon as it can have the whole answer (RFC 9113 §8.1).
-    private func end(_ last: HTTP2Frame.FramePayload, _ context: ChannelHandlerContext) {
-        if case .ended = request { return context.write(wrapOutboundOut(last), promise: nil) }
-        let written = context.eventLoop.makePromise(of: Void.self)
-        let own = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        written.futureResult.whenSuccess {
-            let (stream, context) = own.value
+    private func end(_ last: HTTP2Frame.FramePayload, body: Int = 0, _ context: ChannelHandlerContext) {
+        if case .ended = request, body == 0 { return context.write(wrapOutboundOut(last), promise: nil) }
+        let written = counting(body, context) { stream, context, isWritten in
             if case .ended = stream.request { return }
-            stream.reset(.noError, context)
+            if isWritten { stream.reset(.noError, context) }
         }
         context.write(wrapOutboundOut(last), promise: written)
     }

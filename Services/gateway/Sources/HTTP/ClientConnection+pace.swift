@@ -1,0 +1,59 @@
+import NIOCore
+
+/// What waits for the client to take it.
+extension ClientConnection {
+    /// Whether more of an answer may be read for the client.
+    var takesAnswer: Bool { isWritable && (waiting == 0 || waiting < worker.output.allowance) }
+
+    /// Looks whether what was just written waits. Of an answer that the system takes whole this is all that there is.
+    func lookAfterWriting() {
+        guard waitingNow > 0 || waiting > 0 else { return }
+        _ = look(now: worker.now)
+    }
+
+    /// - Returns: whether the client takes its answers fast enough.
+    func look(now: Int64) -> Bool {
+        noteWaiting(waitingNow)
+        if waiting > 0 { awaitTaking() }
+        let isFast = pace.look(isWaiting: waiting > 0, taken: written - waiting, at: now)
+        if waiting > 0 { noteDeadline() }
+        return isFast
+    }
+
+    private var waitingNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
+
+    func noteWaiting(_ bytes: Int) {
+        worker.output.change(by: bytes - waiting)
+        waiting = bytes
+    }
+
+    /// Has `hasTaken` called when what waits now does so no more. A stream does that by itself.
+    private func awaitTaking() {
+        guard stream == nil, !awaitsTaking, let context else { return }
+        awaitsTaking = true
+        let taken = context.eventLoop.makePromise(of: Void.self)
+        let own = NIOLoopBound(self, eventLoop: context.eventLoop)
+        taken.futureResult.whenComplete { _ in
+            own.value.awaitsTaking = false
+            own.value.hasTaken()
+        }
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: taken)
+    }
+
+    /// The client has taken bytes that waited.
+    func hasTaken() {
+        guard context != nil else { return }
+        let now = worker.now
+        _ = look(now: now)
+        if waiting == 0, case .lingering = phase { startLingering(now) }
+        exchange?.clientIsWritable()
+    }
+
+    /// It keeps a place, and what waits for it, for longer than it may.
+    func endAsTooSlow() {
+        if let exchange { return exchange.clientIsTooSlow() }
+        worker.gateway.metrics.refused("slow reader")
+        phase = .closed
+        context?.close(promise: nil)
+    }
+}

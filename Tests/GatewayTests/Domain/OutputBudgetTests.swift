@@ -1,0 +1,29 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("What may wait for clients")
+struct OutputBudgetTests {
+    @Test("Few have what they want, many share, and all together have little more than the limit")
+    func sharing() {
+        let limit = 4 << 20
+        var budget = OutputBudget(limit: limit)
+        var held: [Int] = []
+        for _ in 0..<5000 {
+            // Each takes as much as it may, in reads of the usual size and of the small one.
+            var mine = 0
+            while mine < budget.allowance {
+                let read = budget.isShort ? OutputBudget.least : OutputBudget.most
+                mine += read
+                budget.change(by: read)
+            }
+            held.append(mine)
+        }
+        #expect(held.prefix(50).allSatisfy { $0 == OutputBudget.most })
+        #expect(held.suffix(1000).allSatisfy { $0 == OutputBudget.least })
+        #expect(budget.waiting == held.reduce(0, +))
+        #expect(budget.waiting <= limit + held.count * OutputBudget.least)
+        for bytes in held { budget.change(by: -bytes) }
+        #expect(budget.waiting == 0 && budget.allowance == OutputBudget.most && !budget.isShort)
+    }
+}

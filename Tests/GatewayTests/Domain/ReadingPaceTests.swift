@@ -1,0 +1,85 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("How fast a client takes its answers")
+struct ReadingPaceTests {
+    /// A client that has to take 100 bytes in a second, and may pause for 10 s.
+    private final class Client {
+        private var pace = ReadingPace(minimumRate: 100, patience: 10_000_000_000)
+
+        var deadline: Int64 { pace.deadline }
+
+        func begin() { pace.begin() }
+
+        func look(isWaiting: Bool, taken: Int, at now: Int64) -> Bool {
+            pace.look(isWaiting: isWaiting, taken: taken, at: now)
+        }
+    }
+
+    private static func seconds(_ seconds: Double) -> Int64 { Int64(seconds * 1e9) }
+
+    @Test("Who takes nothing has its patience's time, and no time passes while nothing waits")
+    func silence() {
+        let pace = Client()
+        #expect(pace.deadline == .max)
+        #expect(pace.look(isWaiting: false, taken: 0, at: Self.seconds(1000)))
+        #expect(pace.deadline == .max)
+        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(5000)))
+        #expect(pace.deadline == Self.seconds(5010))
+        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(5004)))
+        #expect(pace.deadline == Self.seconds(5010))
+        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(5010) - 1))
+        #expect(!pace.look(isWaiting: true, taken: 0, at: Self.seconds(5010)))
+    }
+
+    @Test("What it takes gives it time, in whatever portions, but no more than its patience")
+    func rate() {
+        for portion in [1, 10, 99, 100, 500, 999, 1000, 1001, 5000] {
+            let pace = Client()
+            var (taken, now, isFast) = (0, Int64(0), pace.look(isWaiting: true, taken: 0, at: 0))
+            for _ in 0..<100 where isFast {
+                now += Self.seconds(Double(portion) / 100)
+                // As a timer does.
+                if pace.deadline < now { isFast = pace.look(isWaiting: true, taken: taken, at: pace.deadline) }
+                taken += portion
+                if isFast { isFast = pace.look(isWaiting: true, taken: taken, at: now) }
+            }
+            #expect(isFast == (portion <= 1000), "\(portion)")
+            #expect(!pace.look(isWaiting: true, taken: taken, at: now + Self.seconds(10)), "haste is no store")
+        }
+        let fast = Client()
+        #expect(fast.look(isWaiting: true, taken: 0, at: 0))
+        #expect(fast.look(isWaiting: true, taken: .max, at: 1))
+        #expect(fast.deadline == 1 + Self.seconds(10))
+    }
+
+    @Test("Who is a little slower than the rate is found out in the end, however it takes it")
+    func tooSlow() {
+        for portion in [1, 10, 99, 500] {
+            let pace = Client()
+            var (taken, now, isFast) = (0, Int64(0), pace.look(isWaiting: true, taken: 0, at: 0))
+            while isFast, now < Self.seconds(100_000) {
+                taken += portion
+                now += Self.seconds(Double(portion) / 99)
+                // What waits is gone for a moment each time.
+                isFast = pace.look(isWaiting: taken % 2 == 0, taken: taken, at: now)
+                isFast = pace.look(isWaiting: true, taken: taken, at: now) && isFast
+            }
+            #expect(!isFast)
+        }
+    }
+
+    @Test("A new answer begins anew, unless the one before it still waits")
+    func answers() {
+        let pace = Client()
+        #expect(pace.look(isWaiting: true, taken: 0, at: 0))
+        pace.begin()
+        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(9)))
+        #expect(pace.deadline == Self.seconds(10))
+        #expect(pace.look(isWaiting: false, taken: 1, at: Self.seconds(12)), "it has all")
+        pace.begin()
+        #expect(pace.look(isWaiting: true, taken: 1, at: Self.seconds(20)))
+        #expect(pace.deadline == Self.seconds(30))
+    }
+}

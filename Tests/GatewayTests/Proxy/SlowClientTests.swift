@@ -1,0 +1,149 @@
+import Foundation
+import NIOCore
+import NIOHPACK
+import Synchronization
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+@Suite("Clients that take their time over an answer")
+struct SlowClientTests {
+    /// More than sockets hold.
+    private static let size = 8 << 20
+
+    /// Times that a client who reads as `SlowReader` here does exceeds by far.
+    private func options(_ port: Int, _ change: (inout GatewaySettings) -> Void = { _ in }) -> GatewayHarness.Options {
+        GatewayHarness.Options {
+            $0.teamPorts = [port]
+            $0.settings.lingerTimeout = .milliseconds(20)
+            $0.settings.longestLinger = .milliseconds(50)
+            change(&$0.settings)
+        }
+    }
+
+    private func bodyCount(_ bytes: [UInt8]) -> Int {
+        bytes.firstRange(of: Array("\r\n\r\n".utf8)).map { bytes.count - $0.upperBound } ?? 0
+    }
+
+    @Test("The end of an answer is not lost with its connection: it said close, was the last, or idles")
+    func tail() async throws {
+        try await withFloodUpstream(bytes: Self.size) { upstream in
+            let last = options(upstream.port) { $0.maximumRequestsPerConnection = 1 }
+            let impatient = options(upstream.port) { $0.idleTimeout = .milliseconds(20) }
+            for (fields, options) in [
+                ("Connection: close\r\n", options(upstream.port)), ("", last), ("", impatient),
+            ] {
+                try await GatewayHarness.withGateway(options) { gateway in
+                    let client = try await SlowReader.connect(
+                        port: gateway.port, piece: 64 << 10, pause: .milliseconds(4), keepsBytes: true)
+                    try await client.send(GatewayHarness.request("GET /open", fields: fields))
+                    try await eventually("the connection ends") { client.isClosed }
+                    #expect(bodyCount(client.bytes) == Self.size)
+                }
+            }
+        }
+    }
+
+    @Test("Nor is it when the gateway stops")
+    func drain() async throws {
+        try await withFloodUpstream(bytes: Self.size) { upstream in
+            try await GatewayHarness.withGateway(options(upstream.port)) { gateway in
+                let client = try await SlowReader.connect(
+                    port: gateway.port, piece: 64 << 10, pause: .milliseconds(4), keepsBytes: true)
+                try await client.send(GatewayHarness.request("GET /open"))
+                try await eventually("the answer comes") { client.count > 0 }
+                gateway.stop()
+                try await eventually("the connection ends") { client.isClosed }
+                #expect(bodyCount(client.bytes) == Self.size)
+            }
+        }
+    }
+
+    @Test("Nor is it over HTTP/2, where then the connection ends with its last stream")
+    func tailOfStream() async throws {
+        try await withFloodUpstream(bytes: Self.size) { upstream in
+            try await withTLSFiles { files, tls in
+                var options = options(upstream.port)
+                options.certificate = try ServerCertificate(
+                    certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
+                try await GatewayHarness.withGateway(options) { gateway in
+                    let client = try await SlowReader.connect(
+                        port: gateway.port, piece: 64 << 10, pause: .milliseconds(4), tls: tls, keepsBytes: true)
+                    var request = HTTP2Bytes()
+                    try request.headers(
+                        [":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": "/open"],
+                        endStream: true)
+                    try await client.send(Array(buffer: request.buffer))
+                    try await eventually("the answer comes") { HTTP2Bytes.answer(in: client.bytes).count > 0 }
+                    gateway.stop()
+                    try await eventually("the connection ends") { client.isClosed }
+                    #expect(HTTP2Bytes.answer(in: client.bytes) == .init(count: Self.size, isComplete: true))
+                }
+            }
+        }
+    }
+
+    /// A client who takes 100 kB in a second is far too slow for them.
+    private func demands(_ port: Int? = nil) -> GatewayHarness.Options {
+        GatewayHarness.Options {
+            if let port { $0.teamPorts = [port] }
+            $0.settings.minimumAnswerRate = 1 << 30
+            $0.settings.answerPatience = .milliseconds(200)
+        }
+    }
+
+    @Test("Who takes an answer slower than the least rate loses it, and its place")
+    func tooSlow() async throws {
+        try await withFloodUpstream(bytes: Self.size) { upstream in
+            try await GatewayHarness.withGateway(demands(upstream.port)) { gateway in
+                let client = try await SlowReader.connect(
+                    port: gateway.port, piece: 1 << 10, pause: .milliseconds(10), keepsBytes: true)
+                try await client.send(GatewayHarness.request("GET /open"))
+                try await eventually("the service is let go") { upstream.isLetGo }
+                await client.close()
+            }
+        }
+    }
+
+    @Test("So it is with a stream of HTTP/2 that opens no window, and the others go on")
+    func closedWindow() async throws {
+        try await withFloodUpstream(bytes: Self.size) { upstream in
+            try await withTLSFiles { files, tls in
+                var options = demands(upstream.port)
+                options.certificate = try ServerCertificate(
+                    certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
+                try await GatewayHarness.withGateway(options) { gateway in
+                    let client = try await SlowReader.connect(
+                        port: gateway.port, piece: 1 << 10, pause: .milliseconds(1), tls: tls, keepsBytes: true)
+                    var request = HTTP2Bytes(window: 0)
+                    try request.headers(
+                        [":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": "/open"],
+                        endStream: true)
+                    try await client.send(Array(buffer: request.buffer))
+                    try await eventually("it is reset") { HTTP2Bytes.answer(in: client.bytes).isReset }
+                    #expect(HTTP2Bytes.answer(in: client.bytes) == .init(isReset: true))
+                    #expect(!client.isClosed)
+                    await client.close()
+                }
+            }
+        }
+    }
+
+    @Test("A stream whose service is slow has all the time that it wants")
+    func slowService() async throws {
+        var options = demands()
+        options.teamBehaviour = { _ in
+            [.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .pause]
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open"))
+            _ = try await client.received("hello")
+            // Here time passes by nature.
+            try await Task.sleep(for: .seconds(1))
+            #expect(gateway.team.open == 1)
+            await client.close()
+        }
+    }
+}
