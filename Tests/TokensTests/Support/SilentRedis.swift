@@ -3,7 +3,7 @@ import Redis
 import Synchronization
 import TestKit
 
-/// A Redis that answers `PING` and what it is told to answer, by `+OK`, and is silent on all else.
+/// A Redis that answers what a new connection asks and what it is told to answer, by `+OK`, and is silent on all else.
 final class SilentRedis: Sendable {
     let configuration: RedisConfiguration
     private let received: Received
@@ -13,7 +13,7 @@ final class SilentRedis: Sendable {
         self.received = received
     }
 
-    /// The names of the commands it was sent, but for `PING`.
+    /// The names of the commands it was sent, but for those of a new connection.
     var commands: [String] { received.names.withLock { $0 } }
 
     fileprivate final class Received: Sendable {
@@ -39,6 +39,9 @@ private final class CommandHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    /// Of `INFO` an empty section: no replica, no cluster.
+    private static let handshake = ["PING": "+PONG\r\n", "INFO": "$0\r\n\r\n"]
+
     private let answered: Set<String>
     private let received: SilentRedis.Received
     private var unread = ""
@@ -51,8 +54,8 @@ private final class CommandHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         unread += String(buffer: unwrapInboundIn(data))
         while let name = nextCommand() {
-            if name == "PING" {
-                context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "+PONG\r\n")), promise: nil)
+            if let answer = Self.handshake[name] {
+                context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
                 continue
             }
             received.names.withLock { $0.append(name) }
