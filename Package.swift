@@ -195,7 +195,7 @@ let everyTest: [Target] = [
         "Identity",
         uses: [
             "AccessToken", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto,
-            .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1,
+            .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1, "Verbatim",
         ]),
     tests(
         "Tokens",
@@ -217,7 +217,7 @@ let everyTest: [Target] = [
 let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 let fuzzers: [Target] = [
     .executableTarget(
-        name: "fuzz", dependencies: ["AccessToken", "GatewayService", .nioCore, .nioEmbedded, .nioHTTP1],
+        name: "fuzz", dependencies: ["AccessToken", "GatewayService", "Verbatim", .nioCore, .nioEmbedded, .nioHTTP1],
         path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
 ]
 

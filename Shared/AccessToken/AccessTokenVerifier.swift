@@ -1,3 +1,5 @@
+import Verbatim
+
 /// Reads access tokens and refuses everything that an `AccessTokenSigner` with one of the keys would not have written
 /// (RFC 8725, RFC 9068 §4).
 ///
@@ -7,10 +9,10 @@ public struct AccessTokenVerifier: Sendable {
     /// Bytes of the longest token that is looked at.
     public static let maximumLength = 8192
 
-    private let issuer: String
-    private let audience: String
+    private let issuer: VerbatimString
+    private let audience: VerbatimString
     private let leeway: Int64
-    private let contexts: [String: ContextPool<RSAContext>]
+    private let contexts: [VerbatimString: ContextPool<RSAContext>]
     /// The same by the encoded header that the key's signers write, so that it is seldom read.
     private let contextsByHeader: [ArraySlice<UInt8>: ContextPool<RSAContext>]
 
@@ -19,10 +21,10 @@ public struct AccessTokenVerifier: Sendable {
     public init(
         issuer: String, audience: String, keys: VerificationKeySet, leeway: Int64 = 0
     ) throws(AccessTokenError) {
-        self.issuer = issuer
-        self.audience = audience
+        self.issuer = VerbatimString(issuer)
+        self.audience = VerbatimString(audience)
         self.leeway = leeway
-        var contexts: [String: ContextPool<RSAContext>] = [:]
+        var contexts: [VerbatimString: ContextPool<RSAContext>] = [:]
         for (kid, key) in keys.keys {
             contexts[kid] = try ContextPool { () throws(AccessTokenError) in
                 try RSAContext(EVPKey(modulus: key.modulus, exponent: key.exponent), for: .verification)
@@ -30,7 +32,7 @@ public struct AccessTokenVerifier: Sendable {
         }
         self.contexts = contexts
         contextsByHeader = Dictionary(
-            uniqueKeysWithValues: contexts.map { kid, pool in (JOSEHeader.encoded(kid: kid)[...], pool) })
+            uniqueKeysWithValues: contexts.map { kid, pool in (JOSEHeader.encoded(kid: kid.text)[...], pool) })
     }
 
     /// - Parameters:
@@ -55,8 +57,12 @@ public struct AccessTokenVerifier: Sendable {
             throw .malformed("The claims are not canonical base64url.")
         }
         let (claims, notBefore) = try AccessTokenClaims.read(json: payload)
-        guard claims.issuer == issuer else { throw AccessTokenError(.wrongIssuer, "Another issuer's token.") }
-        guard claims.audience == audience else { throw AccessTokenError(.wrongAudience, "Another audience's token.") }
+        guard VerbatimString(claims.issuer) == issuer else {
+            throw AccessTokenError(.wrongIssuer, "Another issuer's token.")
+        }
+        guard VerbatimString(claims.audience) == audience else {
+            throw AccessTokenError(.wrongAudience, "Another audience's token.")
+        }
         guard now < claims.expiresAt + leeway else { throw AccessTokenError(.expired, "The token has expired.") }
         if let notBefore, now < notBefore - leeway {
             throw AccessTokenError(.notYetValid, "The token is not valid yet.")

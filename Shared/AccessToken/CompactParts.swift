@@ -1,3 +1,5 @@
+import Verbatim
+
 /// The three parts of a JWS in compact form (RFC 7515 §7.1), still encoded.
 struct CompactParts {
     let header: ArraySlice<UInt8>
@@ -20,19 +22,20 @@ struct CompactParts {
 
 /// The header of an access token: exactly `alg`, `typ` and `kid`.
 struct JOSEHeader {
-    let kid: String
+    let kid: VerbatimString
 
     init(_ encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
         guard let json = Base64URL.decode(encoded) else {
             throw .malformed("The header is not canonical base64url.")
         }
-        var algorithm, type, kid: String?
+        var algorithm, kid: VerbatimString?
+        var type: String?
         var scanner = JSONScanner(json)
         try scanner.object { (name, scanner) throws(AccessTokenError) in
             switch name {
-            case "alg": algorithm = try scanner.string()
+            case "alg": algorithm = try scanner.name()
             case "typ": type = try scanner.string()
-            case "kid": kid = try scanner.string()
+            case "kid": kid = try scanner.name()
             default: throw .malformed("The header has a member that access tokens do not have.")
             }
         }

@@ -1,3 +1,5 @@
+import Verbatim
+
 extension VerificationKeySet {
     /// Reads a JWK Set (RFC 7517 §5).
     ///
@@ -7,7 +9,7 @@ extension VerificationKeySet {
     ///
     /// - Throws: `malformed`, `weakKey`, `duplicateKey`
     public init(jwks: [UInt8]) throws(AccessTokenError) {
-        var pairs: [(String, RSAPublicKey)] = []
+        var pairs: [(VerbatimString, RSAPublicKey)] = []
         var hasKeys = false
         var scanner = JSONScanner(jwks)
         try scanner.object { (name, scanner) throws(AccessTokenError) in
@@ -32,7 +34,7 @@ extension VerificationKeySet {
                     $0.member("kty", "RSA")
                     $0.member("use", "sig")
                     $0.member("alg", "RS256")
-                    $0.member("kid", pair.key)
+                    $0.member("kid", pair.key.text)
                     $0.member("n", Base64URL.string(pair.value.modulus))
                     $0.member("e", Base64URL.string(pair.value.exponent))
                 }
@@ -44,23 +46,24 @@ extension VerificationKeySet {
 
 /// The members of a JWK (RFC 7517 §4, RFC 7518 §6.3) that matter here.
 private struct JSONWebKey {
-    private var kty, use, alg, kid, n, e: String?
-    private var operations: [String]?
+    private var kty, use, alg, kid: VerbatimString?
+    private var n, e: String?
+    private var operations: [VerbatimString]?
     private var isPrivate = false
 
     init(_ scanner: inout JSONScanner) throws(AccessTokenError) {
         var key = JSONWebKey()
         try scanner.object { (name, scanner) throws(AccessTokenError) in
             switch name {
-            case "kty": key.kty = try scanner.string()
-            case "use": key.use = try scanner.string()
-            case "alg": key.alg = try scanner.string()
-            case "kid": key.kid = try scanner.string()
+            case "kty": key.kty = try scanner.name()
+            case "use": key.use = try scanner.name()
+            case "alg": key.alg = try scanner.name()
+            case "kid": key.kid = try scanner.name()
             case "n": key.n = try scanner.string()
             case "e": key.e = try scanner.string()
             case "key_ops":
-                var operations: [String] = []
-                try scanner.array { (scanner) throws(AccessTokenError) in operations.append(try scanner.string()) }
+                var operations: [VerbatimString] = []
+                try scanner.array { (scanner) throws(AccessTokenError) in operations.append(try scanner.name()) }
                 key.operations = operations
             default:
                 if name == "d" { key.isPrivate = true }
@@ -77,10 +80,10 @@ private struct JSONWebKey {
             && (operations?.contains("verify") ?? true)
     }
 
-    var pair: (String, RSAPublicKey) {
+    var pair: (VerbatimString, RSAPublicKey) {
         get throws(AccessTokenError) {
             guard !isPrivate else { throw .malformed("The key set tells a private key.") }
-            guard let kid, !kid.isEmpty else { throw .malformed("A key has no kid.") }
+            guard let kid, !kid.text.isEmpty else { throw .malformed("A key has no kid.") }
             guard let modulus = n.flatMap({ Base64URL.decode($0) }), let exponent = e.flatMap({ Base64URL.decode($0) })
             else { throw .malformed("A key's numbers cannot be read.") }
             return (kid, try RSAPublicKey(modulus: modulus, exponent: exponent))

@@ -323,6 +323,45 @@ import Testing
         #expect(Forge.refusal(try Forge.token(payload: payload)) == .malformed)
     }
 
+    // MARK: - Names that Unicode calls equivalent
+
+    @Test func namesAreComparedVerbatim() throws {
+        let jwk = String(decoding: try VerificationKeySet(keys: [TestKey.signing.publicKey]).jwks(), as: UTF8.self)
+        let keys = try VerificationKeySet(jwks: Array(jwk.replacing(TestKey.kid, with: "K\u{E9}y").utf8))
+        let verifier = try AccessTokenVerifier(issuer: "https://caf\u{E9}.test", audience: "Kitchen", keys: keys)
+        func refusal(kid: String = "K\u{E9}y", issuer: String = "https://caf\u{E9}.test", audience: String = "Kitchen")
+            throws -> AccessTokenError.Code?
+        {
+            let token = try Forge.token(
+                header: Forge.changing(Forge.header, ["kid": "\"\(kid)\""]),
+                payload: Forge.changing(Forge.payload, ["iss": "\"\(issuer)\"", "aud": "\"\(audience)\""]))
+            do throws(AccessTokenError) {
+                _ = try verifier.verify(token, now: Forge.now)
+                return nil
+            } catch {
+                return error.code
+            }
+        }
+        #expect(try refusal() == nil)
+        #expect(try refusal(kid: "\u{212A}\u{E9}y") == .unknownKey)
+        #expect(try refusal(kid: "Ke\u{301}y") == .unknownKey)
+        #expect(try refusal(issuer: "https://cafe\u{301}.test") == .wrongIssuer)
+        #expect(try refusal(audience: "\u{212A}itchen") == .wrongAudience)
+        #expect(keys["K\u{E9}y"] != nil && keys["Ke\u{301}y"] == nil)
+    }
+
+    /// Each pair is one name to Swift, two names to JSON.
+    @Test func equivalentNamesAreNotTheSameMember() throws {
+        let more = ["caf\u{E9}", "cafe\u{301}", "K", "\u{212A}"].map { ",\"\($0)\":1" }.joined()
+        let payload = String(Forge.json(Forge.payload).dropLast()) + more + "}"
+        #expect(Forge.refusal(try Forge.token(payload: payload)) == nil)
+        let twoKeys = ["K1", "\u{212A}1"].map { kid in
+            #"{"kty":"RSA","kid":"\#(kid)","e":"AQAB","n":"\#(Base64URL.string(TestKey.signing.publicKey.modulus))"}"#
+        }
+        let set = try VerificationKeySet(jwks: Array(#"{"keys":[\#(twoKeys.joined(separator: ","))]}"#.utf8))
+        #expect(set.keyIDs == ["K1", "\u{212A}1"])
+    }
+
     // MARK: - Other tokens
 
     @Test func tokensMadeForSomethingElse() throws {

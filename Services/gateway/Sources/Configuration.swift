@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import Redis
 import ServiceKit
+import Verbatim
 
 /// What the gateway is told from outside; the names stand in README.md.
 public struct GatewayConfiguration: Sendable {
@@ -47,7 +48,7 @@ public struct GatewayConfiguration: Sendable {
         let basePaths = Self.basePaths(settings)
         routes = RoutesSource(
             builtIn: BuiltInRoutes.routes(owners, basePaths: basePaths, patience: settings.patience),
-            path: settings.optionalString("routesFile"), issuers: Set(furtherIssuers.map(\.issuer.issuer)),
+            path: settings.optionalString("routesFile"), issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)),
             basePaths: basePaths,
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
@@ -69,7 +70,7 @@ public struct GatewayConfiguration: Sendable {
                     upstream.name + " " + upstream.addresses.map(\.authority).joined(separator: ",")
                 case .liveness, .readiness: "gateway"
                 }
-            let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().joined(separator: ", ")))"
+            let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().map(\.text).joined(separator: ", ")))"
             return [
                 route.methods.description, route.pattern.description, route.authentication.rawValue + roles, target,
             ]

@@ -4,6 +4,7 @@ import Postgres
 import Redis
 import ServiceKit
 import ServiceKitPostgres
+import Verbatim
 
 /// Everything that identity is told from outside.
 public struct IdentityConfiguration: Sendable {
@@ -105,8 +106,9 @@ extension IdentityConfiguration.Apple {
         let clientIDs = settings.strings(
             "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : nil)
         policy = AppleTokenPolicy(
-            issuers: Set(settings.strings("appleIssuers", default: Array(AppleTokenPolicy.appleIssuers))),
-            clientIDs: Set(clientIDs), nonceRule: settings.choice("appleNonce", default: .optional))
+            issuers: Set(
+                verbatim: settings.strings("appleIssuers", default: AppleTokenPolicy.appleIssuers.map(\.text))),
+            clientIDs: Set(verbatim: clientIDs), nonceRule: settings.choice("appleNonce", default: .optional))
         keyRules = AppleKeyCache.Rules()
         keyRules.unknownKeyCooldown = settings.seconds("appleKeysCooldown", default: 30, in: 0...3600)
         clientSecret = Self.clientSecret(settings)

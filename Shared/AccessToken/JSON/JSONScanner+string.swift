@@ -1,4 +1,9 @@
+import Verbatim
+
 extension JSONScanner {
+    /// Reads a string that is compared with others.
+    mutating func name() throws(AccessTokenError) -> VerbatimString { VerbatimString(try string()) }
+
     /// Reads a string with its escapes resolved.
     mutating func string() throws(AccessTokenError) -> String {
         skipWhiteSpace()

@@ -1,3 +1,5 @@
+import Verbatim
+
 /// Reads JSON (RFC 8259) from front to back, and nothing that is not JSON.
 ///
 /// Stricter than Foundation where looseness has been used against tokens: a name may stand once in an object,
@@ -23,14 +25,14 @@ struct JSONScanner {
 
     /// Reads an object. `body` is called with each member's name and must read its value.
     mutating func object(
-        _ body: (String, inout JSONScanner) throws(AccessTokenError) -> Void
+        _ body: (VerbatimString, inout JSONScanner) throws(AccessTokenError) -> Void
     ) throws(AccessTokenError) {
         try open(UInt8(ascii: "{"))
-        var names: [String] = []
+        var names: [VerbatimString] = []
         if !take(UInt8(ascii: "}")) {
             repeat {
                 skipWhiteSpace()
-                let name = try string()
+                let name = try name()
                 guard !names.contains(name) else { throw .malformed("A name stands twice in one object.") }
                 guard names.count < Self.maximumMembers else { throw .malformed("An object has too many members.") }
                 names.append(name)

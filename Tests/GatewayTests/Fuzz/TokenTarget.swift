@@ -1,4 +1,5 @@
 import Foundation
+import Verbatim
 
 @testable import AccessToken
 

@@ -2,6 +2,7 @@ import AccessToken
 import Foundation
 import TestKit
 import Testing
+import Verbatim
 
 @testable import GatewayService
 
@@ -210,7 +211,7 @@ struct BearerTests {
                 Route(
                     name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
                     authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
-                    issuers: [partner.issuer])
+                    issuers: [VerbatimString(partner.issuer)])
             ]
         }
     }

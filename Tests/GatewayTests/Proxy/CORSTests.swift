@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Verbatim
 
 @testable import GatewayService
 
@@ -28,7 +29,7 @@ struct CORSTests {
 
     @Test("A browser that asks is answered by the gateway, without a bearer")
     func preflight() async throws {
-        let policy = CORSPolicy(origins: [Self.app], headers: ["Authorization", "X-Mine"], maximumAge: 60)
+        let policy = CORSPolicy(origins: Set(verbatim: [Self.app]), headers: ["Authorization", "X-Mine"], maximumAge: 60)
         try await withGateway(policy) { gateway in
             let client = try await gateway.connect()
             for _ in 0..<2 {
@@ -52,7 +53,7 @@ struct CORSTests {
 
     @Test("Answers say who may read them, refusals too, and only the gateway does")
     func answers() async throws {
-        try await withGateway(CORSPolicy(origins: [Self.app], exposed: ["ETag"])) { gateway in
+        try await withGateway(CORSPolicy(origins: Set(verbatim: [Self.app]), exposed: ["ETag"])) { gateway in
             let token = try GatewayHarness.token()
             let answer = try await gateway.send("GET /pages", fields: "Origin: \(Self.app)\r\n", token: token)
             #expect(answer.status == 200 && answer["etag"] == "x")

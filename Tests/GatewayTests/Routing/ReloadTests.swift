@@ -2,13 +2,14 @@ import Foundation
 import Synchronization
 import TestKit
 import Testing
+import Verbatim
 
 @testable import GatewayService
 
 @Suite("Routes that are replaced while requests go on")
 struct ReloadTests {
     private func table(
-        _ path: String, to ports: Int..., authentication: Route.Authentication = .none, roles: Set<String> = []
+        _ path: String, to ports: Int..., authentication: Route.Authentication = .none, roles: Set<VerbatimString> = []
     ) throws -> RouteTable {
         let upstream = Upstream(
             name: "team", addresses: ports.map { .init(host: "127.0.0.1", port: $0) }, credential: nil,

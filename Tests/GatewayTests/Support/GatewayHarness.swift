@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import TestKit
+import Verbatim
 
 @testable import GatewayService
 
@@ -91,7 +92,7 @@ struct GatewayHarness: Sendable {
         }
         let team = upstream("team", teamPorts, isGatehouse: false)
         func route(
-            _ path: String, _ authentication: Route.Authentication, roles: Set<String> = [], limit: Int = 1 << 40,
+            _ path: String, _ authentication: Route.Authentication, roles: Set<VerbatimString> = [], limit: Int = 1 << 40,
             forwards: Bool = false
         ) -> Route {
             Route(

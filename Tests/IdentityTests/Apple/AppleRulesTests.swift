@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import ServiceKit
 import Testing
+import Verbatim
 
 @testable import IdentityService
 
@@ -111,6 +112,27 @@ import Testing
         for audience in ["", "com.example", "com.example.app2", "COM.EXAMPLE.APP"] {
             #expect(flaw(claims { $0.audience = audience }) == .audience)
         }
+        // Equivalent to Unicode, another name to everybody else.
+        var other = policy
+        other.issuers = ["https://caf\u{E9}.test"]
+        other.clientIDs = ["com.example.Kitchen"]
+        for (issuer, audience, expected) in [
+            ("https://caf\u{E9}.test", "com.example.Kitchen", nil),
+            ("https://cafe\u{301}.test", "com.example.Kitchen", .issuer),
+            ("https://caf\u{E9}.test", "com.example.\u{212A}itchen", .audience),
+        ] as [(String, String, AppleTokenPolicy.Flaw?)] {
+            let changed = claims {
+                $0.issuer = issuer
+                $0.audience = audience
+            }
+            var found: AppleTokenPolicy.Flaw?
+            do throws(AppleTokenPolicy.Flaw) {
+                try other.check(changed, nonce: nil, now: now)
+            } catch {
+                found = error
+            }
+            #expect(found == expected)
+        }
         #expect(flaw(claims { $0.subject = "" }) == .subject)
         #expect(flaw(claims { $0.subject = String(repeating: "a", count: 256) }) == .subject)
     }
@@ -136,6 +158,7 @@ import Testing
         #expect(flaw(claims { $0.nonce = "raw" }, nonce: hash) == .nonceMismatch)
         #expect(flaw(claims { $0.nonce = "other" }, nonce: "raw") == .nonceMismatch)
         #expect(flaw(claims { $0.nonce = "" }, nonce: "raw") == .nonceMismatch)
+        #expect(flaw(claims { $0.nonce = "cafe\u{301}" }, nonce: "caf\u{E9}") == .nonceMismatch)
         #expect(flaw(claims { $0.nonce = "raw" }) == .nonceMissing)
         #expect(flaw(claims(), nonce: "raw") == .nonceMissing)
         #expect(flaw(claims { $0.nonceSupported = true }, nonce: "raw") == .nonceMissing)

@@ -1,8 +1,10 @@
+import Verbatim
+
 /// Which pages may use a route from a browser (Fetch standard, CORS protocol). Cookies take no part in it: whoever calls
 /// shows a bearer.
 struct CORSPolicy: Sendable, Equatable {
     /// As browsers write them: `https://app.example.com`. `*` is every page.
-    var origins: Set<String>
+    var origins: Set<VerbatimString>
     /// Fields that a request may have beside those that every page may send.
     var headers = ["Authorization", "Content-Type"]
     /// Fields of the answer that a page may read beside those that every page may.

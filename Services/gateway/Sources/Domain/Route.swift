@@ -1,4 +1,5 @@
 import Contracts
+import Verbatim
 
 /// What happens to the requests of one path and some methods.
 final class Route: Sendable {
@@ -27,7 +28,7 @@ final class Route: Sendable {
     let methods: MethodSet
     let authentication: Authentication
     /// One of these is needed; empty: any will do.
-    let roles: Set<String>
+    let roles: Set<VerbatimString>
     let target: Target
     /// Bytes; a larger body is refused.
     let bodyLimit: Int
@@ -41,7 +42,7 @@ final class Route: Sendable {
     /// What the upstream is told of the bearer besides who it is.
     let claims: [ForwardedClaim]
     /// Those besides Gatehouse whose tokens are taken.
-    let issuers: Set<String>
+    let issuers: Set<VerbatimString>
     /// Whether requests may go on as WebSocket.
     let allowsWebSocket: Bool
     /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
@@ -58,10 +59,10 @@ final class Route: Sendable {
     let errorForm: ErrorForm
 
     init(
-        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<String> = [],
+        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<VerbatimString> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
-        claims: [ForwardedClaim] = [], issuers: Set<String> = [], allowsWebSocket: Bool = false,
+        claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
         limitsFailures: Bool = false, errorForm: ErrorForm = .problem
     ) {

@@ -1,4 +1,5 @@
 import ServiceKit
+import Verbatim
 import Yams
 
 /// Reads one entry of the routes file.
@@ -13,11 +14,11 @@ struct RouteReader {
     private let node: Node
     private let name: String
     private let environment: [String: String]
-    private let issuers: Set<String>
+    private let issuers: Set<VerbatimString>
     private let reserved: [String]
 
     init(
-        _ node: Node, number: Int, environment: [String: String], issuers: Set<String>, reserved: [String]
+        _ node: Node, number: Int, environment: [String: String], issuers: Set<VerbatimString>, reserved: [String]
     ) {
         self.node = node
         self.environment = environment
@@ -67,10 +68,10 @@ struct RouteReader {
         let upstream = Upstream(
             name: name, addresses: addresses, credential: credential, tls: tls, isGatehouse: false)
         return Route(
-            name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(roles),
+            name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
             rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
-            claims: claims, issuers: Set(issuers), allowsWebSocket: allowsWebSocket, outlivesToken: outlivesToken,
+            claims: claims, issuers: Set(verbatim: issuers), allowsWebSocket: allowsWebSocket, outlivesToken: outlivesToken,
             limit: limit, cors: cors)
     }
 
@@ -188,7 +189,7 @@ struct RouteReader {
             )
             return nil
         }
-        var policy = CORSPolicy(origins: Set(origins))
+        var policy = CORSPolicy(origins: Set(verbatim: origins))
         policy.headers = fieldNames(mapping["headers"], "headers") ?? policy.headers
         policy.exposed = fieldNames(mapping["expose"], "expose") ?? []
         policy.maximumAge = number(mapping["maxAge"], "maxAge", in: 0...86_400) ?? policy.maximumAge

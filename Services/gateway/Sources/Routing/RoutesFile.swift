@@ -1,5 +1,6 @@
 import Foundation
 import ServiceKit
+import Verbatim
 import Yams
 
 /// The routes to a team's own services, as a YAML file tells them.
@@ -32,7 +33,7 @@ struct RoutesFile {
     ///   - issuers: those besides Gatehouse that a route may name.
     ///   - basePaths: where Gatehouse's own API is.
     init(
-        yaml: String, environment: [String: String], issuers: Set<String> = [],
+        yaml: String, environment: [String: String], issuers: Set<VerbatimString> = [],
         basePaths: [String] = BuiltInRoutes.basePaths
     ) {
         self.environment = environment

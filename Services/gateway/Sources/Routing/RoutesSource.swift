@@ -1,5 +1,6 @@
 import Foundation
 import ServiceKit
+import Verbatim
 
 /// Where the route table comes from, at the start and whenever the file changes: Gatehouse's own routes, and those of
 /// the routes file.
@@ -13,7 +14,7 @@ struct RoutesSource: Sendable {
     /// `nil`: Gatehouse's own routes are all there are.
     let path: String?
     /// Those besides Gatehouse whose tokens a route may take.
-    var issuers: Set<String> = []
+    var issuers: Set<VerbatimString> = []
     /// Where Gatehouse's own API is.
     var basePaths = BuiltInRoutes.basePaths
     /// Whether a file with the mark of development will do.

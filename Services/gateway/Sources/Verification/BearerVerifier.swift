@@ -1,5 +1,6 @@
 import AccessToken
 import Contracts
+import Verbatim
 
 /// Judges bearers on one event loop: from the cache of verified tokens where it can, with the key where it must.
 final class BearerVerifier {
@@ -28,7 +29,7 @@ final class BearerVerifier {
     ///   - token: the text after `Bearer`.
     ///   - issuers: those besides Gatehouse whose tokens are taken.
     ///   - now: seconds since 1970.
-    func verify(_ token: UnsafeRawBufferPointer, from issuers: Set<String> = [], now: Int64) -> Verdict {
+    func verify(_ token: UnsafeRawBufferPointer, from issuers: Set<VerbatimString> = [], now: Int64) -> Verdict {
         if keys.version != snapshot.version { snapshot = keys.snapshot }
         let digest = TokenCache.Digest(token)
         let verified: VerifiedToken

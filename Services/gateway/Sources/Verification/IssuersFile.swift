@@ -1,5 +1,6 @@
 import AccessToken
 import Foundation
+import Verbatim
 import Yams
 
 /// Issuers besides Gatehouse whose access tokens routes may take, as a YAML file tells them.
@@ -43,7 +44,7 @@ struct IssuersFile {
             problems.append(place + "must have issuer, and jwks or keysFile; it may have audience")
             return
         }
-        guard issuer != own.issuer, !issuers.contains(where: { $0.issuer.issuer == issuer }) else {
+        guard !issuer.isVerbatim(own.issuer), !issuers.contains(where: { $0.issuer.issuer.isVerbatim(issuer) }) else {
             problems.append(place + "\(issuer) is there already")
             return
         }

@@ -1,5 +1,6 @@
 import AccessToken
 import Synchronization
+import Verbatim
 
 /// The keys that access tokens are verified with, shared by all event loops and replaced as a whole.
 final class KeyStore: Sendable {
@@ -58,7 +59,7 @@ final class KeyStore: Sendable {
     }
 
     /// Gatehouse's own place, and those of `others`.
-    func places(of others: Set<String>) -> [Int] {
+    func places(of others: Set<VerbatimString>) -> [Int] {
         issuers.indices.filter { $0 == 0 || others.contains(issuers[$0].issuer) }
     }
 

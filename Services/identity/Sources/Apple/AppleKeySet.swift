@@ -1,10 +1,11 @@
 import Foundation
 import JWTKit
 import ServiceKit
+import Verbatim
 
 /// Apple's public keys, as published at one moment.
 struct AppleKeySet: Sendable {
-    private let keys: [String: any JWTAlgorithm]
+    private let keys: [VerbatimString: any JWTAlgorithm]
 
     struct Malformed: Error {}
 
@@ -23,22 +24,22 @@ struct AppleKeySet: Sendable {
             var e: String?
         }
         let document = try StrictJSON.decode(Document.self, from: Array(jwks))
-        var keys: [String: any JWTAlgorithm] = [:]
+        var keys: [VerbatimString: any JWTAlgorithm] = [:]
         for key in document.keys where key.kty == "RSA" && key.use ?? "sig" == "sig" && key.alg ?? "RS256" == "RS256" {
-            guard let kid = key.kid, !kid.isEmpty, let n = key.n, let e = key.e, e == "AQAB", keys[kid] == nil else {
+            guard let kid = key.kid, !kid.isEmpty, let n = key.n, let e = key.e, e == "AQAB", keys[VerbatimString(kid)] == nil else {
                 throw Malformed()
             }
             let collection = JWTKeyCollection()
             let identifier = JWKIdentifier(string: kid)
             await collection.add(
                 rsa: try Insecure.RSA.PublicKey(modulus: n, exponent: e), digestAlgorithm: .sha256, kid: identifier)
-            keys[kid] = try await collection.getKey(for: identifier)
+            keys[VerbatimString(kid)] = try await collection.getKey(for: identifier)
         }
         guard !keys.isEmpty else { throw Malformed() }
         self.keys = keys
     }
 
     subscript(kid: String) -> (any JWTAlgorithm)? {
-        keys[kid]
+        keys[VerbatimString(kid)]
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import ServiceKit
+import Verbatim
 
 /// What Apple tells a team of its users unasked
 /// (developer.apple.com, "Processing changes for Sign in with Apple accounts").

@@ -1,9 +1,10 @@
 import Foundation
+import Verbatim
 
 /// Which of Apple's identity tokens count, once their signature has been found good.
 struct AppleTokenPolicy: Sendable {
     /// Apple's two names. The second appeared unannounced in June 2025.
-    static let appleIssuers: Set<String> = ["https://appleid.apple.com", "https://account.apple.com"]
+    static let appleIssuers: Set<VerbatimString> = ["https://appleid.apple.com", "https://account.apple.com"]
 
     enum NonceRule: String, CaseIterable, Sendable {
         /// Where the request or the token carries one, they must match.
@@ -12,9 +13,9 @@ struct AppleTokenPolicy: Sendable {
         case required
     }
 
-    var issuers: Set<String>
+    var issuers: Set<VerbatimString>
     /// The app's bundle and service identifiers.
-    var clientIDs: Set<String>
+    var clientIDs: Set<VerbatimString>
     var nonceRule: NonceRule
     /// Seconds since it was issued after which a token no longer proves presence.
     var maximumAge: Int64 = 3600
@@ -51,7 +52,7 @@ struct AppleTokenPolicy: Sendable {
             if nonceRule == .required { throw .nonceMissing }
         case (let raw?, let claimed?):
             // The app gives Apple either the value itself or, as Apple's samples do, its SHA-256.
-            guard claimed == raw || claimed.lowercased() == sha256Hex(raw) else { throw .nonceMismatch }
+            guard claimed.isVerbatim(raw) || claimed.lowercased().isVerbatim(sha256Hex(raw)) else { throw .nonceMismatch }
         case (_?, nil):
             // Platforms where Apple cannot carry a nonce say so.
             guard nonceRule == .optional, claims.nonceSupported == false else { throw .nonceMissing }

@@ -2,6 +2,7 @@ import Contracts
 import HTTPTypes
 import Hummingbird
 import ServiceKit
+import Verbatim
 
 /// Introspection (RFC 7662), for a team's own services and for tools: whoever cannot verify an access token, or has to
 /// know at this moment whether its session lives.
@@ -28,7 +29,7 @@ struct IntrospectionRoutes: Sendable {
     }
 
     private func introspect(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
-        guard let shown = BasicCredential(request.headers[.authorization]), shown.name == Self.caller,
+        guard let shown = BasicCredential(request.headers[.authorization]), shown.name.isVerbatim(Self.caller),
             credentials.caller(showing: shown.secret) == Self.caller
         else { throw Self.unknownCaller }
         let deadline = try context.workDeadline()

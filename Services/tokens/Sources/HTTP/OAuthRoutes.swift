@@ -1,6 +1,7 @@
 import Contracts
 import Hummingbird
 import ServiceKit
+import Verbatim
 
 /// OAuth's endpoints, for stock libraries: RFC 6749 §6, RFC 7009. Apps are public clients: there is no client secret.
 struct OAuthRoutes: Sendable {
@@ -21,7 +22,7 @@ struct OAuthRoutes: Sendable {
         let origin = try Refresher.Origin(context)
         let form = try await form(of: request)
         guard let grantType = form["grant_type"] else { throw OAuthError.invalidRequest("grant_type is missing.") }
-        guard grantType == "refresh_token" else { throw OAuthError.unsupportedGrantType }
+        guard grantType.isVerbatim("refresh_token") else { throw OAuthError.unsupportedGrantType }
         guard let token = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing.") }
         guard form["scope"] == nil else { throw OAuthError.invalidScope }
         return .tokens(try await refresher.refresh(token, from: origin).oauthJSON)
@@ -39,7 +40,7 @@ struct OAuthRoutes: Sendable {
     /// An empty parameter is as if absent (RFC 6749 §3.2).
     private func form(of request: Request) async throws -> [String: String] {
         let form = try await request.decodeForm().filter { !$0.value.isEmpty }
-        guard form["client_id"].map({ $0 == clientID }) ?? true else { throw OAuthError.invalidClient }
+        guard form["client_id"].map({ $0.isVerbatim(clientID) }) ?? true else { throw OAuthError.invalidClient }
         return form
     }
 }
