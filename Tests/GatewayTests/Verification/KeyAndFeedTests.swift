@@ -40,21 +40,58 @@ struct KeyAndFeedTests {
             #expect(!store.isUsable(now: now))
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey]) }
             try await eventually("there are keys") { store.isUsable(now: now) }
-            #expect(store.snapshot.generation == 1)
+            #expect(store.snapshot.sources[0].generation == 1)
             #expect(!store.isUsable(now: now + 200))
 
             published.withLock { $0 = nil }
             #expect(store.demandFetch(now: 1000))
             try await eventually("a demanded fetch fails") { store.snapshot.sources[0].didLastFetchFail }
-            #expect(store.isUsable(now: now) && store.snapshot.generation == 1)
+            #expect(store.isUsable(now: now) && store.snapshot.sources[0].generation == 1)
             // Not again within the interval.
             #expect(!store.demandFetch(now: 1000 + KeyStore.demandInterval - 1))
 
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
             #expect(store.demandFetch(now: 1000 + KeyStore.demandInterval))
-            try await eventually("a demanded fetch brings the new keys") { store.snapshot.generation == 2 }
+            try await eventually("a demanded fetch brings the new keys") {
+                store.snapshot.sources[0].generation == 2
+            }
             #expect(!store.snapshot.sources[0].didLastFetchFail)
         }
+    }
+
+    @Test("Keys that are the same as before concern nobody but who waits for them")
+    func sameKeys() throws {
+        let store = KeyStore(issuers: ["a", "b"].map { TrustedIssuer(issuer: $0, audience: "a") })
+        let (first, second) = (try RSAPrivateKey.generate().publicKey, try RSAPrivateKey.generate().publicKey)
+        let changes = Mutex(0)
+        store.onChange { changes.withLock { $0 += 1 } }
+        func changed(_ expected: Int, generations: [Int]) {
+            #expect(changes.withLock { $0 } == expected)
+            #expect(store.snapshot.sources.map(\.generation) == generations)
+        }
+        try store.replace(VerificationKeySet(keys: [first]), trustedUntil: 10)
+        changed(1, generations: [1, 0])
+        // For longer, but the same.
+        try store.replace(VerificationKeySet(keys: [first]), trustedUntil: 20)
+        changed(1, generations: [1, 0])
+        #expect(store.version == 2 && store.isUsable(now: 20))
+        store.fetchFailed()
+        changed(1, generations: [1, 0])
+        // Another issuer's keys end nothing of the first's.
+        try store.replace(VerificationKeySet(keys: [second]), of: 1)
+        changed(2, generations: [1, 1])
+
+        #expect(store.demandFetch(of: [0, 1], now: 1000))
+        try store.replace(VerificationKeySet(keys: [first]))
+        changed(3, generations: [1, 1])
+        store.fetchFailed(of: 1)
+        changed(4, generations: [1, 1])
+        // A fetch that was under way already is waited for as well.
+        #expect(store.beginFetch() && store.demandFetch(now: 1001))
+        try store.replace(VerificationKeySet(keys: [first]))
+        changed(5, generations: [1, 1])
+        try store.replace(VerificationKeySet(keys: [first, second]))
+        changed(6, generations: [2, 1])
     }
 
     @Test("The feed is read to its end before anybody is judged, followed, and read on after a loss")

@@ -17,17 +17,29 @@ struct TokenCacheTests {
         }
         let claims = GatewayHarness.claims(expiresIn: 60)
         let token = VerifiedToken(claims, generation: 1)
+        func find(_ number: Int, generation: Int = 1, now: Int64? = nil) -> VerifiedToken? {
+            cache.token(digest(number), now: now ?? self.now, isCurrent: { $0.generation == generation })
+        }
         for number in 0..<100 {
             cache.insert(token, as: digest(number))
             #expect(cache.count <= 10)
             // What is used stays.
-            #expect(cache.token(digest(0), generation: 1, now: now) != nil)
+            #expect(find(0) != nil)
         }
-        #expect(cache.token(digest(99), generation: 1, now: now) != nil)
-        #expect(cache.token(digest(50), generation: 1, now: now) == nil)
-        #expect(cache.token(digest(99), generation: 1, now: claims.expiresAt) == nil)
+        #expect(cache.count == 10)
+        // Of the others those that came last.
+        for number in 1..<91 { #expect(find(number) == nil, "\(number)") }
+        for number in 91..<100 { #expect(find(number) != nil, "\(number)") }
+        #expect(find(99, now: claims.expiresAt) == nil)
         cache.insert(token, as: digest(1))
-        #expect(cache.token(digest(1), generation: 2, now: now) == nil)
+        #expect(find(1) != nil && find(1, generation: 2) == nil)
+        // All of them were used: the hand goes round once.
+        for number in 91..<99 { _ = find(number) }
+        cache.insert(token, as: digest(2))
+        #expect(cache.count == 10 && find(2) != nil)
+        // Under the same digest there is one.
+        cache.insert(VerifiedToken(claims, generation: 3), as: digest(2))
+        #expect(cache.count == 10 && find(2) == nil && find(2, generation: 3) != nil)
     }
 
     @Test("A token is good until its expiry and the leeway, and while its session lives")

@@ -2,7 +2,22 @@ import NIOCore
 
 /// What happens to a connection without its client.
 extension ClientConnection {
+    /// A request waits for keys that are being fetched. However often others come meanwhile, it waits once.
+    func waitForKeys(of address: AddressKey) {
+        let until = keyWait?.until ?? worker.now + settings.keyTimeout.nanoseconds
+        keyWait = KeyWait(address: address, until: until)
+        phase = .waitingForKeys
+        deadline = until
+        worker.requestBegins(of: address)
+    }
+
+    func leaveKeyWait() {
+        guard let keyWait else { return }
+        worker.requestEnds(of: keyWait.address, wasTunnel: false)
+    }
+
     func keysChanged() {
+        leaveKeyWait()
         phase = .head
         lookedAt = 0
         process()
@@ -21,7 +36,7 @@ extension ClientConnection {
                 context?.close(promise: nil)
             }
         case .waitingForKeys:
-            hasWaitedForKeys = true
+            keyWait?.isOver = true
             keysChanged()
         case .body, .answering, .tunnel:
             if let exchange {
@@ -59,4 +74,12 @@ extension ClientConnection {
     func closeIfIdle() {
         if case .head = phase, input.readableBytes == 0 { linger() }
     }
+}
+
+/// A request's wait for keys that are being fetched.
+struct KeyWait {
+    var address: AddressKey
+    /// Nanoseconds of the worker's clock.
+    var until: Int64
+    var isOver = false
 }

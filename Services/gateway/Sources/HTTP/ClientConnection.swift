@@ -59,7 +59,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var discarded = 0
     private var holdsRead = false
     var lingersUntil: Int64 = 0
-    var hasWaitedForKeys = false
+    /// Since when the present request waits for keys, and until when it may; it has a place in flight meanwhile.
+    var keyWait: KeyWait?
     private var isProcessing = false
     var output = PendingOutput()
     /// Bytes that were given to the connection so far.
@@ -149,6 +150,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        if isWaitingForKeys { leaveKeyWait() }
         phase = .closed
         deadline = .max
         exchange?.clientIsGone()
@@ -210,7 +212,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
                 guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-                let admission = worker.admit(head, from: self, mayWaitForKeys: !hasWaitedForKeys)
+                let admission = worker.admit(head, from: self, mayWaitForKeys: keyWait?.isOver != true)
                 return .admitted(admission, length: length)
             } catch {
                 return .fault(error)
@@ -223,14 +225,13 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         case .fault(let fault):
             refuse(fault)
             return true
-        case .admitted(.waitForKeys, _):
-            phase = .waitingForKeys
-            deadline = worker.now + Duration.seconds(6).nanoseconds
+        case .admitted(.waitForKeys(let address), _):
+            waitForKeys(of: address)
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
             lookedAt = 0
-            hasWaitedForKeys = false
+            keyWait = nil
             let head = worker.requestHead
             waitsForContinue = head.fields.expect != nil
             peer.countRequest()

@@ -23,6 +23,8 @@ struct GatewaySettings: Sendable {
     var tokenCacheCapacity = 10_000
     /// From the first byte of a head to its last.
     var headTimeout = Duration.seconds(10)
+    /// For a request whose token names an unknown key, while the keys are fetched.
+    var keyTimeout = Duration.seconds(6)
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
     /// Bytes of an answer that a client has to take in a second on average, while any wait for it.

@@ -6,7 +6,7 @@ enum Admission {
     case forward(Exchange)
     case answer(LocalAnswer, requestID: [UInt8])
     /// The bearer's key is being fetched: the head is looked at again afterwards.
-    case waitForKeys
+    case waitForKeys(AddressKey)
 }
 
 /// Who may come in. The order is the contract's: limits, route, bearer, role, size; the gateway's own health before
@@ -93,7 +93,7 @@ extension Worker {
             case .waitsForKeys:
                 // The service may not need the bearer: that is no reason to let anybody wait.
                 guard route.authentication == .reported else {
-                    return mayWaitForKeys ? .waitForKeys : refuse(Problem(.unavailable))
+                    return mayWaitForKeys ? .waitForKeys(address.key) : refuse(Problem(.unavailable))
                 }
                 bearerError = .unavailable
             case .missing:

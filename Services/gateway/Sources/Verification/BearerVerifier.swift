@@ -34,7 +34,7 @@ final class BearerVerifier {
         let digest = TokenCache.Digest(token)
         let verified: VerifiedToken
         didFindLast = false
-        if let known = cache.token(digest, generation: snapshot.generation, now: now) {
+        if let known = cache.token(digest, now: now, isCurrent: { isCurrent($0) }) {
             // On another route its users would be taken for Gatehouse's.
             guard !known.isForeign || issuers.contains(known.issuer) else { return .refused(.invalidToken) }
             guard snapshot.sources[known.issuerPlace].isUsable(now: now) else { return .refused(.unavailable) }
@@ -63,6 +63,11 @@ final class BearerVerifier {
             && (token.isForeign || revoked.verdict(on: token.sessionID, now: now) == .live)
     }
 
+    /// Whether the keys that vouched for the token are its issuer's still.
+    private func isCurrent(_ token: VerifiedToken) -> Bool {
+        token.generation == snapshot.sources[token.issuerPlace].generation
+    }
+
     /// The issuers are asked in turn who knows the token's key. Two may have given theirs the same name.
     private func verifyAnew(
         _ token: UnsafeRawBufferPointer, _ places: [Int], now: Int64
@@ -75,7 +80,7 @@ final class BearerVerifier {
             do {
                 let claims = try verifier.verify(bytes, now: now)
                 return .success(
-                    VerifiedToken(claims, issuerPlace: place, generation: snapshot.generation, leeway: keys.leeway))
+                    VerifiedToken(claims, issuerPlace: place, generation: source.generation, leeway: keys.leeway))
             } catch {
                 if failure.code == .unknownKey { failure = error }
             }

@@ -11,6 +11,8 @@ final class KeyStore: Sendable {
         /// After this second (since 1970) the keys are too old to trust.
         var trustedUntil = Int64.max
         var didLastFetchFail = false
+        /// Moves when other keys take the place of the present ones.
+        var generation = 0
 
         func isUsable(now: Int64) -> Bool { verifier != nil && now <= trustedUntil }
     }
@@ -19,8 +21,6 @@ final class KeyStore: Sendable {
     struct Snapshot: Sendable {
         /// Moves with every change of the store.
         var version = 0
-        /// Moves when other keys take the place of the present ones.
-        var generation = 0
         /// In the order of the issuers.
         var sources: [Source]
     }
@@ -29,6 +29,8 @@ final class KeyStore: Sendable {
         var snapshot: Snapshot
         var keys: [VerificationKeySet?]
         var isFetching: [Bool]
+        /// Whether a request may wait for the fetch that is under way.
+        var isAwaited: [Bool]
         var lastDemands: [Int64?]
         var listeners: [@Sendable () -> Void] = []
     }
@@ -51,7 +53,7 @@ final class KeyStore: Sendable {
         state = Mutex(
             State(
                 snapshot: Snapshot(sources: issuers.map { _ in Source() }), keys: issuers.map { _ in nil },
-                isFetching: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
+                isFetching: issuers.map { _ in false }, isAwaited: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
     }
 
     convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
@@ -71,7 +73,8 @@ final class KeyStore: Sendable {
     /// Whether tokens of Gatehouse itself can be verified.
     func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
 
-    /// Calls `listener` after each change, on any thread.
+    /// Calls `listener` on any thread when there are other keys than before, or when a fetch has ended that
+    /// `demandFetch` told of. Keys that were read again and are the same concern nobody.
     func onChange(_ listener: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners.append(listener) }
     }
@@ -82,23 +85,22 @@ final class KeyStore: Sendable {
     func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max) throws(AccessTokenError) {
         let verifier = try AccessTokenVerifier(
             issuer: issuers[place].issuer, audience: issuers[place].audience, keys: keys, leeway: leeway)
-        change { state in
-            if state.keys[place] != keys {
-                state.keys[place] = keys
-                state.snapshot.sources[place].verifier = verifier
-                state.snapshot.generation += 1
-            }
+        fetchEnded(of: place) { state in
             state.snapshot.sources[place].trustedUntil = trustedUntil
             state.snapshot.sources[place].didLastFetchFail = false
-            state.isFetching[place] = false
+            guard state.keys[place] != keys else { return false }
+            state.keys[place] = keys
+            state.snapshot.sources[place].verifier = verifier
+            state.snapshot.sources[place].generation += 1
+            return true
         }
     }
 
     /// A fetch has failed; the present keys stay.
     func fetchFailed(of place: Int = 0) {
-        change { state in
+        fetchEnded(of: place) { state in
             state.snapshot.sources[place].didLastFetchFail = true
-            state.isFetching[place] = false
+            return false
         }
     }
 
@@ -114,6 +116,7 @@ final class KeyStore: Sendable {
                 state.isFetching[place] = true
                 demands[place].continuation.yield()
             }
+            for place in places where state.isFetching[place] { state.isAwaited[place] = true }
             return places.contains { state.isFetching[$0] }
         }
     }
@@ -129,12 +132,15 @@ final class KeyStore: Sendable {
         }
     }
 
-    private func change(_ body: (inout State) -> Void) {
+    /// - Parameter change: tells whether there are other keys now.
+    private func fetchEnded(of place: Int, _ change: (inout State) -> Bool) {
         let listeners = state.withLock { state in
-            body(&state)
+            let isNews = change(&state) || state.isAwaited[place]
+            state.isFetching[place] = false
+            state.isAwaited[place] = false
             state.snapshot.version += 1
             currentVersion.store(state.snapshot.version, ordering: .releasing)
-            return state.listeners
+            return isNews ? state.listeners : []
         }
         for listener in listeners { listener() }
     }

@@ -2,8 +2,9 @@ import Crypto
 
 /// Tokens that were verified of late, by their SHA-256 digest. One for each event loop.
 ///
-/// Holds at most `capacity` in two halves: when the young half is full it becomes the old one, and what was not used
-/// since is forgotten with the next change.
+/// Holds at most `capacity`. When it is full each new one takes the place of one that was not asked for since the clock's
+/// hand passed it last (the clock algorithm): one is let go at a time, since letting go of thousands at once keeps every
+/// connection of the loop waiting.
 struct TokenCache {
     struct Digest: Hashable {
         fileprivate let words: (UInt64, UInt64, UInt64, UInt64)
@@ -22,31 +23,49 @@ struct TokenCache {
         func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
     }
 
-    private let half: Int
-    private var young: [Digest: VerifiedToken] = [:]
-    private var old: [Digest: VerifiedToken] = [:]
+    private struct Entry {
+        let digest: Digest
+        let token: VerifiedToken
+        var wasUsed = false
+    }
 
-    init(capacity: Int) { half = max(1, capacity / 2) }
+    private let capacity: Int
+    private var entries: [Entry] = []
+    /// Where in `entries` each is.
+    private var places: [Digest: Int] = [:]
+    private var hand = 0
 
-    /// The token of that digest, if the key set of `generation` vouched for it and it has not expired.
-    mutating func token(_ digest: Digest, generation: Int, now: Int64) -> VerifiedToken? {
-        if let token = young[digest] {
-            if token.generation == generation, now < token.expiresAt { return token }
-            young[digest] = nil
-        } else if let token = old.removeValue(forKey: digest), token.generation == generation, now < token.expiresAt {
-            insert(token, as: digest)
-            return token
-        }
-        return nil
+    init(capacity: Int) { self.capacity = max(1, capacity) }
+
+    /// The token of that digest, if it has not expired and is current: the keys that vouched for it are in force.
+    mutating func token(_ digest: Digest, now: Int64, isCurrent: (VerifiedToken) -> Bool) -> VerifiedToken? {
+        guard let place = places[digest] else { return nil }
+        let token = entries[place].token
+        guard now < token.expiresAt, isCurrent(token) else { return nil }
+        entries[place].wasUsed = true
+        return token
     }
 
     mutating func insert(_ token: VerifiedToken, as digest: Digest) {
-        if young.count >= half {
-            swap(&old, &young)
-            young.removeAll(keepingCapacity: true)
+        let entry = Entry(digest: digest, token: token)
+        if let place = places[digest] {
+            entries[place] = entry
+        } else if entries.count < capacity {
+            places[digest] = entries.count
+            entries.append(entry)
+        } else {
+            while entries[hand].wasUsed {
+                entries[hand].wasUsed = false
+                moveHand()
+            }
+            places[entries[hand].digest] = nil
+            places[digest] = hand
+            entries[hand] = entry
+            moveHand()
         }
-        young[digest] = token
     }
 
-    var count: Int { young.count + old.count }
+    private mutating func moveHand() { hand = hand + 1 == entries.count ? 0 : hand + 1 }
+
+    var count: Int { entries.count }
 }

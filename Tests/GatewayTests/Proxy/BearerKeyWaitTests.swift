@@ -1,0 +1,85 @@
+import AccessToken
+import Synchronization
+import TestKit
+import Testing
+import Verbatim
+
+@testable import GatewayService
+
+@Suite("Requests that wait for keys")
+struct BearerKeyWaitTests {
+    private static let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
+
+    private static func options(_ change: (inout GatewaySettings) -> Void) -> GatewayHarness.Options {
+        GatewayHarness.Options {
+            $0.furtherIssuers = [partner]
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
+                        authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
+                        issuers: [VerbatimString(partner.issuer)])
+                ]
+            }
+            change(&$0.settings)
+        }
+    }
+
+    @Test("They wait once, however often other keys come meanwhile")
+    func bounded() async throws {
+        let options = Self.options { $0.keyTimeout = .milliseconds(300) }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let keys = gateway.gateway.keys
+            let others = try [RSAPrivateKey.generate().publicKey, RSAPrivateKey.generate().publicKey]
+            try keys.replace(VerificationKeySet(keys: others), of: 1)
+            let changes = Mutex(0)
+            // Gatehouse's own keys change all the time; the fetch of the other issuer's, which is demanded, never ends.
+            let changing = Task {
+                while !Task.isCancelled {
+                    let number = changes.withLock { changes in
+                        changes += 1
+                        return changes
+                    }
+                    let further = number.isMultiple(of: 2) ? [] : [others[0]]
+                    try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey] + further))
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+            }
+            defer { changing.cancel() }
+            let answer = try await gateway.send(
+                "GET /partner", token: try GatewayHarness.token(key: RSAPrivateKey.generate()))
+            #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
+            #expect(changes.withLock { $0 } > 2)
+            #expect(gateway.team.begun == 0)
+        }
+    }
+
+    @Test("They have a place in flight meanwhile, and give it back")
+    func places() async throws {
+        // One for each of the two event loops.
+        try await GatewayHarness.withGateway(Self.options { $0.maximumRequestsInFlight = 2 }) { gateway in
+            let next = try RSAPrivateKey.generate()
+            let client = try await gateway.connect()
+            func statuses() async throws -> [Int] {
+                var statuses: [Int] = []
+                for _ in 0..<4 { statuses.append(try await gateway.send("GET /open").status) }
+                return statuses
+            }
+            try await client.send(GatewayHarness.request("GET /team", token: try GatewayHarness.token(key: next)))
+            for await _ in gateway.gateway.keys.demanded(of: 0) { break }
+            try await eventually("one loop is full") { try await statuses().contains(503) }
+            try gateway.gateway.keys.replace(VerificationKeySet(keys: [next.publicKey]))
+            #expect(try await client.answer().status == 200)
+            try await eventually("nothing is in flight") { try await statuses() == [200, 200, 200, 200] }
+
+            // Nor does one that leaves keep it.
+            let leaving = try await gateway.connect()
+            let unknown = try GatewayHarness.token(key: RSAPrivateKey.generate())
+            #expect(gateway.gateway.keys.beginFetch())
+            try await leaving.send(GatewayHarness.request("GET /team", token: unknown))
+            try await eventually("one loop is full") { try await statuses().contains(503) }
+            await leaving.close()
+            try await eventually("nothing is in flight") { try await statuses() == [200, 200, 200, 200] }
+        }
+    }
+}
