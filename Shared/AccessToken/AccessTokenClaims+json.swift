@@ -18,7 +18,10 @@ extension AccessTokenClaims {
             $0.member("client_id", clientID)
             $0.member("role", role)
             $0.member("store_ids", storeIDs)
-            if let email { $0.member("email", email) }
+            if let email {
+                $0.member("email", email)
+                $0.member("email_verified", isEmailVerified)
+            }
         }
         return writer.bytes
     }
@@ -31,6 +34,7 @@ extension AccessTokenClaims {
         var subject, sessionID, tokenID: UUID?
         var issuedAt, expiresAt, notBefore: Int64?
         var storeIDs: [String]?
+        var isEmailVerified = false
 
         var scanner = JSONScanner(json)
         try scanner.object { (name, scanner) throws(AccessTokenError) in
@@ -46,6 +50,7 @@ extension AccessTokenClaims {
             case "client_id": clientID = try scanner.text()
             case "role": role = try scanner.text()
             case "email": email = try scanner.text()
+            case "email_verified": isEmailVerified = try scanner.boolean()
             case "store_ids":
                 var list: [String] = []
                 try scanner.array { (scanner) throws(AccessTokenError) in list.append(try scanner.text()) }
@@ -62,7 +67,7 @@ extension AccessTokenClaims {
         let claims = AccessTokenClaims(
             issuer: issuer, audience: audience, subject: subject, sessionID: sessionID, tokenID: tokenID,
             issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: role, storeIDs: storeIDs,
-            email: email)
+            email: email, isEmailVerified: email != nil && isEmailVerified)
         return (claims, notBefore)
     }
 }

@@ -22,12 +22,16 @@ public struct AccessTokenClaims: Sendable, Equatable {
     public var role: String
     /// `store_ids`
     public var storeIDs: [String]
-    /// `email`, where the user has one.
+    /// `email`, where the user has one. Anybody may have typed it in, unless `isEmailVerified`.
     public var email: String?
+    /// `email_verified`: whether the user has proved that the address is theirs. It stands in every token that has an
+    /// address; in one that does not say so the address is not proved.
+    public var isEmailVerified: Bool
 
     public init(
         issuer: String, audience: String, subject: UUID, sessionID: UUID, tokenID: UUID = UUID(), issuedAt: Int64,
-        expiresAt: Int64, clientID: String, role: String, storeIDs: [String] = [], email: String? = nil
+        expiresAt: Int64, clientID: String, role: String, storeIDs: [String] = [], email: String? = nil,
+        isEmailVerified: Bool = false
     ) {
         self.issuer = issuer
         self.audience = audience
@@ -40,5 +44,6 @@ public struct AccessTokenClaims: Sendable, Equatable {
         self.role = role
         self.storeIDs = storeIDs
         self.email = email
+        self.isEmailVerified = isEmailVerified
     }
 }

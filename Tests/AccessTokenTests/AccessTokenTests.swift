@@ -24,9 +24,33 @@ import Testing
         #expect(
             Set(claims.keys) == [
                 "iss", "aud", "sub", "sid", "jti", "iat", "exp", "client_id", "role", "store_ids", "email",
+                "email_verified",
             ])
         #expect(claims["sub"] as? String == "0e4e9c5b-8b7c-4e0a-9e6e-0a8f3e6c1d2f")
         #expect(claims["exp"] as? Int64 == Forge.now + 3540)
+        #expect(claims["email_verified"] as? Bool == false)
+    }
+
+    /// An address is proved only where the token says so, and says so of an address.
+    @Test func anAddressIsProvedWhereTheTokenSaysSo() throws {
+        func isVerified(_ changes: [String: String?]) throws -> Bool {
+            let token = try Forge.token(payload: Forge.changing(Forge.payload, changes))
+            return try Forge.verifier.verify(token, now: Forge.now).isEmailVerified
+        }
+        let email = #""ada@example.com""#
+        #expect(try isVerified(["email": email, "email_verified": "true"]))
+        #expect(try !isVerified(["email": email, "email_verified": "false"]))
+        #expect(try !isVerified(["email": email]))
+        #expect(try !isVerified(["email_verified": "true"]))
+        for value in [#""true""#, "1", "null", "tru", "True", "[true]"] {
+            #expect(throws: AccessTokenError.self) { try isVerified(["email": email, "email_verified": value]) }
+        }
+        var claims = Forge.claims
+        claims.isEmailVerified = true
+        let token = try AccessTokenSigner(key: TestKey.signing).sign(claims)
+        #expect(try Forge.verifier.verify(token, now: Forge.now) == claims)
+        claims.email = nil
+        #expect(!String(decoding: claims.json, as: UTF8.self).contains("email"))
     }
 
     @Test(arguments: ["ÄÖ \"quoted\" \\ / 🚲", "a\u{301}", "\u{2028}"])

@@ -1,5 +1,8 @@
+import AccessToken
 import Contracts
 import Foundation
+import HTTPTypes
+import Hummingbird
 import TestKit
 import Testing
 
@@ -109,6 +112,52 @@ extension SystemTests {
                 json: RegisterRequest(identifier: identifier, password: "another good password"))
             #expect(stranger.status == 409)
             #expect(stranger.code == "IDENTIFIER_TAKEN")
+        }
+
+        /// Who registers may type in anybody's address: whoever is told of it is told that it is not proved.
+        @Test func unprovedAddressesGoNowhereWithoutTheirDoubt() async throws {
+            let boss = "boss-\(UUID().uuidString.lowercased())@example.com"
+            let registered = try await journey.register(identifier: boss)
+            let refreshed = try await journey.refresh(registered.refreshToken).decode(AuthResponse.self)
+            let apple = try await journey.appleToken(.init(email: Journey.uniqueEmail(), emailVerified: true))
+            let proved = try await journey.signInWithApple(AppleSignInRequest(identityToken: apple.identityToken))
+            let phone = try await journey.register(identifier: Journey.uniquePhone())
+
+            struct Claims: Decodable, Equatable {
+                var email: String?
+                var email_verified: Bool?
+            }
+            let tokens = [registered, refreshed, proved, phone].map(\.accessToken)
+            let claims = try tokens.map { token in
+                let payload = try #require(Base64URL.decode(token.split(separator: ".")[1]))
+                return try JSONDecoder().decode(Claims.self, from: Data(payload))
+            }
+            #expect(
+                claims == [
+                    Claims(email: boss, email_verified: false), Claims(email: boss, email_verified: false),
+                    Claims(email: proved.user.email, email_verified: true), Claims(),
+                ])
+
+            let router = Router()
+            router.get("team") { request, _ in
+                ["Gatehouse-Claim-Email", "Gatehouse-Claim-Email-Verified"].map { name in
+                    request.headers[HTTPField.Name(name)!] ?? "-"
+                }.joined(separator: " ")
+            }
+            try await withHTTPServer(router) { team in
+                let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).yaml")
+                defer { try? FileManager.default.removeItem(at: file) }
+                let routes = "routes: [{name: team, path: /team, claims: [email], upstreams: ['\(team.absoluteString)']}]"
+                try Data(routes.utf8).write(to: file)
+                let settings = ["GATEWAY_ROUTES_FILE": file.path()]
+                try await GatehouseSystem.current.withGateway(settings: settings) { gateway in
+                    try await gateway.start()
+                    let api = TestHTTPClient(gateway.url)
+                    var told: [String] = []
+                    for token in tokens { told.append(try await api.call("GET", "/team", bearer: token).text) }
+                    #expect(told == ["\(boss) false", "\(boss) false", "\(proved.user.email ?? "") true", "- -"])
+                }
+            }
         }
 
         @Test func forgedAndForeignAppleTokensAreRefused() async throws {

@@ -74,6 +74,14 @@ struct JSONScanner {
         return value
     }
 
+    /// Reads `true` or `false`.
+    mutating func boolean() throws(AccessTokenError) -> Bool {
+        skipWhiteSpace()
+        let isTrue = peek() == UInt8(ascii: "t")
+        try literal(isTrue ? "true" : "false")
+        return isTrue
+    }
+
     /// Passes over a value of any kind, checking its form.
     mutating func skipValue() throws(AccessTokenError) {
         skipWhiteSpace()

@@ -18,6 +18,11 @@ struct JSONWriter {
         bytes.append(contentsOf: String(value).utf8)
     }
 
+    mutating func member(_ name: String, _ value: Bool) {
+        begin(name)
+        bytes.append(contentsOf: (value ? "true" : "false").utf8)
+    }
+
     mutating func member(_ name: String, _ values: [String]) {
         member(name, values) { $0.string($1) }
     }

@@ -24,13 +24,13 @@ enum TokenTarget {
         keys: VerificationKeySet(
             pem: """
                 -----BEGIN PUBLIC KEY-----
-                MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAvIF2+a0HcKDG2KQu3xhl
-                Se1ogFBXubBxXDyidseQajsobts2CJvH+W3IbrJJ8NGtgdkoprlHQ3ov8Ru/ucDS
-                0YhMU/68WU5A++YSDPJf+/rrEH98fAVhWpv7HhB9Wa8Cs8DbM4uVlF3DwEsFNItT
-                arJihRwrppgi5/vIK5UkxcIdmTV/JbcCYBgAwwLgYOQ1AP1fp+BSedaXAMyExTvQ
-                uM4eV0hcylFIwb0KOC7UO2tP0dcMKuz5ImH5A8kHioqLn7YaC1cUhtB+mcK+muAg
-                YPixvj4KPSv50MwG91fh610fqE3JW9Z1wSnHUs73+UHkDariSLkE6w3qgxzZkDSB
-                +QIDAQAB
+                MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAvpaph0Jd0rPDua2hHFbj
+                cXnHocW1SMx4ZRy7ftziB+li9kGTVHa2rtH/UA1NlrPHHejkRpArX54N2Yg1l1cb
+                LMI4oRm+5XxiVwEWtl9a5DSQOU8P+s7rsUUximLBHjiINEHIj3jjfLFhY67KhOOH
+                mlZCFJ+CG31fK0APqSNcq+5xz35b9aQLjmi9SPVFubywsJZ0SpALC2gpUMlcjKeA
+                7InWcpAiKl4zMcgZJXV3wJkqTlUtqq4Rqn/GBL+2ay+t6KdebelwbbKDOsZgstoH
+                NnHIGdGPkaCWezWw9KDUm4b6UwmNG8NCf2vgM2QHIkPdXiTLFSDJT4bF5Swms1MG
+                4QIDAQAB
                 -----END PUBLIC KEY-----
                 """))
 
@@ -46,7 +46,7 @@ enum TokenTarget {
         if let payload = Base64URL.decode(parts.payload) { try checkClaims(payload) }
         guard let claims = try? verifier.verify(bytes, now: now) else { return }
         // Signed by us, so written by us: there is no other spelling of it.
-        let header = (try? JOSEHeader(parts.header)).map { #"{"alg":"RS256","typ":"at+jwt","kid":"\#($0.kid)"}"# }
+        let header = (try? JOSEHeader(parts.header)).map { #"{"alg":"RS256","typ":"at+jwt","kid":"\#($0.kid.text)"}"# }
         try Finding.unless(
             Base64URL.encode(Array((header ?? "").utf8)).elementsEqual(parts.header)
                 && Base64URL.encode(claims.json).elementsEqual(parts.payload),
@@ -59,7 +59,7 @@ enum TokenTarget {
         guard let header = try? JOSEHeader(Base64URL.encode(json)[...]), let object = object(json) else { return }
         try Finding.unless(
             object.count == 3 && object["alg"] as? String == "RS256" && object["typ"] as? String == "at+jwt"
-                && isSame(object["kid"], header.kid), "Foundation reads another header: \(text(json))")
+                && isSame(object["kid"], header.kid.text), "Foundation reads another header: \(text(json))")
     }
 
     /// What is read is what any reader of JSON sees, and written again means the same.
@@ -75,7 +75,8 @@ enum TokenTarget {
                 && isSame(object["sid"], claims.sessionID.uuidString.lowercased())
                 && isSame(object["jti"], claims.tokenID.uuidString.lowercased())
                 && isSame(object["client_id"], claims.clientID) && isSame(object["role"], claims.role)
-                && (claims.email == nil ? object["email"] == nil : isSame(object["email"], claims.email!)),
+                && (claims.email == nil ? object["email"] == nil : isSame(object["email"], claims.email!))
+                && claims.isEmailVerified == (object["email"] != nil && object["email_verified"] as? Bool == true),
             "Foundation reads other texts: \(text(json))")
         let stores = object["store_ids"] as? [Any] ?? []
         try Finding.unless(

@@ -56,7 +56,9 @@ struct ForwardingTests {
         try await GatewayHarness.withGateway(options) { gateway in
             var claims = GatewayHarness.claims()
             claims.email = "ada+x@exämple.com 100%"
-            let forged = "Gatehouse-Claim-Email: eve@example.com\r\ngatehouse_claim_email: eve@example.com\r\n"
+            let forged =
+                "Gatehouse-Claim-Email: eve@example.com\r\ngatehouse_claim_email: eve@example.com\r\n"
+                + "Gatehouse-Claim-Email-Verified: true\r\n"
             for token in [try GatewayHarness.token(claims), try GatewayHarness.token(), nil] {
                 #expect(try await gateway.send("GET /told", fields: forged, token: token).status == 200)
             }
@@ -65,6 +67,10 @@ struct ForwardingTests {
                 requests.map { $0.head.headers["Gatehouse-Claim-Email"] } == [
                     ["ada+x@ex%C3%A4mple.com%20100%25"], [], [],
                 ])
+            #expect(requests.map { $0.head.headers["Gatehouse-Claim-Email-Verified"] } == [["false"], [], []])
+            claims.isEmailVerified = true
+            _ = try await gateway.send("GET /told", token: try GatewayHarness.token(claims))
+            #expect(gateway.team.requests.last?.field("Gatehouse-Claim-Email-Verified") == "true")
             let told = try #require(requests.first)
             #expect(told.field("Gatehouse-Claim-Client-Id") == "com.example.app")
             #expect(told.field("Gatehouse-Claim-Jti") == claims.tokenID.uuidString.lowercased())

@@ -1,6 +1,8 @@
 /// A claim that a route may have its service told, besides what every service is told of who asks.
 enum ForwardedClaim: String, Sendable, CaseIterable {
     case email
+    /// Beside `email` always.
+    case emailVerified = "email_verified"
     case clientID = "client_id"
     case tokenID = "jti"
     case issuer = "iss"
@@ -11,6 +13,7 @@ enum ForwardedClaim: String, Sendable, CaseIterable {
     var field: String {
         switch self {
         case .email: "Gatehouse-Claim-Email"
+        case .emailVerified: "Gatehouse-Claim-Email-Verified"
         case .clientID: "Gatehouse-Claim-Client-Id"
         case .tokenID: "Gatehouse-Claim-Jti"
         case .issuer: "Gatehouse-Claim-Iss"

@@ -45,10 +45,13 @@ final class VerifiedToken: Sendable {
     /// Whether another issuer than Gatehouse vouches for it.
     var isForeign: Bool { issuerPlace != 0 }
 
-    /// The lines that tell a service more, of the claims that the token has.
+    /// The lines that tell a service more, of the claims that the token has. An address that anybody may have typed in
+    /// never goes without a word of whether it is proved.
     func lines(of forwarded: [ForwardedClaim]) -> [UInt8] {
         var lines: [UInt8] = []
-        for claim in forwarded {
+        var claims = forwarded.filter { $0 != .emailVerified }
+        if claims.count < forwarded.count || claims.contains(.email) { claims.append(.emailVerified) }
+        for claim in claims {
             guard !(claim == .issuer && isForeign), let value = value(of: claim) else { continue }
             lines.appendLine(claim.field) { $0.append(value, keeping: Self.unescaped) }
         }
@@ -58,6 +61,7 @@ final class VerifiedToken: Sendable {
     private func value(of claim: ForwardedClaim) -> String? {
         switch claim {
         case .email: claims.email
+        case .emailVerified: claims.email.map { _ in claims.isEmailVerified ? "true" : "false" }
         case .clientID: claims.clientID
         case .tokenID: claims.tokenID.uuidString.lowercased()
         case .issuer: claims.issuer

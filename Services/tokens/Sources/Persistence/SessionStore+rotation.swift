@@ -36,15 +36,16 @@ extension SessionStore {
             WHERE session.id = \(presented.sessionID) AND session.generation = \(presented.generation)
                 AND session.current_hash = \(presented.hash) AND session.expires_at > statement_timestamp()
                 AND users.id = session.user_id
-            RETURNING session.rotated_at, session.expires_at, users.id, users.role, users.store_ids, users.email,
-                users.profile
+            RETURNING session.rotated_at, session.expires_at, users.id, \(unescaped: UserRecord.columns)
             """, deadline: deadline)
         guard let row = rows.first else { return nil }
-        let (now, expiresAt, userID, role, storeIDs, email, profile) = try row.decode(
-            (Date, Date, UUID, String, [String], String?, String).self)
+        let (now, expiresAt, userID, role, storeIDs, email, isEmailVerified, profile) = try row.decode(
+            (Date, Date, UUID, String, [String], String?, Bool, String).self)
         return SessionGrant(
             sessionID: presented.sessionID, now: now, expiresAt: expiresAt,
-            user: UserRecord(id: userID, role: role, storeIDs: storeIDs, email: email, profile: profile))
+            user: UserRecord(
+                id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
+                profile: profile))
     }
 
     /// - Returns: `nil` when there is no such session.
@@ -54,17 +55,17 @@ extension SessionStore {
             SELECT statement_timestamp(), session.generation, session.current_hash, session.previous_hash,
                 session.sealed_current, session.rotated_at, session.late_replays, session.late_replayed,
                 session.expires_at, session.absolute_expires_at,
-                users.id, users.role, users.store_ids, users.email, users.profile
+                users.id, \(unescaped: UserRecord.columns)
             FROM sessions AS session JOIN users ON users.id = session.user_id WHERE session.id = \(id)
             """, deadline: deadline)
         guard let row = rows.first else { return nil }
         let (
             now, generation, currentHash, previousHash, sealed, rotatedAt, lateReplays, lateReplayed, expiresAt,
-            absoluteExpiresAt, userID, role, storeIDs, email, profile
+            absoluteExpiresAt, userID, role, storeIDs, email, isEmailVerified, profile
         ) = try row.decode(
             (
                 Date, Int32, [UInt8], [UInt8]?, [UInt8]?, Date, Int, Bool, Date, Date, UUID, String, [String], String?,
-                String
+                Bool, String
             ).self)
         return Reading(
             state: SessionState(
@@ -74,7 +75,9 @@ extension SessionStore {
             sealedCurrent: sealed,
             grant: SessionGrant(
                 sessionID: id, now: now, expiresAt: expiresAt,
-                user: UserRecord(id: userID, role: role, storeIDs: storeIDs, email: email, profile: profile)))
+                user: UserRecord(
+                    id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
+                    profile: profile)))
     }
 
     /// Counts a late replay of the current token's predecessor, once per generation.

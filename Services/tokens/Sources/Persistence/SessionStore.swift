@@ -56,15 +56,17 @@ struct SessionStore: Sendable {
                     ON CONFLICT (id) DO NOTHING
                     RETURNING id, created_at, expires_at
                 )
-                SELECT created.created_at, created.expires_at, users.role, users.store_ids, users.email, users.profile
+                SELECT created.created_at, created.expires_at, \(unescaped: UserRecord.columns)
                 FROM created, users WHERE users.id = \(user.id)
                 """)
             guard let row = rows.first else { throw SessionRefusal.idTaken }
-            let (now, expiresAt, role, storeIDs, email, profile) = try row.decode(
-                (Date, Date, String, [String], String?, String).self)
+            let (now, expiresAt, role, storeIDs, email, isEmailVerified, profile) = try row.decode(
+                (Date, Date, String, [String], String?, Bool, String).self)
             return SessionGrant(
                 sessionID: token.sessionID, now: now, expiresAt: expiresAt,
-                user: UserRecord(id: user.id, role: role, storeIDs: storeIDs, email: email, profile: profile))
+                user: UserRecord(
+                    id: user.id, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
+                    profile: profile))
         }
     }
 

@@ -23,7 +23,8 @@ struct TokenIssuer: Sendable {
         let claims = AccessTokenClaims(
             issuer: issuer, audience: audience, subject: grant.user.id, sessionID: grant.sessionID,
             tokenID: .random(), issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: grant.user.role,
-            storeIDs: grant.user.storeIDs, email: grant.user.email)
+            storeIDs: grant.user.storeIDs, email: grant.user.email,
+            isEmailVerified: grant.user.isEmailVerified)
         return IssuedTokens(
             sessionID: grant.sessionID, accessToken: try sign(claims), refreshToken: refreshToken.text,
             issuedAt: issuedAt, expiresAt: expiresAt, refreshExpiresAt: refreshExpiresAt, profile: grant.user.profile)
