@@ -41,7 +41,9 @@ struct JOSEHeader {
         }
         try scanner.end()
         guard algorithm == "RS256" else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is not RS256.") }
-        guard type == "at+jwt" else { throw AccessTokenError(.wrongType, "Not an access token.") }
+        guard let type, MediaType.isAccessToken(type) else {
+            throw AccessTokenError(.wrongType, "Not an access token.")
+        }
         guard let kid else { throw .malformed("The header has no kid.") }
         self.kid = kid
     }
@@ -55,5 +57,19 @@ struct JOSEHeader {
             $0.member("kid", kid)
         }
         return Base64URL.encode(header.bytes)
+    }
+}
+
+/// A `typ`: a media type, of which `application/` may be left out, and letters count without case (RFC 7515 §4.1.9).
+enum MediaType {
+    /// RFC 9068 §4.
+    static func isAccessToken(_ text: String) -> Bool { names(text, "at+jwt") }
+
+    /// - Parameter type: in lower case, without `application/`.
+    private static func names(_ text: String, _ type: StaticString) -> Bool {
+        let folded = text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+        let prefix = Array("application/".utf8)
+        let rest = folded.starts(with: prefix) ? folded[prefix.count...] : folded[...]
+        return type.withUTF8Buffer { rest.elementsEqual($0) }
     }
 }

@@ -11,8 +11,11 @@ public struct RSAPublicKey: Sendable, Equatable {
 
     init(modulus: [UInt8], exponent: [UInt8]) throws(AccessTokenError) {
         let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
-        guard (2048...8192).contains(bits), modulus.first != 0, modulus.last.map({ $0 & 1 }) == 1 else {
+        guard (2048...8192).contains(bits), modulus.first != 0 else {
             throw AccessTokenError(.weakKey, "An RSA key must have 2048 to 8192 bits.")
+        }
+        guard modulus.last.map({ $0 & 1 }) == 1 else {
+            throw AccessTokenError(.weakKey, "The RSA key's modulus is even: it is no product of two large primes.")
         }
         // OpenSSL takes no larger exponents either.
         guard (1...8).contains(exponent.count), exponent.first != 0 else {

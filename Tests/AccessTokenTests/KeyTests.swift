@@ -145,6 +145,16 @@ import Testing
         }
     }
 
+    @Test func anEvenModulusIsNamedAsSuch() {
+        let even = Array(TestKey.signing.publicKey.modulus.dropLast() + [0])
+        let error = #expect(throws: AccessTokenError.self) { try RSAPublicKey(modulus: even, exponent: [1, 0, 1]) }
+        #expect(error?.message.contains("even") == true)
+        let short = #expect(throws: AccessTokenError.self) {
+            try RSAPublicKey(modulus: Array(even.dropFirst(128)), exponent: [1, 0, 1])
+        }
+        #expect(short?.message.contains("2048") == true)
+    }
+
     @Test(
         arguments: [
             ["kid": nil], ["kid": #""""#], ["kid": "1"], ["n": nil], ["n": #""a+b=""#], ["e": #""AQAB=""#],

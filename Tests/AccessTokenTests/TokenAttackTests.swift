@@ -85,7 +85,16 @@ import Testing
         #expect(Forge.refusal(try Forge.token(header: header)) == .tooLong)
     }
 
-    @Test(arguments: [#""JWT""#, #""at+JWT""#, #""application/at+jwt""#, #""""#, #""rt+jwt""#, #""dpop+jwt""#, nil])
+    /// RFC 9068 §4, RFC 7515 §4.1.9.
+    @Test(arguments: ["at+jwt", "at+JWT", "AT+JWT", "application/at+jwt", "APPLICATION/At+JwT"])
+    func everySpellingOfTheType(type: String) throws {
+        #expect(Forge.refusal(try Forge.token(header: Forge.changing(Forge.header, ["typ": "\"\(type)\""]))) == nil)
+    }
+
+    @Test(arguments: [
+        #""JWT""#, #""""#, #""rt+jwt""#, #""dpop+jwt""#, #""application/""#, #""application/application/at+jwt""#,
+        #""text/at+jwt""#, #""at+jwt ""#, #""at+jwt; a=b""#, nil,
+    ])
     func otherTypes(type: String?) throws {
         #expect(Forge.refusal(try Forge.token(header: Forge.changing(Forge.header, ["typ": type]))) == .wrongType)
     }

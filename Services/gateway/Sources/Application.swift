@@ -92,8 +92,12 @@ public enum GatewayApplication: ServiceApplication {
         let (interval, fetch): (Duration, @Sendable () async throws -> VerificationKeySet) =
             switch source {
             // A file is read in no time, and nobody tells when it changes.
-            case .file(let file): (.seconds(5), file.read)
-            case .jwks(let urls): (.seconds(300), PublishedKeys(addresses: urls, client: boot.httpClient).read)
+            case .file(let file): (.seconds(5), { try file.read() })
+            case .jwks(let urls):
+                (
+                    KeyFetcher.interval(ofStaleness: maximumStaleness),
+                    PublishedKeys(addresses: urls, client: boot.httpClient).read
+                )
             }
         return KeyFetcher(
             store: store, issuer: issuer, maximumStaleness: maximumStaleness, logger: boot.logger, interval: interval,

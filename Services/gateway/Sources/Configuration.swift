@@ -37,7 +37,9 @@ public struct GatewayConfiguration: Sendable {
         furtherIssuers = Self.furtherIssuers(settings, besides: issuer)
         expiryLeeway = settings.seconds("expiryLeeway", default: 0, in: 0...60).components.seconds
         keysFile = Self.keysFile(settings)
-        keysMaximumStaleness = settings.seconds("keysMaxStaleness", default: 86_400).components.seconds
+        keysMaximumStaleness = settings.seconds(
+            "keysMaxStaleness", default: 86_400, in: KeyFetcher.shortestStaleness...Int(Int32.max)
+        ).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
 
         let owners = Dictionary(
@@ -96,10 +98,10 @@ public struct GatewayConfiguration: Sendable {
     private static func keysFile(_ settings: Settings) -> PublicKeyFile? {
         guard let path = settings.optionalString("keysFile") else { return nil }
         let file = PublicKeyFile(path: path, allowsDevelopment: settings.environment == .development)
-        do {
-            if try file.read().isEmpty { settings.problem("keysFile", "holds no public key: \(path)") }
+        do throws(AccessTokenError) {
+            _ = try file.read()
         } catch {
-            settings.problem("keysFile", "cannot be used: \(error)")
+            settings.problem("keysFile", "cannot be used: \(path): \(error.message)")
         }
         return file
     }

@@ -55,6 +55,24 @@ struct ConfigurationTests {
         }
     }
 
+    @Test("What is wrong with a file of keys is told")
+    func badKeysFileReason() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: path))
+        #expect(
+            problems(["GATEWAY_KEYS_FILE": path]) == [
+                "GATEWAY_KEYS_FILE cannot be used: \(path): The file is not text in UTF-8."
+            ])
+    }
+
+    @Test("Keys that would be too old between two fetches are not asked for", arguments: ["0", "14"])
+    func shortStaleness(_ seconds: String) {
+        let problems = problems(["GATEWAY_KEYS_MAX_STALENESS": seconds])
+        #expect(problems.count == 1 && problems[0].hasPrefix("GATEWAY_KEYS_MAX_STALENESS"), "\(problems)")
+        #expect(self.problems(["GATEWAY_KEYS_MAX_STALENESS": "15"]).isEmpty)
+    }
+
     @Test(
         "The API's places are plain paths",
         arguments: ["/", "v1", "/v1/", "/v1,/v1", "/internal/x", "/{x}", "/a//b"])

@@ -39,6 +39,35 @@ struct IssuersFileTests {
         #expect(read("issuers: [{issuer: i, jwks: 'http://one.test/x'}]", inDevelopment: true).problems.isEmpty)
     }
 
+    @Test("Why a file of keys cannot be used is told: in which line, which file, and what is wrong with it")
+    func reasons() throws {
+        func problems(_ contents: Data?) throws -> [String] {
+            let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            try contents?.write(to: URL(fileURLWithPath: path))
+            let problems = read("issuers:\n  - issuer: https://one.test\n    keysFile: \(path)").problems
+            return problems.map { $0.replacing(path, with: "PATH") }
+        }
+        let weak = """
+            -----BEGIN PUBLIC KEY-----
+            MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDuuKNyKZABx3IxkRpRw6paxBn9
+            Mkk7cMDBXqwoa6suQKLmPnvjAdv26kTN8AxEVCM7LQF9CkwGDXjLiLV9XGxDBiac
+            wunx2pQmRhfGzQznSumjYRue5KcylqlcfkieO+u+0A7gwtFEiJ+DygSTOSK+NHNd
+            T3rTYZ9wOuf0JrQvaQIDAQAB
+            -----END PUBLIC KEY-----
+            """
+        let place = "line 2: keysFile cannot be used: PATH: "
+        #expect(try problems(Data(weak.utf8)) == [place + "An RSA key must have 2048 to 8192 bits."])
+        #expect(try problems(nil) == [place + "The file is not there, or may not be read."])
+        #expect(try problems(Data([0xFF, 0xFE, 0x2D])) == [place + "The file is not text in UTF-8."])
+        #expect(try problems(Data("no key".utf8)) == [place + "The text holds no whole PEM block."])
+        let development = try "# development\n" + GatewayHarness.key.publicKey.pem
+        #expect(try problems(Data(development.utf8)) == [place + "The keys were made for development."])
+        let own = GatewayHarness.key.pem
+        #expect(
+            try problems(Data(own.utf8)) == [place + "Only PUBLIC KEY blocks are taken here, not PRIVATE KEY."])
+    }
+
     @Test(
         "What cannot be used is told",
         arguments: [

@@ -59,6 +59,14 @@ struct KeyAndFeedTests {
         }
     }
 
+    @Test("Keys are fetched anew before they are too old", arguments: [15, 16, 60, 299, 300, 900, 86_400])
+    func interval(staleness: Int64) {
+        let interval = KeyFetcher.interval(ofStaleness: staleness)
+        // Twice in their time at least, and a fetch takes 5 s at most.
+        #expect(interval * 2 + .seconds(5) <= .seconds(staleness))
+        #expect(interval >= .seconds(5) && interval <= .seconds(300))
+    }
+
     @Test("Keys that are the same as before concern nobody but who waits for them")
     func sameKeys() throws {
         let store = KeyStore(issuers: ["a", "b"].map { TrustedIssuer(issuer: $0, audience: "a") })

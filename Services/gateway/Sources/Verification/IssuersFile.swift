@@ -70,8 +70,10 @@ struct IssuersFile {
             return .jwks([url])
         case (nil, let path?):
             let file = PublicKeyFile(path: path, allowsDevelopment: allowsDevelopment)
-            guard let keys = try? file.read(), !keys.isEmpty else {
-                throw Mistake(description: "keysFile has no public key that can be used: \(path)")
+            do throws(AccessTokenError) {
+                _ = try file.read()
+            } catch {
+                throw Mistake(description: "keysFile cannot be used: \(path): \(error.message)")
             }
             return .file(file)
         default: throw Mistake(description: "must have jwks or keysFile")

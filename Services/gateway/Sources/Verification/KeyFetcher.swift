@@ -3,8 +3,8 @@ import Foundation
 import Logging
 import ServiceLifecycle
 
-/// Keeps an issuer's keys in the key store those of their source, a JWKS or a file: at the start, every few minutes, and when a
-/// token names an unknown key.
+/// Keeps an issuer's keys in the key store those of their source, a JWKS or a file: at the start, every few minutes, and
+/// when a token names an unknown key.
 ///
 /// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
 struct KeyFetcher: Service {
@@ -21,6 +21,14 @@ struct KeyFetcher: Service {
 
     var firstRetry = Duration.milliseconds(200)
     var longestRetry = Duration.seconds(5)
+
+    /// Seconds, below which a file that is read every 5 s would be stale between two readings on a busy machine.
+    static let shortestStaleness = 15
+
+    /// Between two fetches of keys that are trusted for so many seconds: a fetch that fails, and the next, leave time.
+    static func interval(ofStaleness maximumStaleness: Int64) -> Duration {
+        .seconds(min(300, maximumStaleness / 3))
+    }
 
     func run() async throws {
         await cancelWhenGracefulShutdown {

@@ -8,9 +8,14 @@ struct PublicKeyFile: Sendable {
     /// Whether keys with the mark of development will do.
     let allowsDevelopment: Bool
 
-    /// - Throws: `AccessTokenError`, also for keys that were made for development where they will not do; `CocoaError`.
-    func read() throws -> VerificationKeySet {
-        let text = try String(contentsOfFile: path, encoding: .utf8)
+    /// - Throws: also for no key at all, and for keys that were made for development where they will not do.
+    func read() throws(AccessTokenError) -> VerificationKeySet {
+        guard let bytes = FileManager.default.contents(atPath: path) else {
+            throw AccessTokenError(.unreadableKey, "The file is not there, or may not be read.")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw AccessTokenError(.unreadableKey, "The file is not text in UTF-8.")
+        }
         guard allowsDevelopment || !DevelopmentSecret.isMarked(file: text) else {
             throw AccessTokenError(.unreadableKey, "The keys were made for development.")
         }
