@@ -172,7 +172,7 @@ let tools: [Target] = [
 let everyTest: [Target] = [
     tests("Verbatim", uses: ["Verbatim"]),
     tests("Contracts", uses: ["Contracts"]),
-    tests("AccessToken", uses: ["AccessToken", "COpenSSL"]),
+    tests("AccessToken", uses: ["AccessToken", "COpenSSL", "Verbatim", .crypto]),
     tests("Postgres", uses: ["Postgres", .metrics, .metricsTestKit]),
     tests("Redis", uses: ["Redis", .nioCore, .nioPosix]),
     tests(

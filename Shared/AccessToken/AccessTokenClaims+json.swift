@@ -1,8 +1,9 @@
 import Foundation
+import Verbatim
 
 extension AccessTokenClaims {
     /// Times beyond the year 9999 are mistakes or attacks.
-    private static let timeRange: ClosedRange<Int64> = 0...253_402_300_799
+    static let timeRange: ClosedRange<Int64> = 0...253_402_300_799
 
     /// The claims as the signer writes them: fixed order, no white space, UUIDs in lower case.
     var json: [UInt8] {
@@ -74,7 +75,7 @@ extension AccessTokenClaims {
 
 extension JSONScanner {
     /// A string that may stand in a header field or a log line: not empty, no control characters.
-    fileprivate mutating func text() throws(AccessTokenError) -> String {
+    mutating func text() throws(AccessTokenError) -> String {
         let value = try string()
         guard !value.isEmpty, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
             throw .malformed("A claim is empty or has control characters.")

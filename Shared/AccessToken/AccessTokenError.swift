@@ -8,7 +8,7 @@ public struct AccessTokenError: Error, Sendable, Equatable, CustomStringConverti
 
         /// Not the one spelling of a token that the signer writes.
         public static let malformed = Code(description: "malformed")
-        /// The header's `alg` is not `RS256`.
+        /// The header's `alg` is not `RS256`, or none of those that another issuer signs with.
         public static let wrongAlgorithm = Code(description: "wrongAlgorithm")
         /// The header's `typ` is not `at+jwt`: a token made for something else (RFC 9068 §4).
         public static let wrongType = Code(description: "wrongType")
@@ -43,6 +43,10 @@ public struct AccessTokenError: Error, Sendable, Equatable, CustomStringConverti
 }
 
 extension AccessTokenError {
+    static func tooLong() -> AccessTokenError {
+        AccessTokenError(.tooLong, "The token is longer than \(AccessTokenVerifier.maximumLength) bytes.")
+    }
+
     static func malformed(_ message: String) -> AccessTokenError {
         AccessTokenError(.malformed, message)
     }

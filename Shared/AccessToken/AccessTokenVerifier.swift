@@ -12,9 +12,9 @@ public struct AccessTokenVerifier: Sendable {
     private let issuer: VerbatimString
     private let audience: VerbatimString
     private let leeway: Int64
-    private let contexts: [VerbatimString: ContextPool<RSAContext>]
+    private let contexts: [VerbatimString: VerificationContexts]
     /// The same by the encoded header that the key's signers write, so that it is seldom read.
-    private let contextsByHeader: [ArraySlice<UInt8>: ContextPool<RSAContext>]
+    private let contextsByHeader: [ArraySlice<UInt8>: VerificationContexts]
 
     /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
     /// - Throws: `cryptography`, when OpenSSL does not take a key.
@@ -24,15 +24,11 @@ public struct AccessTokenVerifier: Sendable {
         self.issuer = VerbatimString(issuer)
         self.audience = VerbatimString(audience)
         self.leeway = leeway
-        var contexts: [VerbatimString: ContextPool<RSAContext>] = [:]
-        for (kid, key) in keys.keys {
-            contexts[kid] = try ContextPool { () throws(AccessTokenError) in
-                try RSAContext(EVPKey(modulus: key.modulus, exponent: key.exponent), for: .verification)
-            }
-        }
+        var contexts: [VerbatimString: VerificationContexts] = [:]
+        for (kid, key) in keys.keys where key.algorithm == .rs256 { contexts[kid] = try VerificationContexts(key) }
         self.contexts = contexts
         contextsByHeader = Dictionary(
-            uniqueKeysWithValues: contexts.map { kid, pool in (JOSEHeader.encoded(kid: kid.text)[...], pool) })
+            uniqueKeysWithValues: contexts.map { kid, key in (JOSEHeader.encoded(kid: kid.text)[...], key) })
     }
 
     /// - Parameters:
@@ -40,22 +36,9 @@ public struct AccessTokenVerifier: Sendable {
     ///   - now: seconds since 1970.
     /// - Throws: see `AccessTokenError.Code`; `unknownKey` may be worth fetching keys for, all others are final.
     public func verify(_ token: [UInt8], now: Int64) throws(AccessTokenError) -> AccessTokenClaims {
-        guard token.count <= Self.maximumLength else {
-            throw AccessTokenError(.tooLong, "The token is longer than \(Self.maximumLength) bytes.")
-        }
+        guard token.count <= Self.maximumLength else { throw .tooLong() }
         let parts = try CompactParts(token)
-        let pool = try pool(for: parts.header)
-        guard let signature = Base64URL.decode(parts.signature) else {
-            throw .malformed("The signature is not canonical base64url.")
-        }
-        let isGenuine = try pool.withContext { (context) throws(AccessTokenError) in
-            try context.verifies(signature, over: parts.signingInput)
-        }
-        guard isGenuine else { throw AccessTokenError(.badSignature, "The signature is not the key's.") }
-
-        guard let payload = Base64URL.decode(parts.payload) else {
-            throw .malformed("The claims are not canonical base64url.")
-        }
+        let payload = try key(for: parts.header).payload(of: parts)
         let (claims, notBefore) = try AccessTokenClaims.read(json: payload)
         guard VerbatimString(claims.issuer) == issuer else {
             throw AccessTokenError(.wrongIssuer, "Another issuer's token.")
@@ -70,12 +53,12 @@ public struct AccessTokenVerifier: Sendable {
         return claims
     }
 
-    private func pool(for header: ArraySlice<UInt8>) throws(AccessTokenError) -> ContextPool<RSAContext> {
-        if let pool = contextsByHeader[header] { return pool }
-        guard let pool = contexts[try JOSEHeader(header).kid] else {
+    private func key(for header: ArraySlice<UInt8>) throws(AccessTokenError) -> VerificationContexts {
+        if let key = contextsByHeader[header] { return key }
+        guard let key = contexts[try JOSEHeader(own: header).kid] else {
             throw AccessTokenError(.unknownKey, "No key has the token's kid.")
         }
-        return pool
+        return key
     }
 
     /// As `verify(_:now:)` for bytes.

@@ -22,30 +22,41 @@ struct CompactParts {
 
 /// The header of an access token: exactly `alg`, `typ` and `kid`.
 struct JOSEHeader {
+    let algorithm: VerbatimString
+    /// Empty where there is none.
+    let type: String
     let kid: VerbatimString
 
-    init(_ encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
+    /// - Parameter known: further members that change nothing of how the token is read.
+    init(_ encoded: ArraySlice<UInt8>, passingOver known: Set<VerbatimString> = []) throws(AccessTokenError) {
         guard let json = Base64URL.decode(encoded) else {
             throw .malformed("The header is not canonical base64url.")
         }
         var algorithm, kid: VerbatimString?
-        var type: String?
+        var type = ""
         var scanner = JSONScanner(json)
         try scanner.object { (name, scanner) throws(AccessTokenError) in
             switch name {
             case "alg": algorithm = try scanner.name()
             case "typ": type = try scanner.string()
             case "kid": kid = try scanner.name()
+            case _ where known.contains(name): try scanner.skipValue()
             default: throw .malformed("The header has a member that access tokens do not have.")
             }
         }
         try scanner.end()
-        guard algorithm == "RS256" else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is not RS256.") }
-        guard let type, MediaType.isAccessToken(type) else {
-            throw AccessTokenError(.wrongType, "Not an access token.")
-        }
+        guard let algorithm else { throw AccessTokenError(.wrongAlgorithm, "The header has no algorithm.") }
         guard let kid else { throw .malformed("The header has no kid.") }
+        self.algorithm = algorithm
+        self.type = type
         self.kid = kid
+    }
+
+    /// The header of one of Gatehouse's own tokens.
+    init(own encoded: ArraySlice<UInt8>) throws(AccessTokenError) {
+        try self.init(encoded)
+        guard algorithm == "RS256" else { throw AccessTokenError(.wrongAlgorithm, "The algorithm is not RS256.") }
+        guard MediaType.isAccessToken(type) else { throw AccessTokenError(.wrongType, "Not an access token.") }
     }
 
     /// The header as every `AccessTokenSigner` with that key writes it.
@@ -64,6 +75,9 @@ struct JOSEHeader {
 enum MediaType {
     /// RFC 9068 §4.
     static func isAccessToken(_ text: String) -> Bool { names(text, "at+jwt") }
+
+    /// Whether it says of a token no more than what everybody sees (RFC 7519 §5.1), or nothing at all.
+    static func isJWT(_ text: String) -> Bool { text.isEmpty || names(text, "jwt") }
 
     /// - Parameter type: in lower case, without `application/`.
     private static func names(_ text: String, _ type: StaticString) -> Bool {

@@ -2,13 +2,13 @@ import Verbatim
 
 /// Public keys by their `kid`.
 public struct VerificationKeySet: Sendable, Equatable {
-    private(set) var keys: [VerbatimString: RSAPublicKey]
+    private(set) var keys: [VerbatimString: VerificationKey]
 
     /// Each key under its thumbprint.
     ///
     /// - Throws: `duplicateKey`
     public init(keys: [RSAPublicKey]) throws(AccessTokenError) {
-        try self.init(keys.map { (VerbatimString($0.thumbprint), $0) })
+        try self.init(keys.map { (VerbatimString($0.thumbprint), .rsa($0)) })
     }
 
     /// One or several `PUBLIC KEY` blocks, each under its thumbprint. Other blocks are refused: a private key does
@@ -19,7 +19,7 @@ public struct VerificationKeySet: Sendable, Equatable {
         try self.init(keys: RSAPublicKey.keys(pem: pem))
     }
 
-    init(_ pairs: [(kid: VerbatimString, key: RSAPublicKey)]) throws(AccessTokenError) {
+    init(_ pairs: [(kid: VerbatimString, key: VerificationKey)]) throws(AccessTokenError) {
         keys = [:]
         for pair in pairs {
             guard keys.updateValue(pair.key, forKey: pair.kid) == nil else {
@@ -28,7 +28,7 @@ public struct VerificationKeySet: Sendable, Equatable {
         }
     }
 
-    public subscript(kid: String) -> RSAPublicKey? { keys[VerbatimString(kid)] }
+    public subscript(kid: String) -> VerificationKey? { keys[VerbatimString(kid)] }
 
     /// The `kid` of every key, sorted.
     public var keyIDs: [String] { keys.keys.sorted().map(\.text) }

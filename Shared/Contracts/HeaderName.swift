@@ -14,6 +14,12 @@ public enum HeaderName {
     public static let role = "Gatehouse-Role"
     /// The user's stores: each percent-encoded, separated by commas.
     public static let storeIDs = "Gatehouse-Store-Ids"
+    /// The issuer of a user who is none of Gatehouse's, percent-encoded. Such a user comes in none of the fields above.
+    public static let externalIssuer = "Gatehouse-External-Issuer"
+    /// That issuer's own name for the user, percent-encoded: unique among its users.
+    public static let externalSubject = "Gatehouse-External-Subject"
+    /// What that issuer calls the user's roles: each percent-encoded, separated by commas; not there where it tells none.
+    public static let externalRoles = "Gatehouse-External-Roles"
     /// The error code of a bearer that was refused, on a route that decides by itself what follows.
     public static let bearerError = "Gatehouse-Bearer-Error"
     /// The client's address as the gateway saw it, without the port.

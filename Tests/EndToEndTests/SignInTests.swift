@@ -147,7 +147,8 @@ extension SystemTests {
             try await withHTTPServer(router) { team in
                 let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).yaml")
                 defer { try? FileManager.default.removeItem(at: file) }
-                let routes = "routes: [{name: team, path: /team, claims: [email], upstreams: ['\(team.absoluteString)']}]"
+                let routes =
+                    "routes: [{name: team, path: /team, claims: [email], upstreams: ['\(team.absoluteString)']}]"
                 try Data(routes.utf8).write(to: file)
                 let settings = ["GATEWAY_ROUTES_FILE": file.path()]
                 try await GatehouseSystem.current.withGateway(settings: settings) { gateway in

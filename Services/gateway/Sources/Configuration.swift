@@ -37,9 +37,10 @@ public struct GatewayConfiguration: Sendable {
         furtherIssuers = Self.furtherIssuers(settings, besides: issuer)
         expiryLeeway = settings.seconds("expiryLeeway", default: 0, in: 0...60).components.seconds
         keysFile = Self.keysFile(settings)
-        keysMaximumStaleness = settings.seconds(
-            "keysMaxStaleness", default: 86_400, in: KeyFetcher.shortestStaleness...Int(Int32.max)
-        ).components.seconds
+        keysMaximumStaleness =
+            settings.seconds(
+                "keysMaxStaleness", default: 86_400, in: KeyFetcher.shortestStaleness...Int(Int32.max)
+            ).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
 
         let owners = Dictionary(

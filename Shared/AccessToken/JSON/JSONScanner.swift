@@ -96,6 +96,12 @@ struct JSONScanner {
         }
     }
 
+    /// The first byte of the value that follows, by which its kind is known.
+    mutating func peekValue() -> UInt8? {
+        skipWhiteSpace()
+        return peek()
+    }
+
     // MARK: - Parts
 
     func peek() -> UInt8? {

@@ -48,7 +48,7 @@ final class EVPKey {
     private static var modulusName: UnsafePointer<CChar> { constant("n") }
     private static var exponentName: UnsafePointer<CChar> { constant("e") }
 
-    private static func constant(_ name: StaticString) -> UnsafePointer<CChar> {
+    static func constant(_ name: StaticString) -> UnsafePointer<CChar> {
         UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 

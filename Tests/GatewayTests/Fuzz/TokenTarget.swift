@@ -46,7 +46,9 @@ enum TokenTarget {
         if let payload = Base64URL.decode(parts.payload) { try checkClaims(payload) }
         guard let claims = try? verifier.verify(bytes, now: now) else { return }
         // Signed by us, so written by us: there is no other spelling of it.
-        let header = (try? JOSEHeader(parts.header)).map { #"{"alg":"RS256","typ":"at+jwt","kid":"\#($0.kid.text)"}"# }
+        let header = (try? JOSEHeader(own: parts.header)).map {
+            #"{"alg":"RS256","typ":"at+jwt","kid":"\#($0.kid.text)"}"#
+        }
         try Finding.unless(
             Base64URL.encode(Array((header ?? "").utf8)).elementsEqual(parts.header)
                 && Base64URL.encode(claims.json).elementsEqual(parts.payload),
@@ -56,9 +58,10 @@ enum TokenTarget {
     // MARK: The parts
 
     private static func checkHeader(_ json: [UInt8]) throws(Finding) {
-        guard let header = try? JOSEHeader(Base64URL.encode(json)[...]), let object = object(json) else { return }
+        guard let header = try? JOSEHeader(own: Base64URL.encode(json)[...]), let object = object(json) else { return }
         try Finding.unless(
-            object.count == 3 && object["alg"] as? String == "RS256" && object["typ"] as? String == "at+jwt"
+            object.count == 3 && object["alg"] as? String == "RS256"
+                && (object["typ"] as? String)?.lowercased().hasSuffix("at+jwt") == true
                 && isSame(object["kid"], header.kid.text), "Foundation reads another header: \(text(json))")
     }
 

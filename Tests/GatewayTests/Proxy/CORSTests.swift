@@ -29,7 +29,8 @@ struct CORSTests {
 
     @Test("A browser that asks is answered by the gateway, without a bearer")
     func preflight() async throws {
-        let policy = CORSPolicy(origins: Set(verbatim: [Self.app]), headers: ["Authorization", "X-Mine"], maximumAge: 60)
+        let policy = CORSPolicy(
+            origins: Set(verbatim: [Self.app]), headers: ["Authorization", "X-Mine"], maximumAge: 60)
         try await withGateway(policy) { gateway in
             let client = try await gateway.connect()
             for _ in 0..<2 {

@@ -92,7 +92,8 @@ struct GatewayHarness: Sendable {
         }
         let team = upstream("team", teamPorts, isGatehouse: false)
         func route(
-            _ path: String, _ authentication: Route.Authentication, roles: Set<VerbatimString> = [], limit: Int = 1 << 40,
+            _ path: String, _ authentication: Route.Authentication, roles: Set<VerbatimString> = [],
+            limit: Int = 1 << 40,
             forwards: Bool = false
         ) -> Route {
             Route(

@@ -1,6 +1,7 @@
 import AccessToken
 import Foundation
 import Testing
+import Verbatim
 
 @testable import GatewayService
 
@@ -28,8 +29,8 @@ struct IssuersFileTests {
         #expect(file.problems.isEmpty)
         #expect(
             file.issuers.map(\.issuer) == [
-                TrustedIssuer(issuer: "https://one.test", audience: "one-app"),
-                TrustedIssuer(issuer: "https://two.test", audience: "gatehouse"),
+                TrustedIssuer(issuer: "https://one.test", audience: "one-app", standing: .external(.init())),
+                TrustedIssuer(issuer: "https://two.test", audience: "gatehouse", standing: .external(.init())),
             ])
         guard case .jwks(let urls) = file.issuers[0].keys, case .file(let keys) = file.issuers[1].keys else {
             Issue.record("an issuer's keys are elsewhere")
@@ -37,6 +38,50 @@ struct IssuersFileTests {
         }
         #expect(urls.map(\.absoluteString) == ["https://one.test/.well-known/jwks.json"] && keys.path == path)
         #expect(read("issuers: [{issuer: i, jwks: 'http://one.test/x'}]", inDevelopment: true).problems.isEmpty)
+    }
+
+    @Test("How an identity provider's tokens look")
+    func external() throws {
+        let file = read(
+            """
+            issuers:
+              - issuer: https://keycloak.test/realms/shop
+                jwks: https://keycloak.test/certs
+                algorithms: [RS256, ES256]
+                types: [at+jwt, JWT]
+                roleClaim: [realm_access, roles]
+                roles: {shop-courier: courier, "a.b": manager}
+              - {issuer: https://auth0.test/, jwks: https://auth0.test/jwks, roleClaim: https://shop.test/roles}
+              - {issuer: https://other.test, jwks: https://other.test/jwks, trustedAs: gatehouse}
+            """)
+        #expect(file.problems.isEmpty)
+        #expect(
+            file.issuers.map(\.issuer.standing) == [
+                .external(
+                    .init(
+                        form: .init(
+                            algorithms: [.rs256, .es256], takesAnyJWT: true,
+                            roles: ClaimPath(["realm_access", "roles"])),
+                        roleNames: ["shop-courier": "courier", "a.b": "manager"])),
+                .external(.init(form: .init(roles: ClaimPath(["https://shop.test/roles"])))),
+                .gatehouse,
+            ])
+    }
+
+    @Test(
+        "What an issuer cannot be is told",
+        arguments: [
+            ("trustedAs: me", "trustedAs"), ("trustedAs: gatehouse, roleClaim: roles", "roleClaim has no place"),
+            ("trustedAs: gatehouse, types: [JWT]", "types has no place"), ("algorithms: [HS256]", "algorithms"),
+            ("algorithms: []", "algorithms"), ("algorithms: none", "algorithms"), ("types: [ID]", "types"),
+            ("types: []", "types"), ("roleClaim: sub", "roleClaim"), ("roleClaim: []", "roleClaim"),
+            ("roleClaim: {a: b}", "roleClaim"), ("roles: {a: b}", "roles need a roleClaim"),
+            ("roleClaim: roles, roles: [a]", "roles must be"), ("roleClaim: roles, roles: {a: [b]}", "roles must be"),
+            ("roleClaim: roles, roles: {}", "roles must be"),
+        ])
+    func badExternal(_ members: String, _ reason: String) {
+        let problems = read("issuers: [{issuer: i, jwks: 'https://i/x', \(members)}]").problems
+        #expect(problems.count == 1 && problems[0].contains(reason), "\(problems)")
     }
 
     @Test("Why a file of keys cannot be used is told: in which line, which file, and what is wrong with it")

@@ -59,7 +59,8 @@ final class Route: Sendable {
     let errorForm: ErrorForm
 
     init(
-        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication, roles: Set<VerbatimString> = [],
+        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication,
+        roles: Set<VerbatimString> = [],
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,

@@ -111,7 +111,7 @@ extension Worker {
                 identity = token
             }
         }
-        if !route.roles.isEmpty, !(identity.map { route.roles.contains($0.role) } ?? false) {
+        if !route.roles.isEmpty, !(identity?.hasRole(of: route.roles) ?? false) {
             return refuse(Problem(.forbidden))
         }
         if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userKey, now: now) {

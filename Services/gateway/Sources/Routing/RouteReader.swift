@@ -71,7 +71,8 @@ struct RouteReader {
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
             rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
-            claims: claims, issuers: Set(verbatim: issuers), allowsWebSocket: allowsWebSocket, outlivesToken: outlivesToken,
+            claims: claims, issuers: Set(verbatim: issuers), allowsWebSocket: allowsWebSocket,
+            outlivesToken: outlivesToken,
             limit: limit, cors: cors)
     }
 

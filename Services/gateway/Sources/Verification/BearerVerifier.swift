@@ -49,8 +49,8 @@ final class BearerVerifier {
             cache.insert(verified, as: digest)
         }
         // The feed tells of Gatehouse's sessions alone.
-        if verified.isForeign { return .accepted(verified) }
-        switch revoked.verdict(on: verified.sessionID, now: now) {
+        guard let session = verified.ownSession else { return .accepted(verified) }
+        switch revoked.verdict(on: session, now: now) {
         case .live: return .accepted(verified)
         case .revoked: return .refused(.invalidToken)
         case .unknown: return .refused(.unavailable)
@@ -60,7 +60,7 @@ final class BearerVerifier {
     /// Whether a token that was accepted once still would be.
     func accepts(_ token: VerifiedToken, now: Int64) -> Bool {
         now < token.expiresAt
-            && (token.isForeign || revoked.verdict(on: token.sessionID, now: now) == .live)
+            && token.ownSession.map { revoked.verdict(on: $0, now: now) == .live } ?? true
     }
 
     /// Whether the keys that vouched for the token are its issuer's still.
@@ -78,9 +78,9 @@ final class BearerVerifier {
             let source = snapshot.sources[place]
             guard let verifier = source.verifier, source.isUsable(now: now) else { continue }
             do {
-                let claims = try verifier.verify(bytes, now: now)
                 return .success(
-                    VerifiedToken(claims, issuerPlace: place, generation: source.generation, leeway: keys.leeway))
+                    try verifier.verify(
+                        bytes, now: now, place: place, generation: source.generation, leeway: keys.leeway))
             } catch {
                 if failure.code == .unknownKey { failure = error }
             }

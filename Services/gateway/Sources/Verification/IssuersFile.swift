@@ -12,7 +12,11 @@ struct IssuersFile {
         case file(PublicKeyFile)
     }
 
-    private static let keys: Set<String> = ["issuer", "audience", "jwks", "keysFile"]
+    private static let keys: Set<String> = [
+        "issuer", "audience", "jwks", "keysFile", "trustedAs", "algorithms", "types", "roleClaim", "roles",
+    ]
+    /// Those that say how the tokens of one that is not trusted as Gatehouse look.
+    private static let external = ["algorithms", "types", "roleClaim", "roles"]
 
     private(set) var issuers: [(issuer: TrustedIssuer, keys: Keys)] = []
     /// All that is wrong with the file.
@@ -41,7 +45,9 @@ struct IssuersFile {
         guard let mapping = node.mapping, mapping.keys.allSatisfy({ Self.keys.contains($0.string ?? "") }),
             let issuer = mapping["issuer"]?.string, !issuer.isEmpty
         else {
-            problems.append(place + "must have issuer, and jwks or keysFile; it may have audience")
+            problems.append(
+                place + "must have issuer, and jwks or keysFile; it may have "
+                    + Self.keys.subtracting(["issuer", "jwks", "keysFile"]).sorted().joined(separator: ", "))
             return
         }
         guard !issuer.isVerbatim(own.issuer), !issuers.contains(where: { $0.issuer.issuer.isVerbatim(issuer) }) else {
@@ -51,7 +57,8 @@ struct IssuersFile {
         do throws(Mistake) {
             let keys = try keys(mapping["jwks"]?.string, mapping["keysFile"]?.string)
             let audience = mapping["audience"]?.string ?? own.audience
-            issuers.append((TrustedIssuer(issuer: issuer, audience: audience), keys))
+            let standing = try standing(mapping)
+            issuers.append((TrustedIssuer(issuer: issuer, audience: audience, standing: standing), keys))
         } catch {
             problems.append(place + error.description)
         }
@@ -78,5 +85,66 @@ struct IssuersFile {
             return .file(file)
         default: throw Mistake(description: "must have jwks or keysFile")
         }
+    }
+
+    private func standing(_ mapping: Node.Mapping) throws(Mistake) -> TrustedIssuer.Standing {
+        if let trustedAs = mapping["trustedAs"] {
+            guard trustedAs.string == "gatehouse" else {
+                throw Mistake(description: "trustedAs must be gatehouse, or not be there")
+            }
+            if let name = Self.external.first(where: { mapping[$0] != nil }) {
+                throw Mistake(description: "\(name) has no place beside trustedAs: its tokens look as Gatehouse's do")
+            }
+            return .gatehouse
+        }
+        var external = TrustedIssuer.External()
+        if let node = mapping["algorithms"] {
+            let algorithms = try texts(node, "algorithms").map { SignatureAlgorithm(rawValue: $0) }
+            guard !algorithms.isEmpty, !algorithms.contains(nil) else {
+                throw Mistake(description: "algorithms must be a list of RS256 and ES256")
+            }
+            external.form.algorithms = Set(algorithms.compactMap(\.self))
+        }
+        if let node = mapping["types"] {
+            let types = try texts(node, "types")
+            guard !types.isEmpty, types.allSatisfy({ ["at+jwt", "JWT"].contains($0) }) else {
+                throw Mistake(description: "types must be a list of at+jwt and JWT")
+            }
+            external.form.takesAnyJWT = types.contains("JWT")
+        }
+        if let node = mapping["roleClaim"] {
+            guard let path = ClaimPath(try texts(node, "roleClaim")) else {
+                throw Mistake(
+                    description:
+                        "roleClaim must name a claim that means nothing else, or list up to 6 names, one within"
+                        + " the other")
+            }
+            external.form.roles = path
+        }
+        if let node = mapping["roles"] {
+            external.roleNames = try roleNames(node, hasClaim: external.form.roles != nil)
+        }
+        return .external(external)
+    }
+
+    /// The issuer's roles on the left, on the right what routes call them.
+    private func roleNames(_ node: Node, hasClaim: Bool) throws(Mistake) -> [VerbatimString: VerbatimString] {
+        guard hasClaim else { throw Mistake(description: "roles need a roleClaim that tells them") }
+        var names: [VerbatimString: VerbatimString] = [:]
+        for (theirs, ours) in node.mapping ?? [:] {
+            guard let theirs = theirs.string, let ours = ours.string, !theirs.isEmpty, !ours.isEmpty else { continue }
+            names[VerbatimString(theirs)] = VerbatimString(ours)
+        }
+        guard !names.isEmpty, names.count == node.mapping?.count else {
+            throw Mistake(description: "roles must be like {their-role: a role that routes name}")
+        }
+        return names
+    }
+
+    /// A word, or a list of words.
+    private func texts(_ node: Node, _ key: String) throws(Mistake) -> [String] {
+        let texts = (node.sequence.map(Array.init) ?? [node]).map(\.string)
+        guard !texts.contains(nil) else { throw Mistake(description: "\(key) must be a word or a list of words") }
+        return texts.compactMap(\.self)
     }
 }

@@ -7,7 +7,7 @@ final class KeyStore: Sendable {
     /// The keys of one issuer, and for how long they are good.
     struct Source: Sendable {
         /// `nil` until keys were read for the first time.
-        var verifier: AccessTokenVerifier?
+        var verifier: TokenVerifier?
         /// After this second (since 1970) the keys are too old to trust.
         var trustedUntil = Int64.max
         var didLastFetchFail = false
@@ -53,7 +53,8 @@ final class KeyStore: Sendable {
         state = Mutex(
             State(
                 snapshot: Snapshot(sources: issuers.map { _ in Source() }), keys: issuers.map { _ in nil },
-                isFetching: issuers.map { _ in false }, isAwaited: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
+                isFetching: issuers.map { _ in false }, isAwaited: issuers.map { _ in false },
+                lastDemands: issuers.map { _ in nil }))
     }
 
     convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
@@ -83,8 +84,7 @@ final class KeyStore: Sendable {
     ///
     /// - Parameter place: the issuer's, in `issuers`.
     func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max) throws(AccessTokenError) {
-        let verifier = try AccessTokenVerifier(
-            issuer: issuers[place].issuer, audience: issuers[place].audience, keys: keys, leeway: leeway)
+        let verifier = try TokenVerifier(issuers[place], keys: keys, leeway: leeway)
         fetchEnded(of: place) { state in
             state.snapshot.sources[place].trustedUntil = trustedUntil
             state.snapshot.sources[place].didLastFetchFail = false
@@ -144,12 +144,4 @@ final class KeyStore: Sendable {
         }
         for listener in listeners { listener() }
     }
-}
-
-/// Whose access tokens are good here.
-struct TrustedIssuer: Sendable, Equatable {
-    /// `iss`
-    var issuer: String
-    /// `aud`
-    var audience: String
 }

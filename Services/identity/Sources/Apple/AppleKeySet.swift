@@ -26,7 +26,9 @@ struct AppleKeySet: Sendable {
         let document = try StrictJSON.decode(Document.self, from: Array(jwks))
         var keys: [VerbatimString: any JWTAlgorithm] = [:]
         for key in document.keys where key.kty == "RSA" && key.use ?? "sig" == "sig" && key.alg ?? "RS256" == "RS256" {
-            guard let kid = key.kid, !kid.isEmpty, let n = key.n, let e = key.e, e == "AQAB", keys[VerbatimString(kid)] == nil else {
+            guard let kid = key.kid, !kid.isEmpty, let n = key.n, let e = key.e, e == "AQAB",
+                keys[VerbatimString(kid)] == nil
+            else {
                 throw Malformed()
             }
             let collection = JWTKeyCollection()

@@ -52,7 +52,9 @@ struct AppleTokenPolicy: Sendable {
             if nonceRule == .required { throw .nonceMissing }
         case (let raw?, let claimed?):
             // The app gives Apple either the value itself or, as Apple's samples do, its SHA-256.
-            guard claimed.isVerbatim(raw) || claimed.lowercased().isVerbatim(sha256Hex(raw)) else { throw .nonceMismatch }
+            guard claimed.isVerbatim(raw) || claimed.lowercased().isVerbatim(sha256Hex(raw)) else {
+                throw .nonceMismatch
+            }
         case (_?, nil):
             // Platforms where Apple cannot carry a nonce say so.
             guard nonceRule == .optional, claims.nonceSupported == false else { throw .nonceMissing }

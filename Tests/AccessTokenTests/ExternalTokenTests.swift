@@ -1,0 +1,298 @@
+import Crypto
+import Foundation
+import Testing
+import Verbatim
+
+@testable import AccessToken
+
+/// One key on P-256 for the whole run.
+enum TestP256 {
+    static let signing = P256.Signing.PrivateKey()
+
+    static func publicKey(_ key: P256.Signing.PrivateKey = signing) throws -> P256PublicKey {
+        let point = Array(key.publicKey.rawRepresentation)
+        return try P256PublicKey(x: Array(point[..<32]), y: Array(point[32...]))
+    }
+
+    /// `input`, a dot, and the key's signature over `input` as JOSE has it.
+    static func signed(_ input: String, key: P256.Signing.PrivateKey = signing) throws -> String {
+        input + "." + Base64URL.string(Array(try key.signature(for: Data(input.utf8)).rawRepresentation))
+    }
+
+    static func token(_ header: String, _ claims: String, key: P256.Signing.PrivateKey = signing) throws -> String {
+        try signed(Base64URL.string(header.utf8) + "." + Base64URL.string(claims.utf8), key: key)
+    }
+}
+
+@Suite struct ExternalTokenTests {
+    private static let issuer = "https://login.example.com/"
+    private static let audience = "https://orders.example.com"
+    private static let header = ["alg": #""ES256""#, "typ": #""JWT""#, "kid": #""ec""#]
+    private static let claims = [
+        "iss": "\"\(issuer)\"", "aud": "\"\(audience)\"", "sub": #""user|1""#, "iat": "\(Forge.now - 60)",
+        "exp": "\(Forge.now + 600)",
+    ]
+
+    /// Knows an RSA key as `rsa` and one on P-256 as `ec`.
+    private static let keys = try! VerificationKeySet([
+        ("rsa", .rsa(TestKey.signing.publicKey)), ("ec", .p256(TestP256.publicKey())),
+    ])
+
+    private static func read(
+        _ token: String, issuer: String = issuer, audience: String = audience,
+        form: ExternalTokenVerifier.Form = .init(algorithms: [.rs256, .es256], takesAnyJWT: true)
+    ) -> Result<ExternalTokenClaims, AccessTokenError> {
+        do throws(AccessTokenError) {
+            let verifier = try ExternalTokenVerifier(issuer: issuer, audience: audience, form: form, keys: keys)
+            return .success(try verifier.verify(Array(token.utf8), now: Forge.now))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private static func refusal(
+        _ token: String, form: ExternalTokenVerifier.Form = .init(algorithms: [.rs256, .es256], takesAnyJWT: true)
+    ) -> AccessTokenError.Code? {
+        if case .failure(let error) = read(token, form: form) { error.code } else { nil }
+    }
+
+    private static func token(
+        header changes: [String: String?] = [:], claims claimChanges: [String: String?] = [:]
+    ) throws -> String {
+        try TestP256.token(Forge.changing(header, changes), Forge.changing(claims, claimChanges))
+    }
+
+    // MARK: - As identity providers write them
+
+    @Test func keycloak() throws {
+        let path = try #require(ClaimPath(["realm_access", "roles"]))
+        let token = try Forge.token(
+            header: #"{"alg":"RS256","typ":"JWT","kid":"rsa"}"#,
+            payload: """
+                {"exp":\(Forge.now + 300),"iat":\(Forge.now),"jti":"onrtac:5a8f","iss":"\(Self.issuer)",\
+                "aud":["account","\(Self.audience)"],"sub":"f3b1c7e2-1111-4222-8333-944455556666","typ":"Bearer",\
+                "azp":"orders-app","sid":"not-a-uuid","acr":"1","allowed-origins":["https://app.example.com"],\
+                "realm_access":{"roles":["offline_access","courier"],"more":{"roles":["admin"]}},\
+                "resource_access":{"account":{"roles":["manage-account"]}},"scope":"openid email",\
+                "email_verified":true,"preferred_username":"ada","email":"ada@example.com"}
+                """)
+        let claims = try Self.read(token, form: .init(takesAnyJWT: true, roles: path)).get()
+        #expect(claims.subject == "f3b1c7e2-1111-4222-8333-944455556666")
+        #expect(claims.roles == ["offline_access", "courier"])
+        #expect(claims.clientID == "orders-app" && claims.tokenID == "onrtac:5a8f")
+        #expect(claims.email == "ada@example.com" && claims.isEmailVerified)
+        let deep = ExternalTokenVerifier.Form(
+            takesAnyJWT: true, roles: ClaimPath(["resource_access", "account", "roles"]))
+        #expect(try Self.read(token, form: deep).get().roles == ["manage-account"])
+    }
+
+    @Test func auth0() throws {
+        let path = try #require(ClaimPath(["https://example.com/roles"]))
+        let token = try Forge.token(
+            header: #"{"alg":"RS256","typ":"at+jwt","kid":"rsa"}"#,
+            payload: """
+                {"https://example.com/roles":["courier"],"iss":"\(Self.issuer)","sub":"auth0|5f7c8ec7c33c6c004bbafe82",\
+                "aud":["\(Self.audience)","https://example.eu.auth0.com/userinfo"],"iat":\(Forge.now),\
+                "exp":\(Forge.now + 86400),"scope":"openid profile","azp":"my_client_id","permissions":["read:orders"]}
+                """)
+        // Marked as an access token, so that the form need not allow more.
+        let claims = try Self.read(token, form: .init(roles: path)).get()
+        #expect(claims.subject == "auth0|5f7c8ec7c33c6c004bbafe82" && claims.roles == ["courier"])
+        #expect(claims.clientID == "my_client_id" && claims.tokenID == nil && claims.email == nil)
+        // A name with dots is one name, not a way through others.
+        let dots = ExternalTokenVerifier.Form(roles: ClaimPath(["https://example", "com/roles"]))
+        #expect(try Self.read(token, form: dots).get().roles == [])
+    }
+
+    @Test func entra() throws {
+        let path = try #require(ClaimPath(["roles"]))
+        let token = try Forge.token(
+            header: #"{"typ":"JWT","alg":"RS256","x5t":"kgLLtH0vM2jZ","kid":"rsa"}"#,
+            payload: """
+                {"aud":"\(Self.audience)","iss":"\(Self.issuer)","iat":\(Forge.now),"nbf":\(Forge.now),\
+                "exp":\(Forge.now + 4000),"aio":"AXQAi/8TAAAA","azp":"6e74172b-be56-4843-9ff4-e66a39bb12e3","azpacr":"0",\
+                "name":"Ada","oid":"690222be-ff1a-4d56-abd1-7e4f7d38e474","rh":"I","roles":["Courier.Write"],\
+                "scp":"access_as_user","sub":"HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ","tid":"72f988bf",\
+                "uti":"fqiBqXLPj0eQa82S-IYFAA","ver":"2.0"}
+                """)
+        let claims = try Self.read(token, form: .init(takesAnyJWT: true, roles: path)).get()
+        #expect(claims.subject == "HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ" && claims.roles == ["Courier.Write"])
+        #expect(claims.clientID == "6e74172b-be56-4843-9ff4-e66a39bb12e3" && !claims.isEmailVerified)
+    }
+
+    // MARK: - What counts
+
+    @Test func es256AndWhatIsNeededIsEnough() throws {
+        let claims = try Self.read(Self.token()).get()
+        #expect(
+            claims
+                == ExternalTokenClaims(
+                    issuer: Self.issuer, subject: "user|1", issuedAt: Forge.now - 60, expiresAt: Forge.now + 600))
+        for name in Self.claims.keys {
+            #expect(Self.refusal(try Self.token(claims: [name: nil])) == .malformed, "\(name)")
+        }
+    }
+
+    @Test func onlyWhatTheFormAllows() throws {
+        let strict = ExternalTokenVerifier.Form(algorithms: [.rs256, .es256])
+        for (type, isTaken) in [
+            (#""JWT""#, true), (#""jwt""#, true), (#""application/jwt""#, true), (nil, true), (#""at+jwt""#, true),
+            (#""ID""#, false), (#""logout+jwt""#, false), (#""dpop+jwt""#, false),
+        ] {
+            let token = try Self.token(header: ["typ": type])
+            #expect(Self.refusal(token) == (isTaken ? nil : .wrongType), "\(type ?? "none")")
+            #expect(Self.refusal(token, form: strict) == (type == #""at+jwt""# ? nil : .wrongType))
+        }
+        let rsaOnly = ExternalTokenVerifier.Form(takesAnyJWT: true)
+        #expect(Self.refusal(try Self.token(), form: rsaOnly) == .wrongAlgorithm)
+    }
+
+    @Test func namesAndTimesAreHeldTo() throws {
+        let changes: [([String: String?], AccessTokenError.Code)] = [
+            (["iss": #""https://login.example.com""#], .wrongIssuer), (["aud": #""other""#], .wrongAudience),
+            (["aud": "[]"], .wrongAudience), (["aud": #"["a","b"]"#], .wrongAudience), (["aud": "1"], .malformed),
+            (["aud": #"[1]"#], .malformed), (["exp": "\(Forge.now)"], .expired), (["exp": "1e10"], .malformed),
+            (["nbf": "\(Forge.now + 1)"], .notYetValid), (["sub": #""""#], .malformed), (["sub": "1"], .malformed),
+            (["sub": "\"\(String(repeating: "a", count: 256))\""], .malformed),
+            (["sub": #""a\r\nGatehouse-User-Id: x""#], .malformed), (["email_verified": #""yes""#], .malformed),
+        ]
+        for (change, expected) in changes {
+            #expect(Self.refusal(try Self.token(claims: change)) == expected, "\(change)")
+        }
+    }
+
+    @Test func whatDoesNotLookLikeRolesIsNone() throws {
+        let form = ExternalTokenVerifier.Form(
+            algorithms: [.es256], takesAnyJWT: true, roles: ClaimPath(["access", "roles"]))
+        for (value, roles) in [
+            (#"{"roles":["a","b"]}"#, ["a", "b"]), (#"{"roles":"a"}"#, ["a"]), (#"{"roles":[]}"#, []),
+            (#"{"roles":{"a":1}}"#, []), (#"{"roles":null}"#, []), (#"["roles"]"#, []), (#""roles""#, []),
+            (#"{"Roles":["a"]}"#, []), (#"{"x":{"roles":["a"]}}"#, []), ("null", []),
+        ] {
+            #expect(try Self.read(Self.token(claims: ["access": value]), form: form).get().roles == roles, "\(value)")
+        }
+        #expect(try Self.read(Self.token(claims: ["roles": #"["a"]"#]), form: form).get().roles == [])
+    }
+
+    @Test func pathsOfClaims() {
+        for names in [[], [""], ["a", ""], ["sub"], ["email"], ["iss", "a"], Array(repeating: "a", count: 7)] {
+            #expect(ClaimPath(names) == nil, "\(names)")
+        }
+        #expect(ClaimPath(["a.b"]) != ClaimPath(["a", "b"]))
+    }
+
+    // MARK: - Attacks, signed with the right key unless said otherwise
+
+    @Test func signaturesThatAreNotTwoNumbers() throws {
+        let token = try Self.token()
+        let input = String(token[..<token.lastIndex(of: ".")!])
+        let raw = try #require(Base64URL.decode(token.split(separator: ".")[2]))
+        let der = Array(try TestP256.signing.signature(for: Data(input.utf8)).derRepresentation)
+        let zeros = [UInt8](repeating: 0, count: 32)
+        // The order of the curve's group: as good as zero.
+        let order: [UInt8] = [
+            0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xBC, 0xE6, 0xFA, 0xAD,
+            0xA7, 0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
+        ]
+        let (r, s) = (Array(raw[..<32]), Array(raw[32...]))
+        let bad: [[UInt8]] = [
+            [], zeros + zeros, zeros + s, r + zeros, order + order, order + s, r + order, der, s + r, raw + [0],
+            [0] + raw, Array(raw.dropLast()), raw + raw, r, zeros, [UInt8](repeating: 0xFF, count: 64),
+            [0x30, 6, 2, 1, 1, 2, 1, 1] + [UInt8](repeating: 0, count: 56),
+        ]
+        for signature in bad {
+            #expect(Self.refusal(input + "." + Base64URL.string(signature)) == .badSignature, "\(signature.count)")
+        }
+        #expect(Self.refusal(try Self.token().dropLast(3) + "AAA") != nil)
+        #expect(Self.refusal(try TestP256.signed(input, key: P256.Signing.PrivateKey())) == .badSignature)
+    }
+
+    /// Numbers with zeros in front are shorter in DER.
+    @Test func shortNumbersAreGenuineToo() throws {
+        for attempt in 0..<600 {
+            let token = try Self.token(claims: ["jti": "\"\(attempt)\""])
+            #expect(Self.refusal(token) == nil)
+        }
+    }
+
+    @Test func anAlgorithmBelongsToItsKey() throws {
+        // The header says what the key is not for, with signatures that are good under the one or the other.
+        for (algorithm, kid) in [("ES256", "rsa"), ("RS256", "ec")] {
+            let header = Forge.changing(Self.header, ["alg": "\"\(algorithm)\"", "kid": "\"\(kid)\""])
+            let claims = Forge.json(Self.claims)
+            #expect(Self.refusal(try TestP256.token(header, claims)) == .wrongAlgorithm)
+            #expect(Self.refusal(try Forge.token(header: header, payload: claims)) == .wrongAlgorithm)
+        }
+        for algorithm in ["none", "HS256", "ES384", "ES256K", "es256", "PS256", ""] {
+            #expect(Self.refusal(try Self.token(header: ["alg": "\"\(algorithm)\""])) == .wrongAlgorithm)
+        }
+        // Each key's signature under the other's name.
+        let swapped = try Forge.token(
+            header: #"{"alg":"RS256","typ":"JWT","kid":"rsa"}"#, payload: Forge.json(Self.claims), key: TestKey.other)
+        #expect(Self.refusal(swapped) == .badSignature)
+    }
+
+    @Test(arguments: ["jwk", "jku", "x5u", "x5c", "crit", "b64", "zip", "enc", "cty", "nonce"])
+    func headersThatChangeHowATokenIsRead(name: String) throws {
+        for value in ["true", "false", #"["b64"]"#, #""https://eve.example/jwks""#, "{}"] {
+            #expect(Self.refusal(try Self.token(header: [name: value])) == .malformed)
+        }
+    }
+
+    /// Gatehouse's own tokens are RS256, whatever else its key set may hold.
+    @Test func gatehouseTakesNoES256() throws {
+        let verifier = try AccessTokenVerifier(
+            issuer: "http://gatehouse.localhost", audience: "gatehouse", keys: Self.keys)
+        let header = Forge.changing(Forge.header, ["alg": #""ES256""#, "kid": #""ec""#])
+        let token = try TestP256.token(header, Forge.json(Forge.payload))
+        let error = #expect(throws: AccessTokenError.self) { try verifier.verify(token, now: Forge.now) }
+        #expect(error?.code == .wrongAlgorithm)
+        let named = try TestP256.token(Forge.changing(Forge.header, ["kid": #""ec""#]), Forge.json(Forge.payload))
+        let unknown = #expect(throws: AccessTokenError.self) { try verifier.verify(named, now: Forge.now) }
+        #expect(unknown?.code == .unknownKey)
+    }
+}
+
+@Suite struct P256KeyTests {
+    private static func key(_ changes: [String: String?] = [:]) throws -> [UInt8] {
+        let key = try TestP256.publicKey()
+        let members = [
+            "kty": #""EC""#, "crv": #""P-256""#, "kid": #""ec""#, "x": "\"\(Base64URL.string(key.x))\"",
+            "y": "\"\(Base64URL.string(key.y))\"",
+        ]
+        return Array(#"{"keys":[\#(Forge.changing(members, changes))]}"#.utf8)
+    }
+
+    @Test func setsSurviveJWKS() throws {
+        let set = try VerificationKeySet([
+            ("rsa", .rsa(TestKey.signing.publicKey)), ("ec", .p256(TestP256.publicKey())),
+        ])
+        #expect(try VerificationKeySet(jwks: set.jwks()) == set)
+        #expect(try VerificationKeySet(jwks: Self.key())["ec"] == .p256(TestP256.publicKey()))
+        #expect(try VerificationKeySet(jwks: Self.key(["use": #""sig""#, "alg": #""ES256""#])).keyIDs == ["ec"])
+    }
+
+    @Test(arguments: [["crv": #""P-384""#], ["crv": #""secp256k1""#], ["alg": #""ECDH-ES""#], ["use": #""enc""#]])
+    func keysForSomethingElseArePassedOver(changes: [String: String?]) throws {
+        #expect(try VerificationKeySet(jwks: Self.key(changes)).isEmpty)
+    }
+
+    @Test func pointsThatAreNotOnTheCurve() throws {
+        let key = try TestP256.publicKey()
+        var off = key.y
+        off[31] ^= 1
+        let zeros = [UInt8](repeating: 0, count: 32)
+        let field = [UInt8](repeating: 0xFF, count: 32)
+        for (x, y) in [
+            (key.x, off), (zeros, zeros), (field, field), (key.x, Array(key.y.dropLast())), ([0] + key.x, key.y),
+            ([], []), (key.x, zeros),
+        ] {
+            let error = #expect(throws: AccessTokenError.self) { try P256PublicKey(x: x, y: y) }
+            #expect(error?.code == .unreadableKey)
+        }
+        for changes in [["x": nil], ["y": #""AA==""#], ["kid": nil], ["d": #""AA""#]] as [[String: String?]] {
+            let error = #expect(throws: AccessTokenError.self) { try VerificationKeySet(jwks: Self.key(changes)) }
+            #expect(error?.code == .malformed)
+        }
+    }
+}

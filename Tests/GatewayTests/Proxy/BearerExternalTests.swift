@@ -1,0 +1,153 @@
+import Crypto
+import Foundation
+import Testing
+import Verbatim
+
+@testable import AccessToken
+@testable import GatewayService
+
+/// Users of an identity provider that is not Gatehouse, through the gateway.
+@Suite("Another issuer's users")
+struct BearerExternalTests {
+    private static let issuer = "https://login.example.com/"
+    private static let key = P256.Signing.PrivateKey()
+
+    private static func options(roleNames: [VerbatimString: VerbatimString] = [:]) -> GatewayHarness.Options {
+        GatewayHarness.Options {
+            $0.furtherIssuers = [
+                TrustedIssuer(
+                    issuer: issuer, audience: "orders",
+                    standing: .external(
+                        .init(
+                            form: .init(algorithms: [.es256], takesAnyJWT: true, roles: ClaimPath(["roles"])),
+                            roleNames: roleNames))),
+                TrustedIssuer(issuer: "https://other-gatehouse.test", audience: "gatehouse"),
+            ]
+            $0.routes = { team in
+                [("/partner", [String]()), ("/partner-couriers", ["courier"])].map { path, roles in
+                    Route(
+                        name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
+                        authentication: .required, roles: Set(verbatim: roles), target: .upstream(team), bodyLimit: 0,
+                        timeout: .seconds(30), claims: [.email, .clientID, .tokenID],
+                        issuers: Set(verbatim: [issuer, "https://other-gatehouse.test"]))
+                }
+            }
+        }
+    }
+
+    private static func withGateway(
+        _ options: GatewayHarness.Options, _ body: @Sendable (GatewayHarness) async throws -> Void
+    ) async throws {
+        let jwk = key.publicKey.rawRepresentation
+        let jwks = """
+            {"keys":[{"kty":"EC","crv":"P-256","kid":"ec","x":"\(Base64URL.string(jwk.prefix(32)))",\
+            "y":"\(Base64URL.string(jwk.suffix(32)))"}]}
+            """
+        try await GatewayHarness.withGateway(options) { gateway in
+            let keys = gateway.gateway.keys
+            try keys.replace(VerificationKeySet(jwks: Array(jwks.utf8)), of: 1)
+            try keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]), of: 2)
+            try await body(gateway)
+        }
+    }
+
+    /// - Parameter more: members of the claims, each with a comma in front.
+    private static func token(subject: String = "auth0|42", _ more: String = "") throws -> String {
+        let now = Int64(Date.now.timeIntervalSince1970)
+        let claims = """
+            {"iss":"\(issuer)","aud":["orders","x"],"sub":"\(subject)","iat":\(now),"exp":\(now + 600)\(more)}
+            """
+        let input =
+            Base64URL.string(#"{"alg":"ES256","typ":"JWT","kid":"ec"}"#.utf8) + "." + Base64URL.string(claims.utf8)
+        return input + "." + Base64URL.string(try key.signature(for: Data(input.utf8)).rawRepresentation)
+    }
+
+    private static let own = ["Gatehouse-User-Id", "Gatehouse-Session-Id", "Gatehouse-Role", "Gatehouse-Store-Ids"]
+
+    @Test("They come in fields of their own, which no client can set")
+    func fields() async throws {
+        try await Self.withGateway(Self.options()) { gateway in
+            let user = UUID().uuidString.lowercased()
+            let forged =
+                (Self.own + ["Gatehouse-External-Subject", "gatehouse_external_issuer", "Gatehouse-External-Roles"])
+                .map { "\($0): forged\r\n" }.joined()
+            // A name that looks like one of Gatehouse's users, a role that looks like one of its roles.
+            let more = #","roles":["courier","a, b"],"email":"boss@example.com","sid":"x","role":"admin""#
+            for token in [try Self.token(subject: user, more), try Self.token(subject: "a b\u{E9}%")] {
+                #expect(try await gateway.send("GET /partner", fields: forged, token: token).status == 200)
+            }
+            let (first, second) = (gateway.team.requests[0], gateway.team.requests[1])
+            for name in Self.own {
+                #expect(first.field(name) == nil && second.field(name) == nil, "\(name)")
+            }
+            #expect(first.field("Gatehouse-External-Issuer") == Self.issuer)
+            #expect(first.field("Gatehouse-External-Subject") == user)
+            #expect(first.field("Gatehouse-External-Roles") == "courier,a%2C%20b")
+            #expect(first.field("Gatehouse-Claim-Iss") == Self.issuer)
+            #expect(first.field("Gatehouse-Claim-Email") == "boss@example.com")
+            #expect(first.field("Gatehouse-Claim-Email-Verified") == "false")
+            #expect(first.field("Gatehouse-Claim-Jti") == nil && first.field("Gatehouse-Claim-Client-Id") == nil)
+            #expect(second.field("Gatehouse-External-Subject") == "a%20b%C3%A9%25")
+            #expect(second.field("Gatehouse-External-Roles") == nil)
+
+            // Gatehouse's own users, on the same route, come as ever.
+            #expect(try await gateway.send("GET /partner", token: GatewayHarness.token()).status == 200)
+            let third = gateway.team.requests[2]
+            #expect(third.field("Gatehouse-User-Id") != nil && third.field("Gatehouse-External-Issuer") == nil)
+        }
+    }
+
+    @Test("Their roles open a route where the issuers file says which of them counts as which")
+    func roles() async throws {
+        let courier = try Self.token(#","roles":["courier"]"#)
+        let mapped = try Self.token(#","roles":["guest","shop-courier"]"#)
+        try await Self.withGateway(Self.options()) { gateway in
+            for token in [courier, mapped, try Self.token()] {
+                #expect(try await gateway.send("GET /partner-couriers", token: token).status == 403)
+            }
+            #expect(gateway.team.begun == 0)
+        }
+        try await Self.withGateway(Self.options(roleNames: ["shop-courier": "courier"])) { gateway in
+            #expect(try await gateway.send("GET /partner-couriers", token: courier).status == 403)
+            #expect(try await gateway.send("GET /partner-couriers", token: mapped).status == 200)
+            // The service is told the issuer's names.
+            let told = gateway.team.requests[0]
+            #expect(
+                told.field("Gatehouse-External-Roles") == "guest,shop-courier" && told.field("Gatehouse-Role") == nil)
+            let own = try GatewayHarness.token(GatewayHarness.claims(role: "courier"))
+            #expect(try await gateway.send("GET /partner-couriers", token: own).status == 200)
+        }
+    }
+
+    @Test("An issuer that is trusted as Gatehouse says who its users are as Gatehouse does")
+    func trusted() async throws {
+        try await Self.withGateway(Self.options()) { gateway in
+            var claims = GatewayHarness.claims(role: "courier")
+            claims.issuer = "https://other-gatehouse.test"
+            let token = try GatewayHarness.token(claims)
+            #expect(try await gateway.send("GET /partner-couriers", token: token).status == 200)
+            let told = gateway.team.requests[0]
+            #expect(told.field("Gatehouse-User-Id") == claims.subject.uuidString.lowercased())
+            #expect(told.field("Gatehouse-Role") == "courier")
+            #expect(told.field("Gatehouse-Claim-Iss") == "https://other-gatehouse.test")
+            #expect(told.field("Gatehouse-External-Subject") == nil)
+            // Nor do the other issuer's keys speak for it, or its tokens look so elsewhere.
+            #expect(try await gateway.send("GET /team", token: token).status == 401)
+            #expect(try await gateway.send("GET /v1/auth/me", token: try Self.token()).status == 401)
+        }
+    }
+
+    @Test("Each of them has a limit of their own, however their names begin")
+    func limits() async throws {
+        var options = Self.options()
+        options.settings.userLimit = RateLimit(capacity: 1, perSecond: 0.001)
+        try await Self.withGateway(options) { gateway in
+            let long = String(repeating: "a", count: 254)
+            for subject in [long + "b", long + "c"] {
+                let token = try Self.token(subject: subject)
+                #expect(try await gateway.send("GET /partner", token: token).status == 200)
+                #expect(try await gateway.send("GET /partner", token: token).status == 429)
+            }
+        }
+    }
+}
