@@ -180,7 +180,7 @@ let everyTest: [Target] = [
         uses: [
             "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .asyncHTTPClient, .httpTypes, .hummingbird,
             .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .nioHTTP1,
-            .serviceContext,
+            .nioHTTPTypes, .serviceContext, "Verbatim",
         ]),
     tests(
         "AppleSimulator",

@@ -56,7 +56,7 @@ struct EchoApplication: ServiceApplication {
             try await Task.sleep(for: .milliseconds(300))
             return Response.empty(.ok)
         }
-        router.post("/oauth/form") { request, _ in try Response.json(try await request.decodeForm()) }
+        router.post("/oauth/form") { request, _ in try Response.json(try await request.decodeForm().dictionary) }
         router.internal(callers: "identity").post("/things") { _, context in try Response.json(seen(context)) }
         return ServiceAssembly(router: router, credentials: configuration.credentials, boot: boot)
     }

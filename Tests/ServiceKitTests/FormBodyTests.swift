@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct FormBodyTests {
     private func parse(_ text: String) throws -> [String: String] {
-        try FormBody.parse(Array(text.utf8))
+        try FormBody.parse(Array(text.utf8)).dictionary
     }
 
     @Test func reads() throws {

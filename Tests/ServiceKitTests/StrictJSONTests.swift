@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Verbatim
 
 @testable import ServiceKit
 
@@ -19,6 +20,8 @@ import Testing
             .object(["a": .number("1"), "b": .array([.bool(true), .null, .object(["c": .string("d")])])])
         ),
         (#"{"":0," ":1}"#, .object(["": .number("0"), " ": .number("1")])),
+        // Two spellings of a name are two names (RFC 8259 §8.3).
+        ("{\"\u{e9}\":1,\"e\u{301}\":2}", .object(["\u{e9}": .number("1"), "e\u{301}": .number("2")])),
     ])
     func accepts(_ text: String, _ value: JSONValue) throws {
         #expect(try StrictJSON.parse(Array(text.utf8)) == value)
@@ -48,7 +51,7 @@ import Testing
             // Duplicate keys
             (#"{"a":1,"a":1}"#, .duplicateKey), (#"{"a":1,"b":2,"a":3}"#, .duplicateKey),
             (#"{"a":1,"\u0061":2}"#, .duplicateKey), (#"{"x":{"a":1,"a":2}}"#, .duplicateKey),
-            ("{\"\u{e9}\":1,\"e\u{301}\":2}", .duplicateKey), (#"{"a/b":1,"a\/b":2}"#, .duplicateKey),
+            (#"{"a/b":1,"a\/b":2}"#, .duplicateKey),
             // Numbers
             ("01", .invalidNumber), ("-01", .invalidNumber), ("00", .invalidNumber), ("-", .invalidNumber),
             ("1.", .invalidNumber), ("1.e1", .invalidNumber), ("1e", .invalidNumber), ("1e+", .invalidNumber),

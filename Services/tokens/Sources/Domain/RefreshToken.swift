@@ -9,6 +9,7 @@ import ServiceKit
 /// genuine although only the current one and its predecessor are kept, as hashes.
 struct RefreshToken: Sendable, Equatable {
     static let prefix = "ghrt_"
+    private static let textLength = 97
 
     private enum Layout {
         static let keyID = 0
@@ -55,6 +56,7 @@ struct RefreshToken: Sendable, Equatable {
 
     /// Reads a token as a client sent it; `nil` when it has not a token's form. Says nothing of who made it.
     init?(text: String) {
+        guard text.utf8.count == Self.textLength else { return nil }
         let utf8 = Array(text.utf8)
         guard utf8.starts(with: Self.prefix.utf8), let bytes = Base64URL.decode(utf8[Self.prefix.utf8.count...])
         else { return nil }

@@ -20,7 +20,7 @@ struct OAuthRoutes: Sendable {
 
     private func token(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let origin = try Refresher.Origin(context)
-        let form = try await form(of: request)
+        let form = try await Form(of: request, for: clientID)
         guard let grantType = form["grant_type"] else { throw OAuthError.invalidRequest("grant_type is missing.") }
         guard grantType.isVerbatim("refresh_token") else { throw OAuthError.unsupportedGrantType }
         guard let token = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing.") }
@@ -30,17 +30,25 @@ struct OAuthRoutes: Sendable {
 
     private func revoke(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         let deadline = try context.workDeadline()
-        guard let token = try await form(of: request)["token"] else {
+        guard let token = try await Form(of: request, for: clientID)["token"] else {
             throw OAuthError.invalidRequest("token is missing.")
         }
         try await revoker.revoke(token, from: context.ipAddress, deadline: deadline)
         return .empty(.ok)
     }
 
-    /// An empty parameter is as if absent (RFC 6749 §3.2).
-    private func form(of request: Request) async throws -> [String: String] {
-        let form = try await request.decodeForm().filter { !$0.value.isEmpty }
-        guard form["client_id"].map({ $0.isVerbatim(clientID) }) ?? true else { throw OAuthError.invalidClient }
-        return form
+    private struct Form {
+        let parameters: FormParameters
+
+        /// - Throws: `invalid_client` where another client is named.
+        init(of request: Request, for clientID: String) async throws {
+            parameters = try await request.decodeForm()
+            guard self["client_id"].map({ $0.isVerbatim(clientID) }) ?? true else {
+                throw OAuthError.invalidClient
+            }
+        }
+
+        /// An empty parameter is as if absent (RFC 6749 §3.2).
+        subscript(name: String) -> String? { parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
     }
 }

@@ -6,8 +6,8 @@ import NIOHTTP1
 import NIOHTTPTypes
 
 /// What Hummingbird leaves open about a connection: answers for what is no HTTP (431 and 400 as problems),
-/// `Expect: 100-continue`, requests whose body never ends, and a close after which the client can still read the
-/// answer. It notes when each request came.
+/// `Expect: 100-continue`, requests whose body never ends, fields that take long to compare, and a close after which the
+/// client can still read the answer. It notes when each request came.
 final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -19,6 +19,8 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     /// After an early answer the rest of the request is thrown away, this long and this much.
     static let lingerTimeout = TimeAmount.seconds(2)
     static let lingerLimit = 16 << 20
+    /// Bytes of a field that are taken whatever they spell.
+    static let freeFieldLength = 1024
 
     private enum State {
         case open
@@ -111,6 +113,9 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
         switch part {
         case .head(var head):
             isRequestIncomplete = true
+            if head.headerFields.contains(where: Self.takesLongToCompare) {
+                head.headerFields.removeAll(where: Self.takesLongToCompare)
+            }
             if head.headerFields[.expect]?.lowercased() == "100-continue", requestsInProgress == 0,
                 Self.declaredLength(head) <= BodyLimit.bytes
             {
@@ -166,6 +171,11 @@ final class HTTPConnectionGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private func close(_ context: ChannelHandlerContext) {
         state = .closed
         context.close(mode: .all, promise: nil)
+    }
+
+    /// Nobody reads such a field but to compare it, Hummingbird included: it is as if absent.
+    private static func takesLongToCompare(_ field: HTTPField) -> Bool {
+        !StreamSafeText.isGood(field.value, anyUpTo: freeFieldLength)
     }
 
     private static func declaredLength(_ head: HTTPRequest) -> Int {

@@ -5,8 +5,11 @@ struct MediaType {
     private let essence: String
     private let isUTF8: Bool
 
+    /// In bytes. Ours have 50 at most with their parameter.
+    private static let maximumLength = 256
+
     init?(_ field: String?) {
-        guard let field else { return nil }
+        guard let field, field.utf8.count <= Self.maximumLength else { return nil }
         // What nearly all send.
         if field == "application/json" {
             (essence, isUTF8) = (field, true)

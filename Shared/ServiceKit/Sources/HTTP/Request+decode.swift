@@ -22,7 +22,7 @@ extension Request {
     /// Reads the body as a form (`application/x-www-form-urlencoded`), as OAuth's endpoints take it.
     ///
     /// - Throws: as ``decode(_:limit:)``; a parameter that stands twice is refused (RFC 6749 §3.2).
-    public func decodeForm(limit: Int = BodyLimit.bytes) async throws -> [String: String] {
+    public func decodeForm(limit: Int = BodyLimit.bytes) async throws -> FormParameters {
         let body = try await collectBody(limit: limit)
         guard MediaType(headers[.contentType])?.isForm == true else { throw Problem(.unsupportedMediaType) }
         return try FormBody.parse(Array(buffer: body))

@@ -68,8 +68,7 @@ struct RoutingResponder: HTTPResponder {
 
     func respond(to request: Request, context: GatehouseRequestContext) async throws -> Response {
         let path = request.uri.path
-        // Hummingbird's router reads `//a/` as `/a`; ours are spelled in one way only.
-        guard path == "/" || !(path.hasSuffix("/") || path.contains("//")) else { throw Problem(.notFound) }
+        guard Self.isSpelledInTheOneWay(path) else { throw Problem(.notFound) }
         let response = try await routes.respond(to: request, context: context)
         guard response.status == .notFound, context.coreContext.endpointPath.value == Self.notFoundRoute else {
             return response
@@ -78,6 +77,19 @@ struct RoutingResponder: HTTPResponder {
         var head = request.head
         head.method = Self.anyMethod
         return try await respond(to: Request(head: head, body: request.body), context: context)
+    }
+}
+
+extension RoutingResponder {
+    /// Hummingbird's router reads `//a/` as `/a`, and compares names by Unicode's equivalence, which takes long where
+    /// somebody wants it to; ours are ASCII (RFC 3986 §2) and spelled in one way only.
+    static func isSpelledInTheOneWay(_ path: String) -> Bool {
+        var last: UInt8?
+        for byte in path.utf8 {
+            guard byte < 0x80, byte != UInt8(ascii: "/") || last != byte else { return false }
+            last = byte
+        }
+        return last != UInt8(ascii: "/") || path.utf8.count == 1
     }
 }
 

@@ -1,11 +1,15 @@
+import Verbatim
+
 /// The members of a JSON object. A member that is `null` is as if absent.
 struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let members: [String: JSONValue]
+    let members: [VerbatimString: JSONValue]
     let codingPath: [any CodingKey]
 
-    var allKeys: [Key] { members.keys.compactMap(Key.init(stringValue:)) }
+    var allKeys: [Key] { members.keys.compactMap { Key(stringValue: $0.text) } }
 
-    func contains(_ key: Key) -> Bool { members[key.stringValue].map { $0 != .null } ?? false }
+    func contains(_ key: Key) -> Bool {
+        members[VerbatimString(key.stringValue)].map { $0 != .null } ?? false
+    }
     func decodeNil(forKey key: Key) -> Bool { !contains(key) }
 
     func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try decoder(key).bool() }
@@ -41,7 +45,7 @@ struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
 
     private func decoder(_ key: Key) throws -> JSONValueDecoder {
-        guard let value = members[key.stringValue], value != .null else {
+        guard let value = members[VerbatimString(key.stringValue)], value != .null else {
             throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: ""))
         }
         return JSONValueDecoder(value: value, codingPath: codingPath + [key])

@@ -1,10 +1,12 @@
 public import Contracts
 import Foundation
+import Verbatim
 
 /// JSON from outside, read strictly (RFC 8259, and of what it leaves open only one reading).
 ///
 /// Foundation's decoder takes the first of two equal keys, trailing commas, a byte-order mark, NUL in strings and
-/// `1.0` for a whole number; none of that passes here.
+/// `1.0` for a whole number; none of that passes here. Nor does text that would take long to compare, as
+/// ``StreamSafeText`` has it: in a name, and in a value of more than 2 KiB.
 public enum StrictJSON {
     /// Decodes a value. Unknown keys are ignored; `null` is as if absent; times are ISO 8601 in UTC.
     ///
@@ -62,6 +64,8 @@ struct StrictJSONError: Error, Equatable {
         case invalidNumber
         case invalidString
         case invalidUTF8
+        /// More combining marks in a row than any language needs.
+        case notStreamSafe
     }
 
     let code: Code
@@ -76,5 +80,5 @@ enum JSONValue: Equatable, Sendable {
     case number(String)
     case string(String)
     case array([JSONValue])
-    case object([String: JSONValue])
+    case object([VerbatimString: JSONValue])
 }

@@ -1,8 +1,12 @@
+import Verbatim
+
 /// Reads a JSON text in a single pass.
 ///
 /// The nesting is capped, so the recursion is too.
 struct StrictJSONParser {
     static let maximumDepth = 16
+    /// Bytes of a value that are taken whatever they spell, as what is kept of users may.
+    static let freeValueLength = 2048
 
     private let bytes: UnsafeBufferPointer<UInt8>
     private var index = 0
@@ -26,7 +30,7 @@ struct StrictJSONParser {
         switch try peek() {
         case UInt8(ascii: "{"): return try parseObject(depth: depth + 1)
         case UInt8(ascii: "["): return try parseArray(depth: depth + 1)
-        case UInt8(ascii: "\""): return .string(try parseString())
+        case UInt8(ascii: "\""): return .string(try parseString(anyUpTo: Self.freeValueLength))
         case UInt8(ascii: "t"): return try parseLiteral("true", .bool(true))
         case UInt8(ascii: "f"): return try parseLiteral("false", .bool(false))
         case UInt8(ascii: "n"): return try parseLiteral("null", .null)
@@ -38,7 +42,7 @@ struct StrictJSONParser {
     private mutating func parseObject(depth: Int) throws(StrictJSONError) -> JSONValue {
         guard depth <= Self.maximumDepth else { throw error(.tooDeep) }
         index += 1
-        var members: [String: JSONValue] = [:]
+        var members: [VerbatimString: JSONValue] = [:]
         skipWhitespace()
         if try peek() == UInt8(ascii: "}") {
             index += 1
@@ -47,11 +51,10 @@ struct StrictJSONParser {
         while true {
             guard try peek() == UInt8(ascii: "\"") else { throw error(.unexpectedByte) }
             let keyOffset = index
-            let key = try parseString()
+            let key = VerbatimString(try parseString(anyUpTo: 0))
             skipWhitespace()
             guard try next() == UInt8(ascii: ":") else { throw error(.unexpectedByte, at: index - 1) }
             skipWhitespace()
-            // Swift's strings compare by canonical equivalence: "é" in two spellings counts as twice, too.
             guard members.updateValue(try parseValue(depth: depth), forKey: key) == nil else {
                 throw error(.duplicateKey, at: keyOffset)
             }
@@ -129,18 +132,19 @@ struct StrictJSONParser {
 
     // MARK: Strings
 
-    private mutating func parseString() throws(StrictJSONError) -> String {
+    /// - Parameter limit: see ``StreamSafeText``.
+    private mutating func parseString(anyUpTo limit: Int) throws(StrictJSONError) -> String {
         index += 1
         let start = index
         var isASCII = true
         while index < bytes.count {
             let byte = bytes[index]
             if byte == UInt8(ascii: "\"") {
-                let text = try text(bytes[start..<index], isASCII: isASCII, at: start)
+                let text = try text(bytes[start..<index], isASCII: isASCII, anyUpTo: limit, at: start)
                 index += 1
                 return text
             }
-            if byte == UInt8(ascii: "\\") { return try parseEscapedString(from: start) }
+            if byte == UInt8(ascii: "\\") { return try parseEscapedString(from: start, anyUpTo: limit) }
             guard byte >= 0x20 else { throw error(.invalidString) }
             if byte >= 0x80 { isASCII = false }
             index += 1
@@ -149,13 +153,15 @@ struct StrictJSONParser {
     }
 
     /// The rest of a string from its first escape on; what stands before it is copied.
-    private mutating func parseEscapedString(from start: Int) throws(StrictJSONError) -> String {
+    private mutating func parseEscapedString(
+        from start: Int, anyUpTo limit: Int
+    ) throws(StrictJSONError) -> String {
         var decoded = Array(bytes[start..<index])
         while index < bytes.count {
             let byte = bytes[index]
             index += 1
             switch byte {
-            case UInt8(ascii: "\""): return try text(decoded, isASCII: false, at: start)
+            case UInt8(ascii: "\""): return try text(decoded, isASCII: false, anyUpTo: limit, at: start)
             case UInt8(ascii: "\\"): try parseEscape(into: &decoded)
             case 0..<0x20: throw error(.invalidString, at: index - 1)
             default: decoded.append(byte)
@@ -205,10 +211,11 @@ struct StrictJSONParser {
     }
 
     private func text(
-        _ text: some Collection<UInt8>, isASCII: Bool, at offset: Int
+        _ text: some Collection<UInt8>, isASCII: Bool, anyUpTo limit: Int, at offset: Int
     ) throws(StrictJSONError) -> String {
         if isASCII { return String(decoding: text, as: UTF8.self) }
         guard let string = String(validating: text, as: UTF8.self) else { throw error(.invalidUTF8, at: offset) }
+        guard StreamSafeText.isGood(string, anyUpTo: limit) else { throw error(.notStreamSafe, at: offset) }
         return string
     }
 

@@ -16,12 +16,12 @@ struct AppleRoutes: Sendable {
             }
         }
         router.on("/auth/token", method: .post) { request, _ in
-            try await answer(request, form: try await request.decodeForm()) { form in
+            try await answer(request, form: try await request.decodeForm().dictionary) { form in
                 try .json(try await accounts.exchange(form), holdsToken: true)
             }
         }
         router.on("/auth/revoke", method: .post) { request, _ in
-            try await answer(request, form: try await request.decodeForm()) { form in
+            try await answer(request, form: try await request.decodeForm().dictionary) { form in
                 try await accounts.revoke(form)
                 return .empty(.ok)
             }
