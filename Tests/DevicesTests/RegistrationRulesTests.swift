@@ -1,4 +1,5 @@
 import Contracts
+import TestKit
 import Testing
 
 @testable import DevicesService
@@ -158,6 +159,19 @@ import Testing
     func textThatIsNoLabel(text: String) {
         #expect(Self.refused { $0.model = text } == ["model"])
         #expect(Self.refused { $0.osVersion = text } == ["osVersion"])
+    }
+}
+
+extension RegistrationRulesTests {
+    /// Each field is bounded before anything compares, hashes or normalizes it.
+    @Test func marksCostNoMoreThanLettersInAnyField() {
+        func time(_ text: String) -> Duration {
+            let registration = Registration(
+                token: text, environment: .sandbox, bundleId: text, installationId: text, locale: text, timeZone: text,
+                appVersion: text, osVersion: text, model: text)
+            return leastCPUTime { _ = try? ValidRegistration(registration, timeZones: Self.timeZones) }
+        }
+        #expect(time(CostlyText.marks(bytes: 60_000)) < time(CostlyText.harmless(bytes: 60_000)) * 3 + .milliseconds(4))
     }
 }
 

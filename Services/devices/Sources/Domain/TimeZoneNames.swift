@@ -2,6 +2,9 @@
 ///
 /// Foundation's `TimeZone(identifier:)` is no judge of them: it takes `GMT+3` and its like.
 struct TimeZoneNames: Sendable, Equatable {
+    /// In bytes; the longest of today has 30.
+    static let maximumLength = 64
+
     private let names: Set<String>
 
     init(_ names: some Sequence<String>) {
@@ -28,14 +31,11 @@ struct TimeZoneNames: Sendable, Equatable {
     /// Whether it may be the name of a zone: one that is here, or of the form that those have that are still to come
     /// (`Area/Location`): a phone may know zones of which this machine has not heard.
     func accepts(_ name: String) -> Bool {
-        names.contains(name) || Self.isWellFormed(name)
+        // What is looked up is hashed, and hashing normalizes: length first.
+        name.utf8.count <= Self.maximumLength && (names.contains(name) || Self.isWellFormed(name))
     }
 
-    /// In bytes.
-    static let maximumLength = 64
-
     private static func isWellFormed(_ name: String) -> Bool {
-        guard name.utf8.count <= maximumLength else { return false }
         let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         return (2...3).contains(parts.count)
             && parts.allSatisfy { part in

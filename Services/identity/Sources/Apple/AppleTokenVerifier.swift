@@ -5,6 +5,7 @@ import Foundation
 import JWTKit
 import Logging
 import ServiceKit
+import Verbatim
 
 /// Finds out whether a JWS is Apple's, and reads it. Signature and form only; what the claims must say is
 /// ``AppleTokenPolicy``'s.
@@ -44,13 +45,14 @@ struct JWSParts {
     let signed: Data
 
     init?(_ token: String) {
-        let parts = token.split(separator: ".", maxSplits: 3, omittingEmptySubsequences: false)
+        let bytes = Array(token.utf8)
+        let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
             let signature = Base64URL.decode(parts[2]), !signature.isEmpty
         else { return nil }
         self.payload = Data(payload)
         self.signature = Data(signature)
-        signed = Data(token.utf8.prefix(parts[0].utf8.count + 1 + parts[1].utf8.count))
+        signed = Data(bytes[..<parts[1].endIndex])
         keyID = Self.keyID(in: Data(header))
     }
 
@@ -71,10 +73,15 @@ struct JWSParts {
             }
         }
         let header = Array(header)
-        guard let fields = try? StrictJSON.decode(Header.self, from: header), fields.alg == "RS256",
-            (fields.typ ?? "JWT").uppercased() == "JWT", (1...128).contains(fields.kid.utf8.count),
+        guard let fields = try? StrictJSON.decode(Header.self, from: header), fields.alg.isVerbatim("RS256"),
+            Self.isJWT(fields.typ), (1...128).contains(fields.kid.utf8.count),
             let extensions = try? StrictJSON.decode(Extensions.self, from: header), extensions.isEmpty
         else { return nil }
         return fields.kid
+    }
+
+    /// RFC 7519 §5.1: in capitals by recommendation only, and mostly left out.
+    private static func isJWT(_ type: String?) -> Bool {
+        type.map { $0.utf8.count == 3 && $0.uppercased() == "JWT" } ?? true
     }
 }

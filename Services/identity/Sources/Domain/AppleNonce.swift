@@ -11,6 +11,8 @@ struct AppleNonceIssuer: Sendable {
     static let prefix = "ghn_"
     /// Seconds.
     static let lifetime: Int64 = 600
+    /// In bytes: of a nonce that an app made up itself, too. An identity token has little room for longer ones.
+    static let longestOfAnybody = 512
 
     private let keys: KeyRing
 

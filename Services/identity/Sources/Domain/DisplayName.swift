@@ -6,14 +6,18 @@ struct DisplayName: Hashable, Sendable {
 
     /// In characters as a reader counts them.
     static let maximumLength = 100
+    /// Of UTF-8: what a reader counts as one character can be a letter with any number of marks.
+    static let maximumBytes = 16 * maximumLength
 
     /// `nil` where the text is blank, which is how a user takes the name away.
     static func read(_ text: String) throws(Refusal) -> DisplayName? {
-        let name = Text.trimmed(text.precomposedStringWithCanonicalMapping)
-        guard !name.isEmpty else { return nil }
-        guard name.count <= maximumLength, name.utf8.count <= 16 * maximumLength else {
-            throw Refusal("The name is longer than \(maximumLength) characters.")
-        }
+        let trimmed = Text.trimmed(text)
+        guard !trimmed.isEmpty else { return nil }
+        let tooLong = Refusal("The name is longer than \(maximumLength) characters.")
+        // Length first: to normalize takes time that grows with the square of it.
+        guard trimmed.utf8.count <= maximumBytes else { throw tooLong }
+        let name = trimmed.precomposedStringWithCanonicalMapping
+        guard name.utf8.count <= maximumBytes, name.count <= maximumLength else { throw tooLong }
         guard !name.unicodeScalars.contains(where: Text.isDeceptive),
             !name.unicodeScalars.allSatisfy({ Text.isInvisible($0) || $0.properties.isWhitespace })
         else {
@@ -27,7 +31,7 @@ struct DisplayName: Hashable, Sendable {
     static func fromApple(givenName: String?, familyName: String?) -> DisplayName? {
         let parts = [givenName, familyName].compactMap(\.self).map { part in
             var visible = String.UnicodeScalarView()
-            visible.append(contentsOf: part.unicodeScalars.filter { !Text.isDeceptive($0) })
+            visible.append(contentsOf: part.unicodeScalars.lazy.filter { !Text.isDeceptive($0) }.prefix(maximumBytes))
             return Text.trimmed(String(visible))
         }
         let joined = parts.filter { !$0.isEmpty }.joined(separator: " ")

@@ -10,9 +10,12 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// RFC 5321 §4.5.3.1 with erratum 1690, in UTF-8 bytes.
     static let maximumLength = 254
+    /// Before NFKC, which makes one byte of four at most.
+    private static let bytesBefore = 4 * maximumLength
 
     init(_ text: String) throws(Refusal) {
         let trimmed = Text.trimmed(text)
+        guard trimmed.utf8.count <= Self.bytesBefore else { throw Refusal("The e-mail address is too long.") }
         guard !trimmed.unicodeScalars.contains(where: Text.isInvisible) else {
             throw Refusal("The e-mail address contains invisible characters.")
         }

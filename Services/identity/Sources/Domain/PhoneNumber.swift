@@ -7,8 +7,12 @@ import Foundation
 struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
     let value: String
 
+    /// In bytes, with whatever people write between the digits.
+    private static let longestSpelling = 256
+
     init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
         let trimmed = Text.trimmed(text)
+        guard trimmed.utf8.count <= Self.longestSpelling else { throw Refusal("This is not a phone number.") }
         guard !trimmed.unicodeScalars.contains(where: Text.isInvisible) else {
             throw Refusal("The phone number contains invisible characters.")
         }

@@ -5,14 +5,20 @@ import Foundation
 struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// In Unicode scalars; nothing is ever cut off.
     static let maximumLength = 256
+    /// NFKC makes one scalar of four at most, and those have 16 bytes at most. What is longer need not be normalized,
+    /// which takes a second for one letter with 56 KB of combining marks.
+    private static let scalarsBefore = 4 * maximumLength
+    private static let bytesBefore = 16 * maximumLength
 
     let text: String
 
     init(_ text: String) throws(Refusal) {
-        let normalized = text.precomposedStringWithCompatibilityMapping
-        guard normalized.unicodeScalars.count <= Self.maximumLength else {
-            throw Refusal("The password is longer than \(Self.maximumLength) characters.")
+        let tooLong = Refusal("The password is longer than \(Self.maximumLength) characters.")
+        guard text.utf8.count <= Self.bytesBefore, text.unicodeScalars.count <= Self.scalarsBefore else {
+            throw tooLong
         }
+        let normalized = text.precomposedStringWithCompatibilityMapping
+        guard normalized.unicodeScalars.count <= Self.maximumLength else { throw tooLong }
         guard !normalized.isEmpty else { throw Refusal("Please enter a password.") }
         self.text = normalized
     }

@@ -45,6 +45,9 @@ struct AppleSignIn: Sendable {
     func prove(
         _ identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> (AppleProof, NonceUse?) {
+        guard nonce.map({ $0.utf8.count <= AppleNonceIssuer.longestOfAnybody }) ?? true else {
+            throw Problem.invalid("nonce", "The nonce is longer than \(AppleNonceIssuer.longestOfAnybody) characters.")
+        }
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
         }

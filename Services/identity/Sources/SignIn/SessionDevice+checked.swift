@@ -13,7 +13,7 @@ extension SessionDevice {
             ("appVersion", appVersion),
         ]
         for case (let field, let text?) in fields {
-            guard text.count <= Self.maximumLength, text.utf8.count <= 4 * Self.maximumLength,
+            guard text.utf8.count <= 4 * Self.maximumLength, text.count <= Self.maximumLength,
                 !text.unicodeScalars.contains(where: Text.isDeceptive)
             else {
                 throw .invalid(
