@@ -82,6 +82,9 @@ final class ServiceProcess: Sendable {
 
     var isRunning: Bool { running.withLock { $0 }?.isRunning ?? false }
 
+    /// What the process has worked since it started.
+    var cpuTime: Duration? { running.withLock { $0 }?.cpuTime }
+
     func kill() async { await running.withLock { $0 }?.kill9() }
     func suspend() async { await running.withLock { $0 }?.suspend() }
     func resume() { running.withLock { $0?.signal(SIGCONT) } }

@@ -1,0 +1,133 @@
+import Contracts
+import Foundation
+import TestKit
+import Testing
+
+extension SystemTests {
+    /// No body of 64 KB costs a service more CPU time for what it spells.
+    @Suite struct InputCost {
+        let system = GatehouseSystem.current
+        let length = 60_000
+
+        /// A good request of a route: its fields by their paths. Its JSON or form is made of them.
+        struct Sample {
+            var fields: [String: String]
+            var isForm = false
+
+            var contentType: String { isForm ? "application/x-www-form-urlencoded" : "application/json" }
+
+            func body(replacing path: String, by text: String) throws -> Data {
+                var fields = fields
+                fields[path] = text
+                return try body(of: fields.map { ($0, $1) })
+            }
+
+            func body(of fields: [(path: String, text: String)]) throws -> Data {
+                if isForm { return Data(fields.map { "\($0)=\($1)" }.joined(separator: "&").utf8) }
+                var members: [String] = []
+                for (name, inner) in Dictionary(grouping: fields, by: { $0.path.split(separator: ".")[0] }) {
+                    let rest = inner.map { ($0.path.dropFirst(name.count + 1), $0.text) }
+                    let value =
+                        rest[0].0.isEmpty
+                        ? Self.quoted(rest[0].1)
+                        : "{" + rest.map { "\(Self.quoted(String($0))):\(Self.quoted($1))" }.joined(separator: ",")
+                            + "}"
+                    members.append("\(Self.quoted(String(name))):\(value)")
+                }
+                return Data("{\(members.joined(separator: ","))}".utf8)
+            }
+
+            private static func quoted(_ text: String) -> String { "\"\(text)\"" }
+        }
+
+        private func samples(identityToken: String) -> [String: Sample] {
+            let device = [
+                "device.installationId": "1", "device.name": "Phone", "device.model": "a", "device.osVersion": "1",
+                "device.appVersion": "1",
+            ]
+            let (identifier, password) = ("cost@example.com", "correct horse battery staple")
+            let apple = [
+                "identityToken": identityToken, "authorizationCode": "code", "nonce": "nonce",
+                "fullName.givenName": "Ada", "fullName.familyName": "Lovelace", "email": identifier,
+            ]
+            return [
+                "/v1/auth/apple": Sample(fields: apple),
+                "/v1/auth/apple/nonce": Sample(fields: [:]),
+                "/v1/auth/apple/notifications": Sample(fields: ["payload": identityToken]),
+                "/v1/auth/register": Sample(
+                    fields: ["identifier": identifier, "password": "short", "displayName": "Ada"]),
+                "/v1/auth/login": Sample(
+                    fields: ["identifier": identifier, "password": ""].merging(device) { $1 }),
+                "/v1/auth/me": Sample(fields: ["displayName": "Ada"]),
+                "/v1/auth/password": Sample(fields: ["currentPassword": password, "newPassword": "short"]),
+                "/v1/auth/password/forgot": Sample(fields: ["identifier": identifier]),
+                "/v1/auth/password/reset": Sample(fields: ["token": "token", "newPassword": password]),
+                "/v1/auth/identities/apple": Sample(fields: ["identityToken": identityToken, "nonce": "nonce"]),
+                "/v1/auth/refresh": Sample(fields: ["refreshToken": "token"]),
+                "/v1/auth/logout": Sample(fields: ["refreshToken": "token"]),
+                "/v1/auth/logout-all": Sample(fields: [:]),
+                "/oauth/token": Sample(
+                    fields: ["grant_type": "refresh_token", "refresh_token": "a", "client_id": "a", "scope": "a"],
+                    isForm: true),
+                "/oauth/revoke": Sample(
+                    fields: ["token": "a", "token_type_hint": "a", "client_id": "a"], isForm: true),
+                "/v1/devices/register": Sample(fields: [
+                    "token": "00ff", "environment": "sandbox", "bundleId": "com.example.app", "installationId": "1",
+                    "kind": "alert", "locale": "en-GB", "timeZone": "Europe/Berlin", "appVersion": "1",
+                    "osVersion": "1", "model": "a",
+                ]),
+            ]
+        }
+
+        @Test func growsWithTheLengthAlone() async throws {
+            let journey = system.journey
+            let samples = samples(identityToken: try await journey.appleToken().identityToken)
+            let (marks, letters) = (CostlyText.marks(bytes: length), CostlyText.harmless(bytes: length))
+            let half = CostlyText.marks(bytes: length / 2)
+            // What signs everybody out comes last.
+            let routes = PublicRoute.all.filter { ["POST", "PATCH", "PUT"].contains($0.method) }
+                .sorted { $1.path.hasSuffix("/logout-all") && !$0.path.hasSuffix("/logout-all") }
+            let session = try await journey.register()
+            for route in routes {
+                let sample = try #require(samples[route.path], "no sample of \(route.path)")
+                let bearer = route.bearer == .required ? session.accessToken : nil
+                func expectCheap(_ body: Data, besides usual: Data, _ name: String) async throws {
+                    try await self.expectCheap(body, besides: usual, of: route, sample.contentType, bearer, name)
+                }
+                for field in sample.fields.keys.sorted() {
+                    try await expectCheap(
+                        sample.body(replacing: field, by: marks), besides: sample.body(replacing: field, by: letters),
+                        field)
+                }
+                try await expectCheap(
+                    sample.body(of: [("x", marks)]), besides: sample.body(of: [("x", letters)]), "an unknown field")
+                try await expectCheap(
+                    sample.body(of: [(half, "1"), (half + "b", "1")]), besides: sample.body(of: [("x", letters)]),
+                    "two unknown names")
+            }
+        }
+
+        /// Other tests ask the same process at the same time, and some work is done after the answer: what counts is
+        /// that the service can do it for little, not that it does every time.
+        private func expectCheap(
+            _ body: Data, besides usual: Data, of route: PublicRoute, _ type: String, _ bearer: String?,
+            _ field: String
+        ) async throws {
+            let process = system.process(route.owner.rawValue)
+            func cost(of body: Data) async throws -> Duration {
+                let start = try #require(process.cpuTime)
+                let answer = try await system.gateway.call(
+                    route.method, route.path, bearer: bearer, headers: ["Content-Type": type], body: body)
+                #expect(answer.status < 500, "\(route.path) \(field): \(answer.text)")
+                #expect(answer.code != "INVALID_TOKEN", "\(route.path) \(field)")
+                return try #require(process.cpuTime) - start
+            }
+            var (least, tries) = (Duration.seconds(60), 0)
+            repeat {
+                least = min(least, try await cost(of: body) - cost(of: usual))
+                tries += 1
+            } while least > .milliseconds(100) && tries < 8
+            #expect(least < .milliseconds(100), "\(route.path) \(field)")
+        }
+    }
+}
