@@ -32,7 +32,8 @@ struct HTTPServer: Service {
                 http1: HTTP1Channel(
                     responder: responder,
                     configuration: .init(
-                        additionalChannelHandlers: [HTTPConnectionGuard()], idleTimeout: Self.idleTimeout,
+                        additionalChannelHandlers: [BodyCoalescer(), HTTPConnectionGuard()],
+                        idleTimeout: Self.idleTimeout,
                         httpDecoderConfiguration: limits)))
         }
         let date = HTTPDate()
