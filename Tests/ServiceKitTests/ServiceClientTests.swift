@@ -185,6 +185,27 @@ import Testing
         }
     }
 
+    /// A head says nothing of when its body comes.
+    @Test(arguments: ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n", #"{"text":"#])
+    func isUnavailableWhereAnAnswerStalls(_ last: String) async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n"
+        try await withTCPServer(onAccept: { connection in
+            let text = last.hasPrefix("{") ? head + last : last
+            connection.writeAndFlush(ByteBuffer(string: text), promise: nil)
+        }) { port in
+            let stalling = try #require(URL(string: "http://127.0.0.1:\(port)"))
+            try await withClient([stalling]) { client in
+                let trouble = await error { () throws(ServiceClientError) in
+                    _ = try await client.send(
+                        .get, "/x", deadline: .after(.milliseconds(300)), as: EchoApplication.Echo.self)
+                }
+                #expect(trouble?.isUnavailable == true)
+                #expect(trouble?.mayHaveActed == true)
+                #expect(!deadline.hasPassed)
+            }
+        }
+    }
+
     @Test func doesNotTakeEndlessAnswers() async throws {
         try await withTCPServer(onAccept: { connection in
             let head = "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"

@@ -9,7 +9,13 @@ import Synchronization
 
 /// Apple, as identity sees it: keys, codes, revocations, and tokens of any kind for a test to show.
 final class FakeApple: Sendable {
-    enum Mode { case none, down, garbage }
+    enum Mode: CaseIterable {
+        case none, down, garbage
+        /// The answer's head comes, and then no body, half of one, or a byte of it now and then.
+        case stallsAtStart, stallsInBody, drips
+
+        static let stalling: [Mode] = [.stallsAtStart, .stallsInBody, .drips]
+    }
 
     struct State {
         var mode = Mode.none
@@ -112,6 +118,7 @@ final class FakeApple: Sendable {
             switch mode {
             case .down: return Response(status: .internalServerError)
             case .garbage: return Self.json(.ok, #"{"keys": "none"}"#)
+            case .stallsAtStart, .stallsInBody, .drips: return self.stalling()
             case .none:
                 let data = try JSONSerialization.data(withJSONObject: ["keys": kids.compactMap { self.jwks[$0] }])
                 return Self.json(.ok, String(decoding: data, as: UTF8.self))
@@ -125,6 +132,7 @@ final class FakeApple: Sendable {
                 return (state.mode, state.knowsCodes, state.whileExchanging, subject)
             }
             await hook?()
+            if Mode.stalling.contains(mode) { return self.stalling() }
             guard mode == .none else { return Response(status: .internalServerError) }
             guard knows else { return Self.json(.badRequest, #"{"error":"invalid_grant"}"#) }
             let identity = try subject.map { #","id_token":"\#(try self.token(sub: $0))""# } ?? ""
@@ -134,6 +142,7 @@ final class FakeApple: Sendable {
         }
         router.post("auth/revoke") { request, _ in
             let form = try await Self.form(of: request)
+            if Mode.stalling.contains(self.state.withLock(\.mode)) { return self.stalling() }
             let failure = self.state.withLock { state -> (HTTPResponse.Status, String)? in
                 if state.mode != .none { return (.internalServerError, "") }
                 if !state.revokeFailures.isEmpty { return state.revokeFailures.removeFirst() }
@@ -143,6 +152,22 @@ final class FakeApple: Sendable {
             return failure.map { Self.json($0, $1) } ?? Response(status: .ok)
         }
         return router
+    }
+
+    /// An answer whose body does not end, until the mode is another or nobody reads it any more.
+    private func stalling() -> Response {
+        Response(
+            status: .ok, headers: [.contentType: "application/json"],
+            body: ResponseBody { [self] writer in
+                if state.withLock(\.mode) == .stallsInBody { try await writer.write(ByteBuffer(string: #"{"keys":["#)) }
+                while true {
+                    let mode = state.withLock(\.mode)
+                    guard Mode.stalling.contains(mode) else { break }
+                    if mode == .drips { try await writer.write(ByteBuffer(string: " ")) }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                try await writer.finish(nil)
+            })
     }
 
     private static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {

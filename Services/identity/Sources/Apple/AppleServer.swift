@@ -13,10 +13,11 @@ struct AppleServer: Sendable {
     /// `nil` where the team has configured no key of its own: then codes are not exchanged and nothing is revoked.
     let clientSecret: AppleClientSecret?
 
-    private static let timeout = TimeAmount.seconds(3)
+    /// For the whole of an answer: one that stalls in the middle of its body must not keep what comes after it.
+    var timeout = Duration.seconds(3)
     /// A code works once: should Apple's answer be missed, its token can never be revoked. Nobody waits for an exchange.
     /// It and the first attempt at a revocation end before the task's claim does.
-    private static let exchangeTimeout = TimeAmount.seconds(10)
+    var exchangeTimeout = Duration.seconds(10)
     private static let maximumAnswer = 64 * 1024
 
     struct UnexpectedAnswer: Error {
@@ -27,7 +28,7 @@ struct AppleServer: Sendable {
     func keys() async throws -> AppleKeySet {
         var request = HTTPClientRequest(url: keysURL.absoluteString)
         request.headers.add(name: "Accept", value: "application/json")
-        let (status, body) = try await send(request)
+        let (status, body) = try await send(request, timeout: timeout)
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
         return try await AppleKeySet(jwks: body)
     }
@@ -60,7 +61,7 @@ struct AppleServer: Sendable {
             [
                 ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
                 ("code", code), ("grant_type", "authorization_code"),
-            ], timeout: Self.exchangeTimeout)
+            ], timeout: exchangeTimeout)
         if status == 400, Self.isInvalidGrant(body) { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
         return try StrictJSON.decode(Exchange.self, from: Array(body))
@@ -73,7 +74,7 @@ struct AppleServer: Sendable {
             [
                 ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
                 ("token", refreshToken), ("token_type_hint", "refresh_token"),
-            ])
+            ], timeout: timeout)
         guard status == 200 || (status == 400 && Self.isInvalidGrant(body)) else {
             throw UnexpectedAnswer(status: status)
         }
@@ -86,9 +87,7 @@ struct AppleServer: Sendable {
         return (try? JSONDecoder().decode(Answer.self, from: body))?.error == "invalid_grant"
     }
 
-    private func post(
-        _ url: URL, _ form: [(String, String)], timeout: TimeAmount = Self.timeout
-    ) async throws -> (Int, Data) {
+    private func post(_ url: URL, _ form: [(String, String)], timeout: Duration) async throws -> (Int, Data) {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
@@ -97,11 +96,8 @@ struct AppleServer: Sendable {
         return try await send(request, timeout: timeout)
     }
 
-    private func send(
-        _ request: HTTPClientRequest, timeout: TimeAmount = Self.timeout
-    ) async throws -> (Int, Data) {
-        let response = try await httpClient.execute(request, timeout: timeout)
-        let body = try await response.body.collect(upTo: Self.maximumAnswer)
-        return (Int(response.status.code), Data(body.readableBytesView))
+    private func send(_ request: HTTPClientRequest, timeout: Duration) async throws -> (Int, Data) {
+        let answer = try await httpClient.exchange(request, upTo: Self.maximumAnswer, before: .after(timeout))
+        return (answer.status, Data(answer.body.readableBytesView))
     }
 }
