@@ -60,10 +60,9 @@ struct ConfigurationTests {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).pem").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data([0xFF, 0xFE]).write(to: URL(fileURLWithPath: path))
-        #expect(
-            problems(["GATEWAY_KEYS_FILE": path]) == [
-                "GATEWAY_KEYS_FILE cannot be used: \(path): The file is not text in UTF-8."
-            ])
+        let problems = problems(["GATEWAY_KEYS_FILE": path])
+        #expect(problems.count == 1)
+        #expect(problems.allSatisfy { $0.hasSuffix(" cannot be used: \(path): The file is not text in UTF-8.") })
     }
 
     @Test("Keys that would be too old between two fetches are not asked for", arguments: ["0", "14"])
