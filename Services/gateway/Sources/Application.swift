@@ -48,7 +48,7 @@ public enum GatewayApplication: ServiceApplication {
             RevocationFeed(
                 sessions: revoked, logger: boot.logger,
                 fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
-        services.append(names)
+        services += [names, gateway.health]
         services.append(
             RoutesFollower(source: configuration.routes, store: routes, names: names, logger: boot.logger))
         let certificate = try configuration.certificateFiles.map { files in

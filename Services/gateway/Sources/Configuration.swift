@@ -190,6 +190,7 @@ extension GatewaySettings {
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
         idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)
         upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 4, in: 1...3600)
+        retryShare = Double(settings.int("retryPercent", default: 20, in: 0...100)) / 100
         accessLogShare = Self.accessLogShare(settings)
         addressLimit = RateLimit(
             capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),

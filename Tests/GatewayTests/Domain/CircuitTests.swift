@@ -25,6 +25,24 @@ struct CircuitTests {
         #expect(circuit == Circuit())
     }
 
+    @Test("Who has answered a probe is asked again, and set aside for longer at the first request that has no answer")
+    func passedProbe() {
+        var circuit = Circuit()
+        circuit.passedProbe(at: start)
+        #expect(circuit == Circuit())
+        circuit.failed(.unreachable, now: start)
+        let due = start + Circuit.shortest
+        circuit.passedProbe(at: due - 1)
+        #expect(!circuit.isClosed, "asked too soon: its time aside grows for nothing then")
+        circuit.passedProbe(at: due)
+        #expect(circuit.isClosed)
+        circuit.failed(.unanswered, now: due)
+        #expect(!circuit.isClosed && !circuit.isDue(now: due + 2 * Circuit.shortest - 1))
+        circuit.passedProbe(at: due + 2 * Circuit.shortest)
+        circuit.answered()
+        #expect(circuit == Circuit())
+    }
+
     @Test("Each failure of a probe doubles the time aside, up to a limit; an answer ends it")
     func growth() {
         var circuit = Circuit()

@@ -12,10 +12,10 @@ struct LoadBalancerTests {
         let worker: Worker
         let route: Route
 
-        init(addresses count: Int) throws {
+        init(addresses count: Int, healthCheck: HealthCheck? = nil) throws {
             let upstream = Upstream(
                 name: "team", addresses: (1...count).map { .init(host: "127.0.0.1", port: $0) }, credential: nil,
-                isGatehouse: false)
+                healthCheck: healthCheck, isGatehouse: false)
             route = Route(
                 name: "team", pattern: PathPattern("/", isPrefix: true)!, methods: .all, authentication: .none,
                 target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
@@ -29,16 +29,18 @@ struct LoadBalancerTests {
         }
 
         func pool(_ number: Int) -> UpstreamPool {
-            worker.routes.pools[.init(address: try! SocketAddress(ipAddress: "127.0.0.1", port: number))]!
+            worker.routes.pools.first { $0.key.address.port == number }!.value
         }
 
-        func exchange(_ method: MethodSet = .get, upgrades: Bool = false) -> Exchange {
+        func exchange(
+            _ method: MethodSet = .get, framing: BodyFraming = .length(0), upgrades: Bool = false
+        ) -> Exchange {
             Exchange(
                 client: ClientConnection(
                     worker: worker, peer: ClientPeer(.unknown, gateway: worker.gateway, isSecure: false)),
                 plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
-                    head: ByteBuffer(), method: method, path: [], framing: .length(0), expectsContinue: false,
+                    head: ByteBuffer(), method: method, path: [], framing: framing, expectsContinue: false,
                     requestID: [], trace: TraceContext(high: 1, low: 1, flags: 0), upgrades: upgrades,
                     client: .unknown, startedAt: 0, arrivedAt: 0))
         }
@@ -86,6 +88,31 @@ struct LoadBalancerTests {
         #expect(loop.choose(for: probe!, now: due + 2 * Circuit.shortest) === loop.pool(2))
         loop.pool(2).answered()
         #expect(loop.ports(now: due) == [1, 2])
+    }
+
+    @Test("What cannot be repeated probes nothing, nor does anything where there are health checks")
+    func unfitProbes() throws {
+        let due = start + Circuit.shortest
+        let loop = try Loop(addresses: 2)
+        loop.pool(2).failed(.unreachable, now: start)
+        let unfit =
+            [MethodSet.post, .put, .patch, .delete].map { loop.exchange($0) }
+            + [loop.exchange(framing: .length(1)), loop.exchange(framing: .chunked), loop.exchange(upgrades: true)]
+        for exchange in unfit { #expect(loop.choose(for: exchange, now: due) === loop.pool(1)) }
+        for method in [MethodSet.get, .head, .options] {
+            let probe = loop.exchange(method)
+            #expect(loop.choose(for: probe, now: due) === loop.pool(2))
+        }
+        // Nobody could answer in its stead.
+        loop.pool(1).failed(.unreachable, now: start)
+        let last = loop.exchange()
+        _ = loop.choose(for: last, now: due)
+        #expect(loop.pool(1).probe == nil && loop.pool(2).probe == nil)
+
+        let checked = try Loop(addresses: 2, healthCheck: HealthCheck(path: "/health"))
+        #expect(checked.ports(now: start) == [1, 2])
+        checked.pool(2).failed(.unreachable, now: start)
+        #expect(checked.ports(now: due) == [1])
     }
 
     @Test("Never more than half are left out; what failed is repeated where nothing did")

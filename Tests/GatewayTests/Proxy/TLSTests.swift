@@ -8,14 +8,6 @@ import Testing
 
 @Suite("TLS")
 struct TLSTests {
-    /// Runs `body` with a folder that is gone afterwards.
-    private func withFolder(_ body: (URL) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        try await body(folder)
-    }
-
     /// A certificate of an authority of its own.
     private func certificate(in folder: URL) async throws -> TestCertificate {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -28,6 +28,7 @@ struct RoutesFileTests {
                 claims: [email, jti]
                 issuers: https://partner.test
                 credential: env:SECRET
+                healthCheck: {path: /health, interval: 7, timeout: 3}
               - name: menu
                 path: /stores/{id}/menu
                 exact: true
@@ -49,6 +50,7 @@ struct RoutesFileTests {
         guard case .upstream(let upstream) = orders.target else { return #expect(Bool(false)) }
         #expect(upstream.addresses.map(\.authority) == ["orders-1:8080", "[::1]:81"])
         #expect(upstream.credential == "s3cret" && !upstream.isGatehouse)
+        #expect(upstream.healthCheck == HealthCheck(path: "/health", interval: .seconds(7), timeout: .seconds(3)))
         #expect(file.routes.last?.authentication == Route.Authentication.none)
         #expect(file.routes.last?.methods == .all)
         let menu = try #require(file.routes.last)
@@ -157,6 +159,21 @@ struct RoutesFileTests {
     func rateLimit(_ limit: String) {
         let file = read("routes:\n  - {name: a, path: /a, upstreams: 'http://x', rateLimit: \(limit)}")
         #expect(file.problems.count == 1)
+    }
+
+    @Test(
+        "A health check has a plain path, and times that make sense",
+        arguments: [
+            "/health", "{}", "{path: health}", "{path: /a/../b}", "{path: '/{x}'}", "{path: /internal/health}",
+            "{path: '/h?x=1'}", "{path: /h, interval: 0}", "{path: /h, interval: 301}", "{path: /h, timeout: 0}",
+            "{path: /h, timeout: 61}", "{path: /h, timeout: soon}", "{path: /h, every: 5}",
+        ])
+    func healthCheck(_ check: String) {
+        func problems(_ check: String) -> [RoutesFile.Problem] {
+            read("routes:\n  - name: a\n    path: /a\n    upstreams: http://x\n    healthCheck: \(check)").problems
+        }
+        #expect(problems(check).map(\.line) == [5], "\(problems(check))")
+        #expect(problems("{path: /h}").isEmpty)
     }
 
     @Test(

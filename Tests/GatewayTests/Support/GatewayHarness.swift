@@ -40,6 +40,7 @@ struct GatewayHarness: Sendable {
         var teamPorts: [Int]?
         var ownPort: Int?
         var teamTimeout = Duration.seconds(30)
+        var teamHealthCheck: HealthCheck?
         /// What clients are shown.
         var certificate: ServerCertificate?
         /// Where names are looked up.
@@ -64,7 +65,8 @@ struct GatewayHarness: Sendable {
             grace: .seconds(5),
             onListening: { listening.yield($0) })
         let services = ServiceGroup(
-            services: [gateway.names] + (options.certificate.map { [$0] } ?? []) + [server], logger: .quiet)
+            services: [gateway.names, gateway.health] + (options.certificate.map { [$0] } ?? []) + [server],
+            logger: .quiet)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await services.run() }
             let port = await ports.first { _ in true }!
@@ -90,7 +92,9 @@ struct GatewayHarness: Sendable {
                 name: name, addresses: ports.map { .init(host: "127.0.0.1", port: $0) },
                 credential: "\(name)-credential", isGatehouse: isGatehouse)
         }
-        let team = upstream("team", teamPorts, isGatehouse: false)
+        var team = upstream("team", teamPorts, isGatehouse: false)
+        team.healthCheck = options.teamHealthCheck
+        let upstreamOfTeam = team
         func route(
             _ path: String, _ authentication: Route.Authentication, roles: Set<VerbatimString> = [],
             limit: Int = 1 << 40,
@@ -98,7 +102,7 @@ struct GatewayHarness: Sendable {
         ) -> Route {
             Route(
                 name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all, authentication: authentication,
-                roles: roles, target: .upstream(team), bodyLimit: limit, timeout: options.teamTimeout,
+                roles: roles, target: .upstream(upstreamOfTeam), bodyLimit: limit, timeout: options.teamTimeout,
                 stripsPrefix: true, forwardsAuthorization: forwards)
         }
         let routes =
@@ -119,7 +123,7 @@ struct GatewayHarness: Sendable {
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
         let store = RouteStore(try RouteTable(routes), limits: options.limits)
         let names = UpstreamNames(
-            routes: store, logger: .quiet, pause: .milliseconds(5), lookup: options.lookup)
+            routes: store, logger: options.logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
             settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked,
             logger: options.logger, limits: options.limits)

@@ -1,4 +1,4 @@
-/// Whether requests are sent to an address: one that fails is set aside, for longer each time, until a request that
+/// Whether requests are sent to an address: one that fails is set aside, for longer each time, until something that
 /// probes it is answered (a circuit breaker).
 struct Circuit: Sendable, Equatable {
     enum Failure: Sendable {
@@ -37,6 +37,16 @@ struct Circuit: Sendable, Equatable {
         }
         openUntil = now + min(Self.shortest << Int64(openings), Self.longest)
         openings = min(openings + 1, 8)
+    }
+
+    /// It has answered what was no request of a user, and is sent those again. The first of them that it does not answer
+    /// sets it aside once more, for longer: who answers a probe need not answer them.
+    ///
+    /// - Parameter time: when it was asked.
+    mutating func passedProbe(at time: Int64) {
+        guard let openUntil, openUntil <= time else { return }
+        self.openUntil = nil
+        failures = Self.unansweredLimit - 1
     }
 
     mutating func answered() { self = Circuit() }

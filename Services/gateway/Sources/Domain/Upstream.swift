@@ -25,6 +25,14 @@ struct Upstream: Sendable, Hashable {
     var credential: String?
     /// How those of its addresses are known that speak TLS.
     var tls: UpstreamTLS?
+    /// `nil`: its addresses are judged by how they answer requests alone.
+    var healthCheck: HealthCheck?
     /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
     var isGatehouse: Bool
+
+    /// The lines that every head there has.
+    var lines: String {
+        (addresses.first.map { "Host: \($0.hostField)\r\n" } ?? "")
+            + (credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")
+    }
 }

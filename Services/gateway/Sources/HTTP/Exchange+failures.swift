@@ -31,7 +31,11 @@ extension Exchange {
             let addresses = plan.balancer?.count ?? 1
             // One address that refuses connections is not asked twice; a connection that was stale is replaced.
             let limit = failure == .unreachable ? addresses : addresses + 1
-            if isSafeToRepeat, isUntouched, attempts < limit {
+            // A kept connection that was stale is replaced without end: there are not more than were kept.
+            let isStale = failure == .cut && isSafeToRepeat
+            if isSafeToRepeat || isProbe, isUntouched, attempts < limit,
+                isStale || plan.balancer?.mayRetry() ?? false
+            {
                 phase = .connecting
                 start()
             } else {
@@ -59,6 +63,9 @@ extension Exchange {
     }
 
     func timedOut() {
+        if isProbe, case .waitingForAnswer = phase, worker.now < deadline {
+            return failed(.timeout, isSafeToRepeat: true)
+        }
         // The upstream waits too: for what the client has still to send.
         let waitsForClient = !isRequestComplete && takesBody
         if case .waitingForAnswer = phase, waitsForClient {

@@ -39,6 +39,8 @@ final class Exchange {
     private(set) var pool: UpstreamPool?
     var upstream: UpstreamConnection?
     private(set) var attempts = 0
+    /// Whether it is sent where nothing was answered of late, to find out whether that has changed.
+    private(set) var isProbe = false
     private(set) var bodyBytes = 0
     var answerBytes = 0
     var status = 0
@@ -71,16 +73,21 @@ final class Exchange {
     var hasBody: Bool { framing != .length(0) }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
+    /// Whether it may be sent to an address that may not answer: it asks for nothing but an answer, which another address
+    /// can give as well.
+    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !hasBody && !request.upgrades }
 
     // MARK: Towards the upstream
 
     func start() {
         attempts += 1
         let isRetry = attempts > 1
+        if isRetry { client.deadline = deadline } else { plan.balancer?.countRequest(self) }
         guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
             return failed(.unreachable, isSafeToRepeat: false)
         }
         self.pool = pool
+        isProbe = pool.probe === self
         pool.lease(for: self, isRetry: isRetry)
     }
 
@@ -91,6 +98,8 @@ final class Exchange {
         request.head.moveWriterIndex(to: headLength)
         let now = worker.now
         sentAt = now
+        // The rest of its time is another address's.
+        if isProbe { client.deadline = now + max(0, deadline - now) / 3 }
         let (left, waited) = (max(1, (deadline - now) / 1_000_000), now - request.arrivedAt)
         request.head.write(atMost: ForwardedHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")

@@ -7,6 +7,7 @@ final class Gateway: Sendable {
     let settings: GatewaySettings
     let routes: RouteStore
     let names: UpstreamNames
+    let health: HealthChecker
     let keys: KeyStore
     let revoked: RevokedSessions
     let addressLimiter: AddressLimiter?
@@ -29,6 +30,7 @@ final class Gateway: Sendable {
         self.settings = settings
         self.routes = routes
         self.names = names
+        health = HealthChecker(logger: logger)
         self.keys = keys
         self.revoked = revoked
         self.logger = logger

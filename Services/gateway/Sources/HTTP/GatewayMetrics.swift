@@ -8,6 +8,9 @@ final class GatewayMetrics: Sendable {
     private let addresses = Mutex<[String: (setAside: Meter, users: Int)]>([:])
     /// Counts how often an event loop has set an upstream's address aside.
     let setAside = Counter(label: "gatehouse_gateway_upstream_set_aside_total")
+    /// Requests that were sent a second time, and those for which the budget had no more.
+    let retries = Counter(label: "gatehouse_gateway_retries_total", dimensions: [("result", "sent")])
+    let refusedRetries = Counter(label: "gatehouse_gateway_retries_total", dimensions: [("result", "refused")])
     private let connections = Gauge(label: "gatehouse_gateway_connections")
 
     func route(_ name: String) -> RouteMetrics {

@@ -42,6 +42,10 @@ struct GatewaySettings: Sendable {
     /// The same for one that keeps sending what nobody wants.
     var longestLinger = Duration.seconds(20)
     var connectTimeout = Duration.seconds(1)
+    /// For an address that is set aside to answer when it is asked whether it is well.
+    var probeTimeout = Duration.seconds(2)
+    /// Of the requests those that may be sent a second time, besides a few.
+    var retryShare = 0.2
     /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
     var upstreamIdleTimeout = Duration.seconds(4)
     /// `nil`: no limit.

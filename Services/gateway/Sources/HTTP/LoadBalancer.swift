@@ -1,11 +1,24 @@
+import Metrics
+
 /// Spreads the requests to one upstream over its addresses, on one event loop.
 final class LoadBalancer {
     private unowned let worker: Worker
     private let pools: [UpstreamPool]
+    private var budget: RetryBudget
 
     init(_ pools: [UpstreamPool], worker: Worker) {
         self.pools = pools
         self.worker = worker
+        budget = RetryBudget(share: worker.gateway.settings.retryShare)
+    }
+
+    func countRequest(_ exchange: Exchange) { budget.countRequest(now: exchange.request.startedAt) }
+
+    /// Whether one more request may be sent a second time.
+    func mayRetry() -> Bool {
+        let may = budget.takeRetry(now: worker.now)
+        (may ? worker.gateway.metrics.retries : worker.gateway.metrics.refusedRetries).increment()
+        return may
     }
 
     /// How many addresses there are.
@@ -23,11 +36,12 @@ final class LoadBalancer {
         if one.isWell, other.isWell { return lessBusy(one, other, for: exchange) }
 
         let now = now()
-        if !isRetry, let pool = pools.first(where: { $0.mayBeProbed(now: now) }) {
+        let well = pools.filter(\.isWell)
+        // Somebody has to be there to answer it if the probe fails.
+        if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }) {
             pool.probe = exchange
             return pool
         }
-        let well = pools.filter(\.isWell)
         if isRetry, well.isEmpty { return pools.min { $0.failedAt < $1.failedAt } }
         let candidates = isRetry || well.count * 2 >= pools.count ? well : pools
         guard candidates.count > 1 else { return candidates.first }

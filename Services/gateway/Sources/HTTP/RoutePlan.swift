@@ -18,8 +18,7 @@ final class RoutePlan {
         self.metrics = metrics
         self.limiter = limiter
         timeout = route.timeout.nanoseconds
-        let host = upstream?.addresses.first.map { "Host: \($0.hostField)\r\n" } ?? ""
-        upstreamLines = Array((host + (upstream?.credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")).utf8)
+        upstreamLines = Array((upstream?.lines ?? "").utf8)
     }
 
     func countToken(cached: Bool) {

@@ -6,7 +6,7 @@ import NIOCore
 final class RouteSnapshot {
     let table: RouteTable
     /// One for each address of an upstream.
-    let pools: [UpstreamPool.Endpoint: UpstreamPool]
+    let pools: [UpstreamEndpoint: UpstreamPool]
     private let plans: [ObjectIdentifier: RoutePlan]
 
     /// Without any route.
@@ -23,8 +23,8 @@ final class RouteSnapshot {
     init(
         _ table: RouteTable, _ names: [String: [SocketAddress]], after previous: RouteSnapshot, worker: Worker
     ) {
-        var pools: [UpstreamPool.Endpoint: UpstreamPool] = [:]
-        func pool(_ endpoint: UpstreamPool.Endpoint) -> UpstreamPool {
+        var pools: [UpstreamEndpoint: UpstreamPool] = [:]
+        func pool(_ endpoint: UpstreamEndpoint) -> UpstreamPool {
             let pool = pools[endpoint] ?? previous.pools[endpoint] ?? UpstreamPool(endpoint, worker: worker)
             pools[endpoint] = pool
             return pool
@@ -57,10 +57,11 @@ final class RouteSnapshot {
 }
 
 extension Upstream {
-    fileprivate func endpoints(_ names: [String: [SocketAddress]]) -> [UpstreamPool.Endpoint] {
-        addresses.flatMap { address in
+    fileprivate func endpoints(_ names: [String: [SocketAddress]]) -> [UpstreamEndpoint] {
+        let check = healthCheck.map { UpstreamEndpoint.Check(health: $0, lines: lines) }
+        return addresses.flatMap { address in
             address.resolved(by: names).map {
-                UpstreamPool.Endpoint(address: $0, host: address.isSecure ? address.host : "", tls: tls)
+                UpstreamEndpoint(address: $0, host: address.isSecure ? address.host : "", tls: tls, check: check)
             }
         }
     }

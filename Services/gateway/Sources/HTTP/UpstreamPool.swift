@@ -2,27 +2,18 @@ import DequeModule
 import Logging
 import Metrics
 import NIOCore
-import NIOPosix
 
 /// The connections of one event loop to one address of an upstream.
 final class UpstreamPool {
-    /// Whom the connections lead to.
-    struct Endpoint: Hashable {
-        var address: SocketAddress
-        /// What its certificate has to name; empty without TLS.
-        var host = ""
-        /// `nil`: without TLS.
-        var tls: UpstreamTLS?
-    }
-
-    /// Bytes that the system keeps of an answer that nobody reads; it may double that.
-    private static let receiveBuffer: ChannelOptions.Types.SocketOption.Value = 256 * 1024
-
     unowned let worker: Worker
-    /// The one request that finds out whether an address that is set aside is well again. Gone, as the request is.
+    /// The one request that finds out whether an address that is set aside is well again; another address answers it if
+    /// this one does not. Gone, as the request is.
     weak var probe: Exchange?
 
-    private let endpoint: Endpoint
+    private let endpoint: UpstreamEndpoint
+    /// What its health checks tell; `nil` where there are none.
+    private let health: HealthChecker.Health?
+    private var isBeingAsked = false
     private var idle: [UpstreamConnection] = []
     /// Connections that are open or being opened.
     private var count = 0
@@ -35,10 +26,11 @@ final class UpstreamPool {
     /// No route in force names the address any more.
     private var isRetired = false
 
-    init(_ endpoint: Endpoint, worker: Worker) {
+    init(_ endpoint: UpstreamEndpoint, worker: Worker) {
         self.worker = worker
         self.endpoint = endpoint
         setAside = worker.gateway.metrics.address(endpoint.address.authority)
+        health = worker.gateway.health.enter(endpoint)
     }
 
     private var settings: GatewaySettings { worker.gateway.settings }
@@ -90,8 +82,10 @@ final class UpstreamPool {
         if let next = waiting.popFirst() { lease(for: next, isRetry: false) }
     }
 
-    /// Closes what was idle for too long.
+    /// Closes what was idle for too long, and asks an address that is set aside whether it is well again where no
+    /// request has come that could.
     func sweep(now: Int64) {
+        if health == nil, circuit.isDue(now: now - Self.patienceWithProbes), probe == nil { ask() }
         let oldest = now - settings.upstreamIdleTimeout.nanoseconds
         closeIdle { $0.idleSince < oldest }
     }
@@ -99,8 +93,9 @@ final class UpstreamPool {
     /// No route names the address any more: requests that are on their way end as they would, and their connections
     /// with them.
     func retire() {
-        if !isWell { setAside.decrement() }
+        if !circuit.isClosed { setAside.decrement() }
         isRetired = true
+        worker.gateway.health.leave(endpoint)
         worker.gateway.metrics.forget(address: endpoint.address.authority)
         closeIdle { _ in true }
     }
@@ -115,49 +110,48 @@ final class UpstreamPool {
     private func connect(for exchange: Exchange) {
         count += 1
         // Both closures run on this pool's event loop.
-        open().assumeIsolated().whenComplete { result in
-            do {
-                let channel = try result.get()
-                let connection = UpstreamConnection(pool: self)
+        endpoint.connect(on: worker.eventLoop, within: TimeAmount(settings.connectTimeout)).assumeIsolated()
+            .whenComplete {
+                result in
                 do {
-                    try channel.pipeline.syncOperations.addHandler(connection)
+                    let channel = try result.get()
+                    let connection = UpstreamConnection(pool: self)
+                    do {
+                        try channel.pipeline.syncOperations.addHandler(connection)
+                    } catch {
+                        channel.close(promise: nil)
+                        throw error
+                    }
+                    exchange.connected(connection)
                 } catch {
-                    channel.close(promise: nil)
-                    throw error
+                    self.failed(.unreachable, now: self.worker.now)
+                    // Later, since it may fail at once, and so may each of the many who wait.
+                    self.worker.eventLoop.assumeIsolated().execute { self.leave() }
+                    exchange.failed(.unreachable, isSafeToRepeat: true)
                 }
-                exchange.connected(connection)
-            } catch {
-                self.failed(.unreachable, now: self.worker.now)
-                // Later, since it may fail at once, and so may each of the many who wait.
-                self.worker.eventLoop.assumeIsolated().execute { self.leave() }
-                exchange.failed(.unreachable, isSafeToRepeat: true)
             }
-        }
-    }
-
-    private func open() -> EventLoopFuture<any Channel> {
-        let (host, timeout) = (endpoint.host, TimeAmount(settings.connectTimeout))
-        let channel = ClientBootstrap(group: worker.eventLoop)
-            .connectTimeout(timeout)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // NIO reads all that the system holds once the other side has closed, whether or not anybody takes it.
-            .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBuffer)
-            // What one turn of the event loop brings is kept whether or not anybody wants it.
-            .channelOption(.maxMessagesPerRead, value: 1)
-            .connect(to: endpoint.address)
-        guard let tls = endpoint.tls else { return channel }
-        return channel.flatMap { tls.handshake(on: $0, host: host, within: timeout) }
     }
 
     // MARK: Whether the address is well
 
+    /// For which an address that is due waits for a request that can probe it; nanoseconds.
+    private static let patienceWithProbes: Int64 = 1_000_000_000
+
     /// Whether it is not set aside.
-    var isWell: Bool { circuit.isClosed }
+    var isWell: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
+
+    /// Whether a health check has found it well since its time aside was over.
+    private var passesChecks: Bool {
+        guard let health else { return false }
+        change { $0.passedProbe(at: health.passedAt) }
+        return circuit.isClosed
+    }
 
     /// When it failed last; nanoseconds of the worker's clock.
     var failedAt: Int64 { circuit.failedAt }
 
-    func mayBeProbed(now: Int64) -> Bool { circuit.isDue(now: now) && probe == nil }
+    /// Where there are health checks they alone bring it back.
+    func mayBeProbed(now: Int64) -> Bool { health == nil && circuit.isDue(now: now) && probe == nil }
 
     func answered() {
         guard circuit.failedAt != 0 else { return }
@@ -169,27 +163,38 @@ final class UpstreamPool {
         change { $0.failed(failure, now: now) }
     }
 
+    /// Any answer will do, also that it does not know what it is asked (RFC 9110 §9.3.7).
+    private func ask() {
+        guard !isBeingAsked else { return }
+        isBeingAsked = true
+        let host = endpoint.tls == nil ? endpoint.address.authority : endpoint.host
+        let request = "OPTIONS * HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+        let answered = worker.eventLoop.makePromise(of: Int.self)
+        endpoint.ask(request, within: settings.probeTimeout, answered)
+        answered.futureResult.assumeIsolated().whenComplete { result in
+            self.isBeingAsked = false
+            let now = self.worker.now
+            switch result {
+            case .success: self.change { $0.passedProbe(at: now) }
+            case .failure: self.failed(.unanswered, now: now)
+            }
+        }
+    }
+
     private func change(_ body: (inout Circuit) -> Void) {
-        let wasWell = isWell
+        let before = circuit
         body(&circuit)
+        guard circuit != before else { return }
         probe = nil
-        guard isWell != wasWell, !isRetired else { return }
-        if isWell {
+        guard circuit.isClosed != before.isClosed, !isRetired else { return }
+        if circuit.isClosed {
             setAside.decrement()
         } else {
             setAside.increment()
             worker.gateway.metrics.setAside.increment()
         }
         worker.gateway.logger.notice(
-            isWell ? "upstream answers again" : "upstream set aside",
+            circuit.isClosed ? "upstream answers again" : "upstream set aside",
             metadata: ["address": "\(endpoint.address.authority)"])
-    }
-}
-
-extension SocketAddress {
-    /// As in a `Host` field.
-    var authority: String {
-        let host = ipAddress ?? ""
-        return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"
     }
 }

@@ -7,7 +7,7 @@ struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "exact", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout",
         "stripPrefix", "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "claims",
-        "issuers", "webSocket", "outliveToken", "credential",
+        "issuers", "webSocket", "outliveToken", "credential", "healthCheck",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -64,9 +64,11 @@ struct RouteReader {
         let allowsWebSocket = flag(mapping["webSocket"], "webSocket")
         let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
         let credential = credential(mapping["credential"])
+        let healthCheck = healthCheck(mapping["healthCheck"])
         guard problems.isEmpty, let pattern else { return nil }
         let upstream = Upstream(
-            name: name, addresses: addresses, credential: credential, tls: tls, isGatehouse: false)
+            name: name, addresses: addresses, credential: credential, tls: tls, healthCheck: healthCheck,
+            isGatehouse: false)
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
@@ -246,7 +248,7 @@ struct RouteReader {
         return texts.compactMap { $0 }
     }
 
-    private mutating func number(_ node: Node?, _ key: String, in range: ClosedRange<Int>) -> Int? {
+    mutating func number(_ node: Node?, _ key: String, in range: ClosedRange<Int>) -> Int? {
         guard let node else { return nil }
         guard let number = node.int, range.contains(number) else {
             problem("\(key) must be a whole number from \(range.lowerBound) to \(range.upperBound)", at: node)

@@ -1,0 +1,126 @@
+import Logging
+import Metrics
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Synchronization
+
+/// Asks those addresses of upstreams that have a health check whether they are well: once for the whole process, for as
+/// long as an event loop sends requests there.
+final class HealthChecker: Service {
+    /// What is known of one address, for any thread to read.
+    final class Health: Sendable {
+        private let up = Atomic<Bool>(true)
+        private let passed = Atomic<Int64>(0)
+        fileprivate let unhealthy: Meter
+
+        fileprivate init(_ endpoint: UpstreamEndpoint, _ check: HealthCheck) {
+            unhealthy = Meter(
+                label: "gatehouse_gateway_upstream_unhealthy",
+                dimensions: [("address", endpoint.address.authority), ("path", check.path)])
+            unhealthy.set(0)
+        }
+
+        var isUp: Bool { up.load(ordering: .relaxed) }
+
+        /// When the last check that it passed began; nanoseconds of the workers' clock.
+        var passedAt: Int64 { passed.load(ordering: .relaxed) }
+
+        fileprivate func set(isUp: Bool) {
+            up.store(isUp, ordering: .relaxed)
+            unhealthy.set(isUp ? 0 : 1)
+        }
+
+        fileprivate func pass(at time: Int64) { passed.store(time, ordering: .relaxed) }
+    }
+
+    private typealias Entry = (endpoint: UpstreamEndpoint, check: UpstreamEndpoint.Check, health: Health)
+
+    private let logger: Logger
+    private let group: any EventLoopGroup
+    /// Whom how many event loops send requests.
+    private let followed = Mutex<[UpstreamEndpoint: (health: Health, users: Int)]>([:])
+    private let entered: AsyncStream<Entry>
+    private let entering: AsyncStream<Entry>.Continuation
+    private let passes = Counter(label: "gatehouse_gateway_health_checks_total", dimensions: [("result", "passed")])
+    private let failures = Counter(label: "gatehouse_gateway_health_checks_total", dimensions: [("result", "failed")])
+
+    /// - Parameter group: whose event loops do the asking.
+    init(logger: Logger, group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton) {
+        self.logger = logger
+        self.group = group
+        (entered, entering) = AsyncStream<Entry>.makeStream()
+    }
+
+    /// An event loop begins to send requests there; it says when it no longer does.
+    ///
+    /// - Returns: `nil` where the address has no health check.
+    func enter(_ endpoint: UpstreamEndpoint) -> Health? {
+        guard let check = endpoint.check else { return nil }
+        let (health, isNew) = followed.withLock { followed in
+            let known = followed[endpoint]
+            let health = known?.health ?? Health(endpoint, check.health)
+            followed[endpoint] = (health, (known?.users ?? 0) + 1)
+            return (health, known == nil)
+        }
+        if isNew { entering.yield((endpoint, check, health)) }
+        return health
+    }
+
+    func leave(_ endpoint: UpstreamEndpoint) {
+        followed.withLock { followed in
+            guard let known = followed[endpoint] else { return }
+            followed[endpoint] = known.users > 1 ? (known.health, known.users - 1) : nil
+            if known.users == 1 { known.health.unhealthy.destroy() }
+        }
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { group in
+                for await entry in entered { group.addTask { await self.follow(entry) } }
+            }
+        }
+    }
+
+    private func follow(_ entry: Entry) async {
+        let (address, check) = (entry.endpoint.address.authority, entry.check.health)
+        var state = HealthState()
+        while !Task.isCancelled, isFollowed(entry) {
+            let start = Int64(NIODeadline.now().uptimeNanoseconds)
+            let passed = await passesCheck(entry)
+            guard !Task.isCancelled else { return }
+            (passed ? passes : failures).increment()
+            if passed { entry.health.pass(at: start) }
+            if state.checked(passed: passed) {
+                entry.health.set(isUp: state.isUp)
+                logger.notice(
+                    state.isUp ? "upstream is well again" : "upstream is not well", metadata: ["address": "\(address)"])
+            }
+            try? await Task.sleep(for: state.pause(check.interval, chance: .random(in: 0...1)))
+        }
+    }
+
+    /// One that left and came back is another entry.
+    private func isFollowed(_ entry: Entry) -> Bool {
+        followed.withLock { $0[entry.endpoint]?.health === entry.health }
+    }
+
+    private func passesCheck(_ entry: Entry) async -> Bool {
+        let request = """
+            GET \(entry.check.health.path) HTTP/1.1\r
+            \(entry.check.lines)User-Agent: gatehouse-gateway\r
+            Connection: close\r
+            \r
+
+            """
+        let answered = group.next().makePromise(of: Int.self)
+        entry.endpoint.ask(request, within: entry.check.health.timeout, answered)
+        let status = await withTaskCancellationHandler {
+            try? await answered.futureResult.get()
+        } onCancel: {
+            answered.fail(CancellationError())
+        }
+        return status.map { (200..<300).contains($0) } ?? false
+    }
+}

@@ -1,0 +1,69 @@
+import NIOCore
+import NIOPosix
+
+/// One address of an upstream, and how it is spoken to.
+struct UpstreamEndpoint: Hashable, Sendable {
+    /// A question that tells whether the address is well.
+    struct Check: Hashable, Sendable {
+        var health: HealthCheck
+        /// Lines that every request there has.
+        var lines: String
+    }
+
+    /// Bytes that the system keeps of an answer that nobody reads; it may double that.
+    private static let receiveBuffer: ChannelOptions.Types.SocketOption.Value = 256 * 1024
+
+    var address: SocketAddress
+    /// What its certificate has to name; empty without TLS.
+    var host = ""
+    /// `nil`: without TLS.
+    var tls: UpstreamTLS?
+    /// `nil`: it is judged by how it answers requests alone.
+    var check: Check?
+
+    /// Opens a connection; with TLS the other side has proved who it is then.
+    func connect(on eventLoop: any EventLoop, within limit: TimeAmount) -> EventLoopFuture<any Channel> {
+        let channel = ClientBootstrap(group: eventLoop)
+            .connectTimeout(limit)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // NIO reads all that the system holds once the other side has closed, whether or not anybody takes it.
+            .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBuffer)
+            // What one turn of the event loop brings is kept whether or not anybody wants it.
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .connect(to: address)
+        guard let tls else { return channel }
+        return channel.flatMap { tls.handshake(on: $0, host: host, within: limit) }
+    }
+
+    /// Sends one request on a connection of its own.
+    ///
+    /// - Parameters:
+    ///   - request: whole; it asks that the connection be closed.
+    ///   - limit: for all of it.
+    ///   - answered: told the answer's status once the whole answer is there. Who fails it ends the asking.
+    func ask(_ request: String, within limit: Duration, _ answered: EventLoopPromise<Int>) {
+        let eventLoop = answered.futureResult.eventLoop
+        let timeout = eventLoop.scheduleTask(in: TimeAmount(limit)) {
+            answered.fail(ChannelError.connectTimeout(TimeAmount(limit)))
+        }
+        answered.futureResult.whenComplete { _ in timeout.cancel() }
+        connect(on: eventLoop, within: TimeAmount(limit)).whenComplete { result in
+            do {
+                let channel = try result.get()
+                answered.futureResult.whenComplete { _ in channel.close(promise: nil) }
+                try channel.pipeline.syncOperations.addHandler(AnswerReader(answered))
+                channel.writeAndFlush(ByteBuffer(string: request), promise: nil)
+            } catch {
+                answered.fail(error)
+            }
+        }
+    }
+}
+
+extension SocketAddress {
+    /// As in a `Host` field.
+    var authority: String {
+        let host = ipAddress ?? ""
+        return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"
+    }
+}
