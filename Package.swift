@@ -103,9 +103,9 @@ let libraries: [Target] = [
     shared(
         "ServiceKit", at: "ServiceKit/Sources",
         uses: [
-            "Contracts", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes, .hummingbird,
-            .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
-            .nioHTTP1, .nioHTTPTypes, .serviceContext, .unixSignals, .yams, "Verbatim",
+            "Contracts", "Verbatim", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes,
+            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
+            .nioHTTP1, .nioHTTPTypes, .serviceContext, .unixSignals, .yams,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -129,24 +129,23 @@ let services =
     service(
         "gateway",
         uses: [
-            "AccessToken", "Contracts", "Redis", "ServiceKit", .asyncHTTPClient, .collections, .crypto, .httpTypes,
-            .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS,
-            .unixSignals, .yams, "Verbatim",
+            "AccessToken", "Contracts", "Redis", "ServiceKit", "Verbatim", .asyncHTTPClient, .collections, .crypto,
+            .httpTypes, .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
+            .nioTLS, .unixSignals, .yams,
         ])
     + service(
         "identity",
         uses: [
-            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres",
-            .asyncHTTPClient,
-            .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix,
-            "Verbatim",
+            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "Verbatim",
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore,
+            .nioHTTP1, .nioPosix,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
         "tokens",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", .crypto,
-            .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore, "Verbatim",
+            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "Verbatim", .crypto,
+            .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
@@ -178,9 +177,9 @@ let everyTest: [Target] = [
     tests(
         "ServiceKit",
         uses: [
-            "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", .asyncHTTPClient, .httpTypes, .hummingbird,
-            .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .nioHTTP1,
-            .nioHTTPTypes, .serviceContext, "Verbatim",
+            "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", "Verbatim", .asyncHTTPClient, .httpTypes,
+            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .nioHTTP1,
+            .nioHTTPTypes, .serviceContext,
         ]),
     tests(
         "AppleSimulator",
@@ -188,14 +187,14 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .lifecycle,
-            .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL, "Verbatim",
+            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", "Verbatim", .asyncHTTPClient, .crypto,
+            .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",
         uses: [
-            "AccessToken", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto,
-            .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1, "Verbatim",
+            "AccessToken", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit", "Verbatim",
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1,
         ]),
     tests(
         "Tokens",
