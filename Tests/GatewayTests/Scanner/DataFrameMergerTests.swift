@@ -59,6 +59,22 @@ struct DataFrameMergerTests {
         #expect(try merge(two) == [Self.data("abc"), Self.data("12", stream: 3, ends: true)])
     }
 
+    @Test("The first bit of a stream's number makes no other stream of it")
+    func reservedBit() throws {
+        let frames = [Self.data("a"), Self.data("b", stream: 1 | 1 << 31), Self.data("c"), Self.data("d", ends: true)]
+        #expect(try merge(frames) == [Self.data("abcd", ends: true)])
+    }
+
+    @Test("However many streams there are, each frame finds its own among few")
+    func streams() throws {
+        let frames = (0..<6000).map { Self.data("x", stream: UInt32($0 * 2 + 1)) }
+        #expect(try merge(frames) == frames)
+        let twice = frames.prefix(65).flatMap { [$0, $0] } + frames.prefix(65)
+        let found = try merge(twice)
+        #expect(found.filter { $0.stream == 1 }.map(\.payload.count) == [2, 1])
+        #expect(found.filter { $0.stream == 129 }.map(\.payload.count) == [2, 1])
+    }
+
     @Test("Nothing passes a frame of another kind, the end of its stream, or what NIO has to judge")
     func order() throws {
         let kept: [[Frame]] = [

@@ -11,6 +11,9 @@ struct DataFrameMerger {
     private static let endStream: UInt8 = 1
     /// Frames up to this are merged; larger ones are not worth a copy.
     private static let small = PendingOutput.small
+    /// Streams whose frames are gathered at once. Each frame looks for its own among them, and there may be thousands in
+    /// what one read brings.
+    private static let mostStreams = 64
 
     private struct Header {
         var length: Int
@@ -22,7 +25,8 @@ struct DataFrameMerger {
             length = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
             type = bytes[index + 3]
             flags = bytes[index + 4]
-            stream = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: index + 5, as: UInt32.self))
+            // Its first bit means nothing (RFC 9113 §4.1).
+            stream = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: index + 5, as: UInt32.self)) & 0x7FFF_FFFF
         }
 
         /// Data without padding. Frames without any are left for NIO to count.
@@ -94,7 +98,11 @@ struct DataFrameMerger {
             if !(last < run.count && run[last].stream == header.stream) {
                 last = run.firstIndex { $0.stream == header.stream } ?? run.count
             }
-            if last < run.count, run[last].ends || run[last].data.readableBytes + data.count > Self.longest {
+            let isFull =
+                last < run.count
+                ? run[last].ends || run[last].data.readableBytes + data.count > Self.longest
+                : last == Self.mostStreams
+            if isFull {
                 Self.write(&run, to: &output)
                 last = 0
             }
