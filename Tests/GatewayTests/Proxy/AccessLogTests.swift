@@ -62,6 +62,28 @@ struct AccessLogTests {
         #expect(line("METHOD_NOT_ALLOWED").contains("\"path\": /open/a"))
     }
 
+    @Test("An answer that is cut says why, in the log and in the metrics", arguments: ["slow reader", "garbage"])
+    func cut(reason: String) async throws {
+        let log = CapturedLog()
+        let options = GatewayHarness.Options {
+            $0.logger = log.logger
+            $0.settings.accessLogShare = 1
+            $0.settings.minimumAnswerRate = 1 << 30
+            $0.settings.answerPatience = .milliseconds(200)
+            let rest = reason == "garbage" ? "no chunk" : "800000\r\n" + String(repeating: "x", count: 8 << 20) + "\r\n"
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            $0.teamBehaviour = { _ in [.bytes(head + rest), .pause] }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await RawClient.connect(port: gateway.port, reads: false)
+            try await client.send(GatewayHarness.request("GET /open"))
+            try await eventually("it is told of") {
+                log.lines.contains { $0.hasPrefix("info request ") && $0.contains("\"refusal\": \(reason)") }
+            }
+            await client.close()
+        }
+    }
+
     @Test("Of what ends well, and of refusals, a share is written; a service's failure always")
     func share() async throws {
         let lines = try await lines(0) { gateway in

@@ -19,7 +19,7 @@ extension Exchange {
         case .answering:
             worker.gateway.logger.warning(
                 "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
-            refusal = failure.rawValue
+            note(refusal: failure.rawValue)
             end()
             client.abort()
         case .tunnel:
@@ -76,16 +76,10 @@ extension Exchange {
         }
     }
 
-    func requestIsMalformed() {
-        if case .answering = phase {
-            drop()
-            client.abort()
-        } else {
-            refuse(Problem(.invalidRequest))
-        }
-    }
+    func requestIsMalformed() { refuse(Problem(.invalidRequest)) }
 
     func refuse(_ problem: Problem, reason: String? = nil) {
+        note(refusal: reason ?? problem.code.rawValue)
         if case .answering = phase {
             drop()
             return client.abort()
@@ -93,19 +87,22 @@ extension Exchange {
         let answer = LocalAnswer.refusal(
             problem, as: plan.route.errorForm, requestID: request.requestID,
             fields: String(decoding: request.cors, as: UTF8.self))
-        let reason = reason ?? problem.code.rawValue
-        refusal = reason
         answerBytes = answer.bodyBytes(toHead: method == .head)
         drop(status: answer.status)
-        worker.gateway.metrics.refused(reason, route: plan.route.name)
         client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
     }
 
     /// The client does not take its answer.
     func clientIsTooSlow() {
-        worker.gateway.metrics.refused("slow reader", route: plan.route.name)
+        note(refusal: "slow reader")
         drop(status: hasAnswer ? nil : 499)
         client.abort()
+    }
+
+    /// Counts why the gateway answers in the upstream's place, or cuts its answer, and keeps it for the access log.
+    func note(refusal: String) {
+        self.refusal = refusal
+        worker.gateway.metrics.refused(refusal, route: plan.route.name)
     }
 
     func clientIsGone() {

@@ -219,8 +219,7 @@ final class Exchange {
     /// - Parameter now: seconds since 1970.
     func endUnlessAccepted(now: Int64) {
         guard let identity = request.identity, !worker.bearers.accepts(identity, now: now) else { return }
-        refusal = "stream outlived its token"
-        worker.gateway.metrics.refused("stream outlived its token", route: plan.route.name)
+        note(refusal: "stream outlived its token")
         drop()
         client.abort()
     }
