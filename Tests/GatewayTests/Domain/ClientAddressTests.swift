@@ -22,6 +22,12 @@ struct ClientAddressTests {
         #expect(proxies.client(behind: peer, forwardedFor: ["6.6.6.6", "1.2.3.4:5678"]) == ClientAddress("1.2.3.4"))
     }
 
+    @Test("A zone goes no further")
+    func zone() throws {
+        #expect(try #require(ClientAddress("fe80::1%eth0")).text == Array("fe80::1".utf8))
+        #expect(ClientAddress(forwarded: "[fe80::1%x\u{7}y]:443") == ClientAddress("fe80::1"))
+    }
+
     @Test("A port behind an address is left out, and nothing else")
     func ports() {
         let good = [

@@ -21,9 +21,9 @@ struct ClientAddress: Sendable, Equatable {
 
     /// Reads an IPv4 or IPv6 address.
     init?(_ text: String) {
-        guard let address = try? SocketAddress(ipAddress: String(text.prefix { $0 != "%" }), port: 0) else {
-            return nil
-        }
+        // A zone means nothing to another machine.
+        let text = String(text.prefix { $0 != "%" })
+        guard let address = try? SocketAddress(ipAddress: text, port: 0) else { return nil }
         switch address {
         case .v4(let address):
             let number = withUnsafeBytes(of: address.address) {

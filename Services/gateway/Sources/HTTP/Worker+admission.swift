@@ -270,9 +270,10 @@ extension Worker {
     ) -> ClientAddress {
         guard peer.saysForWhom else { return peer.address }
         let list = Self.values(of: "x-forwarded-for", fields, bytes).joined(separator: ",")
+        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
         return gateway.settings.trustedProxies.client(
             behind: peer.address,
-            forwardedFor: list.split(separator: ",").map { $0.drop { $0 == " " }.prefix { $0 != " " } })
+            forwardedFor: list.split(separator: ",").map { $0.drop(while: isBlank).prefix { !isBlank($0) } })
     }
 
     private func isSecure(
