@@ -113,6 +113,35 @@ struct HTTP2FaultTests {
         }
     }
 
+    @Test("What comes on streams after those that the gateway takes is dropped, and the others end well")
+    func afterGoAway() async throws {
+        try await withTLS({ $0.settings.maximumRequestsPerConnection = 1 }) { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await client.send(.request(1, "POST", "/open", ends: false), .request(3, "POST", "/open", ends: false))
+            // First the gateway asks with a ping whether its word has arrived (RFC 9113 §6.8).
+            var last: [UInt8] = []
+            while last != [0, 0, 0, 3] {
+                let frame = try await client.next()
+                if frame.type == Frame.goAway { last = Array(frame.payload.prefix(4)) }
+                if frame.type == Frame.ping, frame.flags == 0 {
+                    try await client.send(Frame(type: Frame.ping, flags: 1, stream: 0, payload: frame.payload))
+                }
+            }
+            // More than the connection's window: what goes nowhere is given back.
+            let data = String(repeating: "x", count: 16_000)
+            try await client.send(.request(5, "POST", "/open", ends: false), .windowUpdate(5, by: 1000))
+            try await client.send((0..<100).map { _ in .data(5, data) })
+            try await client.send(Frame(type: Frame.rstStream, stream: 5, payload: [0, 0, 0, 8]))
+            for stream in [UInt32(1), 3] {
+                try await client.send(.data(stream, "body", ends: true))
+                let answer = try await client.answer(stream)
+                #expect(answer.status == 200 && answer.body == "team")
+            }
+            #expect(client.goAway == 0 && client.answers[5] == nil && gateway.team.requests.count == 2)
+            await client.close()
+        }
+    }
+
     @Test("HEADERS on a stream that is at its end cost the connection: nobody but the codec knows their compression")
     func headersOnClosedStream() async throws {
         try await withTLS { gateway, tls in

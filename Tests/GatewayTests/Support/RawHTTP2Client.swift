@@ -7,7 +7,7 @@ import NIOSSL
 struct RawHTTP2Client {
     struct Frame: Sendable {
         static let (data, headers, rstStream, settings) = (UInt8(0), UInt8(1), UInt8(3), UInt8(4))
-        static let (goAway, windowUpdate) = (UInt8(7), UInt8(8))
+        static let (ping, goAway, windowUpdate) = (UInt8(6), UInt8(7), UInt8(8))
 
         var type: UInt8
         var flags: UInt8 = 0
