@@ -54,15 +54,18 @@ struct CrumbTests {
     @Test("A chunk of a byte costs little more than the byte, and the service gets few", arguments: ["", ";a"])
     func chunks(extension text: String) async throws {
         try await withGateway { gateway, upstream in
-            func send(chunksOf size: Int) async throws {
-                let client = try await RawClient.connect(port: gateway.port)
+            func cost(chunksOf size: Int) async throws -> Int {
                 let head = GatewayHarness.request("POST /x", fields: "Transfer-Encoding: chunked\r\n")
-                try await client.send(head + chunks(Self.body, of: size, extension: text))
-                #expect(try await client.answer().body == "done")
-                await client.close()
+                let request = Array((head + chunks(Self.body, of: size, extension: text)).utf8)
+                return try await self.cost(gateway) {
+                    let client = try await RawClient.connect(port: gateway.port)
+                    try await client.send(request)
+                    #expect(try await client.answer().body == "done")
+                    await client.close()
+                }
             }
-            let whole = try await cost(gateway) { try await send(chunksOf: Self.size) }
-            let crumbs = try await cost(gateway) { try await send(chunksOf: 1) }
+            let whole = try await cost(chunksOf: Self.size)
+            let crumbs = try await cost(chunksOf: 1)
             print("crumbs: HTTP/1.1 whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
             #expect(crumbs < whole + Self.allowance)
             #expect(upstream.requests.allSatisfy { Array($0.body.readableBytesView) == Self.body })
@@ -77,8 +80,7 @@ struct CrumbTests {
                 "GATEWAY_TLS_CERTIFICATE_FILE": files.certificate.path, "GATEWAY_TLS_KEY_FILE": files.key.path,
             ]
             try await withGateway(settings: settings) { gateway, upstream in
-                func send(framesOf size: Int) async throws {
-                    let client = try await RawClient.connect(port: gateway.port, tls: tls)
+                func cost(framesOf size: Int) async throws -> Int {
                     var bytes = HTTP2Bytes()
                     let length = saysLength ? [("content-length", "\(Self.size)")] : []
                     try bytes.headers(
@@ -89,12 +91,16 @@ struct CrumbTests {
                         let end = min(start + size, Self.size)
                         bytes.data(Self.body[start..<end], endStream: end == Self.size)
                     }
-                    try await client.send(Array(buffer: bytes.buffer))
-                    _ = try await client.received("done")
-                    await client.close()
+                    let request = Array(buffer: bytes.buffer)
+                    return try await self.cost(gateway) {
+                        let client = try await RawClient.connect(port: gateway.port, tls: tls)
+                        try await client.send(request)
+                        _ = try await client.received("done")
+                        await client.close()
+                    }
                 }
-                let whole = try await cost(gateway) { try await send(framesOf: 16_384) }
-                let crumbs = try await cost(gateway) { try await send(framesOf: 1) }
+                let whole = try await cost(framesOf: 16_384)
+                let crumbs = try await cost(framesOf: 1)
                 print("crumbs: HTTP/2 whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
                 #expect(crumbs < whole + Self.allowance)
                 #expect(upstream.requests.allSatisfy { Array($0.body.readableBytesView) == Self.body })
