@@ -12,6 +12,8 @@ extension SystemTests {
         /// A good request of a route: its fields by their paths. Its JSON or form is made of them.
         struct Sample {
             var fields: [String: String]
+            /// A member that is no text, as JSON.
+            var further: String?
             var isForm = false
 
             var contentType: String { isForm ? "application/x-www-form-urlencoded" : "application/json" }
@@ -24,7 +26,7 @@ extension SystemTests {
 
             func body(of fields: [(path: String, text: String)]) throws -> Data {
                 if isForm { return Data(fields.map { "\($0)=\($1)" }.joined(separator: "&").utf8) }
-                var members: [String] = []
+                var members = [further].compactMap(\.self)
                 for (name, inner) in Dictionary(grouping: fields, by: { $0.path.split(separator: ".")[0] }) {
                     let rest = inner.map { ($0.path.dropFirst(name.count + 1), $0.text) }
                     let value =
@@ -65,7 +67,7 @@ extension SystemTests {
                 "/v1/auth/identities/apple": Sample(fields: ["identityToken": identityToken, "nonce": "nonce"]),
                 "/v1/auth/refresh": Sample(fields: ["refreshToken": "token"]),
                 "/v1/auth/logout": Sample(fields: ["refreshToken": "token"]),
-                "/v1/auth/logout-all": Sample(fields: [:]),
+                "/v1/auth/logout-all": Sample(fields: [:], further: #""exceptCurrent":true"#),
                 "/oauth/token": Sample(
                     fields: ["grant_type": "refresh_token", "refresh_token": "a", "client_id": "a", "scope": "a"],
                     isForm: true),
@@ -84,11 +86,8 @@ extension SystemTests {
             let samples = samples(identityToken: try await journey.appleToken().identityToken)
             let (marks, letters) = (CostlyText.marks(bytes: length), CostlyText.harmless(bytes: length))
             let half = CostlyText.marks(bytes: length / 2)
-            // What signs everybody out comes last.
-            let routes = PublicRoute.all.filter { ["POST", "PATCH", "PUT"].contains($0.method) }
-                .sorted { $1.path.hasSuffix("/logout-all") && !$0.path.hasSuffix("/logout-all") }
             let session = try await journey.register()
-            for route in routes {
+            for route in PublicRoute.all where ["POST", "PATCH", "PUT"].contains(route.method) {
                 let sample = try #require(samples[route.path], "no sample of \(route.path)")
                 let bearer = route.bearer == .required ? session.accessToken : nil
                 func expectCheap(_ body: Data, besides usual: Data, _ name: String) async throws {
@@ -122,11 +121,12 @@ extension SystemTests {
                 #expect(answer.code != "INVALID_TOKEN", "\(route.path) \(field)")
                 return try #require(process.cpuTime) - start
             }
-            var (least, tries) = (Duration.seconds(60), 0)
-            repeat {
+            var (least, tries) = (try await cost(of: body), 0)
+            // On a slow machine a body of that length may cost so much whatever it spells.
+            while least > .milliseconds(100) && tries < 8 {
                 least = min(least, try await cost(of: body) - cost(of: usual))
                 tries += 1
-            } while least > .milliseconds(100) && tries < 8
+            }
             #expect(least < .milliseconds(100), "\(route.path) \(field)")
         }
     }
