@@ -20,6 +20,15 @@ public struct AccountExport: Codable, Sendable, Equatable {
         }
     }
 
+    /// A device on which the account was signed in to. What it calls itself is kept in a form that cannot be read.
+    public struct KnownDevice: Codable, Sendable, Equatable {
+        public var lastUsedAt: Date
+
+        public init(lastUsedAt: Date) {
+            self.lastUsedAt = lastUsedAt
+        }
+    }
+
     /// Something that happened to the account.
     public struct Event: Codable, Sendable, Equatable {
         public var at: Date
@@ -41,12 +50,14 @@ public struct AccountExport: Codable, Sendable, Equatable {
     public var apple: Apple?
     public var passwordChangedAt: Date?
     public var sessions: [Session]
+    /// Absent where an older identity answers.
+    public var knownDevices: [KnownDevice]?
     public var devices: [DeviceExport.Entry]
     public var events: [Event]
 
     public init(
         user: User, state: String, phoneVerified: Bool?, apple: Apple?, passwordChangedAt: Date?, sessions: [Session],
-        devices: [DeviceExport.Entry], events: [Event]
+        knownDevices: [KnownDevice]?, devices: [DeviceExport.Entry], events: [Event]
     ) {
         self.user = user
         self.state = state
@@ -54,6 +65,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
         self.apple = apple
         self.passwordChangedAt = passwordChangedAt
         self.sessions = sessions
+        self.knownDevices = knownDevices
         self.devices = devices
         self.events = events
     }

@@ -134,6 +134,18 @@ extension ServiceTests {
             }
         }
 
+        @Test func whatIsKnownOfDevicesIsExportedAndGoesWithTheAccount() async throws {
+            try await withIdentity { identity in
+                try await register(identity, on: phone)
+                let user = try await login(identity, from: home, on: phone).decode(AuthResponse.self).user.id
+                let answer = try await identity.send(.GET, "/v1/auth/export", as: user)
+                let known = try #require(try answer.decode(AccountExport.self).knownDevices)
+                #expect(known.count == 1 && known[0].lastUsedAt > .now - 600)
+                #expect(try await identity.send(.DELETE, "/v1/auth/account", as: user).status == 202)
+                try await eventually("no row remains") { try await identity.rows(of: user) == 0 }
+            }
+        }
+
         @Test func theDevicesThatServedLongestAgoAreForgotten() async throws {
             try await withDatabase(migrations: identityMigrations) { database in
                 let accounts = AccountStore(database: database.pool)

@@ -24,6 +24,16 @@ extension AccountStore {
             .decode(Date.self).first
     }
 
+    /// The devices on which the user has signed in, of which only when they served last can be told.
+    func knownDevices(
+        of userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> [AccountExport.KnownDevice] {
+        try await database.query(
+            "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC",
+            deadline: deadline
+        ).decode(Date.self).map(AccountExport.KnownDevice.init)
+    }
+
     /// The latest thousand of what happened to the account.
     func events(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.Event] {
         try await database.query(

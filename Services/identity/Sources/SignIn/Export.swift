@@ -24,6 +24,7 @@ struct Export: Sendable {
             apple: try await accounts.appleLink(of: user.id, deadline: deadline.forDatabase),
             passwordChangedAt: try await accounts.passwordChangedAt(user.id, deadline: deadline.forDatabase),
             sessions: sessions,
+            knownDevices: try await accounts.knownDevices(of: user.id, deadline: deadline.forDatabase),
             devices: try await devices.devices(of: user.id, deadline: deadline).devices,
             events: try await accounts.events(of: user.id, deadline: deadline.forDatabase))
     }
