@@ -6,12 +6,12 @@ import NIOCore
 /// While Redis is away each process counts for itself, in bounded memory: then every replica allows the whole
 /// limit, and nobody is refused because of the outage.
 public struct RedisTokenBucket: Sendable {
-    private let client: RedisClient?
-    private let name: String
-    private let bucket: TokenBucket
-    private let timeout: Duration?
-    private let local: LocalTokenBuckets
-    private let fallbacks: Counter
+    let client: RedisClient?
+    let name: String
+    let bucket: TokenBucket
+    let timeout: Duration?
+    let local: LocalTokenBuckets
+    let fallbacks: Counter
 
     /// - Parameters:
     ///   - client: `nil` counts in this process alone.
@@ -51,13 +51,6 @@ public struct RedisTokenBucket: Sendable {
         return .microseconds(-room)
     }
 
-    /// Puts `cost` tokens back that were taken and shall not count. No more come of it than the bucket holds.
-    public func giveBack(_ key: String, cost: Int = 1) async {
-        // Whether it was taken there or here is not known: a bucket that is full takes nothing back.
-        local.giveBack(cost, to: key, now: Int64(NIODeadline.now().uptimeNanoseconds / 1_000))
-        _ = await room(after: Self.giveBackScript, key, cost: cost)
-    }
-
     /// What a script leaves in the bucket, in microseconds; `nil` without Redis, whatever the reason: a limit must not
     /// stop the work. It is counted, and the process decides alone.
     private func room(after script: RedisScript, _ key: String, cost: Int) async -> Int64? {
@@ -72,8 +65,11 @@ public struct RedisTokenBucket: Sendable {
     }
 
     private func takeLocally(_ key: String, cost: Int) -> RateLimitDecision {
-        local.take(cost, from: key, now: Int64(NIODeadline.now().uptimeNanoseconds / 1_000))
+        local.take(cost, from: key, now: Self.now)
     }
+
+    /// Microseconds on this process's own clock.
+    static var now: Int64 { Int64(NIODeadline.now().uptimeNanoseconds / 1_000) }
 
     /// `TokenBucket.take`, word for word; answers the room that is left in microseconds, below 0 when refused.
     private static let script = RedisScript(
@@ -87,21 +83,6 @@ public struct RedisTokenBucket: Sendable {
             redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
         end
         return room
-        """)
-
-    /// Answers the room that there is now, in microseconds.
-    private static let giveBackScript = RedisScript(
-        """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        local interval = tonumber(ARGV[2])
-        local full = tonumber(redis.call('GET', KEYS[1]) or 0) - ARGV[3] * interval
-        if full > now then
-            redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
-        else
-            redis.call('DEL', KEYS[1])
-        end
-        return now + ARGV[1] * interval - math.max(full, now)
         """)
 
     /// Answers the room that is left in microseconds, below 0 for a debt.

@@ -79,15 +79,52 @@ import Testing
 
     @Test func takesBackWhatShallNotCount() async throws {
         try await withRedis { redis, prefix in
-            for client in [redis, nil] {
+            for (client, place) in [(redis, RedisTokens.Place.shared), (nil, .local)] {
                 let limit = RedisTokenBucket(client: client, name: prefix + "back", capacity: 3, refillPerSecond: 0.001)
-                for _ in 0..<3 { #expect(await limit.take("a").isAllowed) }
-                await limit.giveBack("a")
+                let token = RedisTokens([(limit, "a")])
+                for _ in 0..<3 { #expect(await token.take() == .taken(place)) }
+                await token.giveBack(to: place)
                 #expect(await limit.take("a") == .allowed(remaining: 0))
                 #expect(await !limit.take("a").isAllowed)
                 // No more than there is room for.
-                for _ in 0..<9 { await limit.giveBack("a") }
+                for _ in 0..<9 { await token.giveBack(to: place) }
                 #expect(await limit.take("a") == .allowed(remaining: 2))
+            }
+        }
+    }
+
+    @Test func ofSeveralBucketsAllOrNoneAreTaken() async throws {
+        try await withRedis { redis, prefix in
+            for (client, place) in [(redis, RedisTokens.Place.shared), (nil, .local)] {
+                let wide = RedisTokenBucket(client: client, name: prefix + "wide", capacity: 5, refillPerSecond: 0.01)
+                let narrow = RedisTokenBucket(
+                    client: client, name: prefix + "narrow", capacity: 1, refillPerSecond: 0.001)
+                for tokens in [RedisTokens([(wide, "a"), (narrow, "a")]), RedisTokens([(narrow, "b"), (wide, "b")])] {
+                    #expect(await tokens.take() == .taken(place))
+                    guard case .refused(let retryAfter) = await tokens.take() else { return #expect(Bool(false)) }
+                    #expect(retryAfter > .seconds(900) && retryAfter <= .seconds(1_000))
+                }
+                for key in ["a", "b"] { #expect(await wide.take(key) == .allowed(remaining: 3)) }
+            }
+        }
+    }
+
+    /// However much is counted, a server that is silent costs one time-out: two would end the connection.
+    @Test func aSilentServerIsAskedOnce() async throws {
+        try await withScriptedServer(answer: "", thenClose: false) { configuration in
+            var configuration = configuration
+            configuration.commandTimeout = .milliseconds(200)
+            configuration.maximumTimeoutsInARow = 2
+            try await withRedisClient(configuration) { redis in
+                try await eventually("there is a connection") { redis.isConnected }
+                let limits = (1...5).map { number in
+                    RedisTokenBucket(client: redis, name: "\(number)", capacity: 1, refillPerSecond: 0.001)
+                }
+                let tokens = RedisTokens(limits.map { ($0, "a") })
+                #expect(await tokens.take() == .taken(.local))
+                await tokens.giveBack(to: .local)
+                #expect(redis.isConnected)
+                for limit in limits { #expect(limit.local.count == 0) }
             }
         }
     }

@@ -61,6 +61,14 @@ struct IdentityParts {
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
             pepper: configuration.pepperKeys)
 
+        // How often somebody may try.
+        let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
+        let allowances = AttemptLimits.allowances(messagesPerHour: configuration.resetMessagesPerHour)
+        let limits = AttemptLimits(
+            counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
+            knownDevices: knownDevices, keys: configuration.pepperKeys,
+            messagesPerHour: configuration.resetMessagesPerHour)
+
         // What others are told.
         let tokens = TokensClient(client: configuration.tokens.client(httpClient))
         let devices = DevicesClient(client: configuration.devices.client(httpClient))
@@ -75,7 +83,7 @@ struct IdentityParts {
         let sealer = Sealer(keys: configuration.sealingKeys)
         let delivery = OutboxDelivery(
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices, apple: apple, resetHook: resetHook,
-            sealer: sealer, logger: logger)
+            limits: limits, sealer: sealer, logger: logger)
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
@@ -84,12 +92,6 @@ struct IdentityParts {
             deliver: delivery.deliver)
 
         // How somebody is proved.
-        let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
-        let allowances = AttemptLimits.allowances(messagesPerHour: configuration.resetMessagesPerHour)
-        let limits = AttemptLimits(
-            counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
-            knownDevices: knownDevices, keys: configuration.pepperKeys,
-            messagesPerHour: configuration.resetMessagesPerHour)
         let sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, tokens: tokens, logger: logger)
         let policy = PasswordPolicy(minimumLength: configuration.passwordMinimumLength)

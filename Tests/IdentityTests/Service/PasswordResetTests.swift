@@ -12,13 +12,16 @@ extension ServiceTests {
     /// A forgotten password, from the question to the sign-in.
     @Suite struct PasswordResetRoutesTests {
         /// Runs `body` against a service whose mail can be read.
-        private func withMail(_ body: @escaping @Sendable (Harness, FakeMail) async throws -> Void) async throws {
+        private func withMail(
+            _ settings: [String: String] = [:], _ body: @escaping @Sendable (Harness, FakeMail) async throws -> Void
+        ) async throws {
             let mail = FakeMail()
             try await withHTTPServer(mail.router()) { mailURL in
-                try await withIdentity([
+                let hook = [
                     "IDENTITY_RESET_HOOK_URL": mailURL.absoluteString + "/reset",
                     "IDENTITY_RESET_HOOK_SECRET": "dev-mail-hook",
-                ]) { identity in try await body(identity, mail) }
+                ]
+                try await withIdentity(settings.merging(hook) { $1 }) { identity in try await body(identity, mail) }
             }
         }
 
@@ -53,6 +56,52 @@ extension ServiceTests {
                 let auth: AuthResponse = try await identity.login("ada@example.com", "kaffeekuchen").decode()
                 // Who reads the mail has proved the address.
                 #expect(auth.user.emailVerified)
+            }
+        }
+
+        /// Whoever registers another's address would speak to them in the team's name.
+        @Test func nothingThatTheUserWroteIsSent() async throws {
+            try await withMail { identity, mail in
+                let name = "You have won! Call 0900"
+                let registered = try await identity.post(
+                    "/v1/auth/register",
+                    RegisterRequest(
+                        identifier: "ada@example.com", password: "tulpenzwiebel", displayName: name,
+                        device: SessionDevice(installationId: name, name: name)))
+                #expect(registered.status == 201)
+                #expect(try registered.decode(AuthResponse.self).user.displayName == name)
+                try await forget("ada@example.com", at: identity)
+                try await eventually("mail is sent") { mail.messages.withLock { $0.count } == 1 }
+                let body = try #require(mail.bodies.withLock { $0.first })
+                let fields = try #require(try JSONSerialization.jsonObject(with: body) as? [String: String])
+                #expect(Set(fields.keys) == ["channel", "to", "token", "expiresAt"])
+                #expect(!fields.values.contains { $0.contains("won") })
+            }
+        }
+
+        /// The total is of what is sent: else a few strangers' questions would keep it from everybody.
+        @Test func whatNobodyHasRegisteredUsesUpNobodysMessages() async throws {
+            let settings = [
+                "GATEHOUSE_RATE_LIMITS": "on", "IDENTITY_REDIS_URL": "redis://127.0.0.1:1",
+                "IDENTITY_RESET_MESSAGES_PER_HOUR": "1",
+            ]
+            try await withMail(settings) { identity, mail in
+                for name in ["ada", "bob"] { _ = try await identity.register("\(name)@example.com") }
+                for number in 0..<5 { try await forget("eve-\(number)@example.com", at: identity) }
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+                try await forget("ada@example.com", at: identity)
+                try await eventually("mail is sent") { mail.messages.withLock { $0.count } == 1 }
+                try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
+
+                // Is answered the same, and waits for its turn.
+                try await forget("bob@example.com", at: identity)
+                try await eventually("the message is put off") {
+                    try await identity.database.query("SELECT id FROM outbox WHERE next_attempt_at > created_at").count
+                        == 1
+                }
+                #expect(mail.messages.withLock { $0.map(\.to) } == ["ada@example.com"])
+                let tokens = try await identity.database.query("SELECT count(*) FROM password_resets")
+                #expect(try tokens[0].decode(Int.self) == 1)
             }
         }
 

@@ -19,24 +19,29 @@ final class SimulatedAttemptCounter: AttemptCounter {
         state.withLock { $0.now += Int64(seconds * 1_000_000) }
     }
 
-    func take(_ key: String, of allowance: AttemptAllowance) async -> Duration? {
+    func take(_ attempts: [Attempt]) async -> AttemptOutcome {
         state.withLock { state in
             var taken: [String: Int64] = [:]
-            for (number, tier) in allowance.tiers.enumerated() {
-                let name = "\(allowance.name):\(number):\(key)"
-                let (decision, next) = Self.bucket(tier).take(1, fullAt: state.fullAt[name] ?? 0, now: state.now)
-                if case .refused(let retryAfter) = decision { return retryAfter }
+            for (name, bucket) in Self.buckets(of: attempts) {
+                let (decision, next) = bucket.take(1, fullAt: state.fullAt[name] ?? 0, now: state.now)
+                if case .refused(let retryAfter) = decision { return .refused(retryAfter: retryAfter) }
                 taken[name] = next
             }
             state.fullAt.merge(taken) { $1 }
-            return nil
+            return .taken(isShared: true)
         }
     }
 
-    func giveBack(_ key: String, of allowance: AttemptAllowance) async {
+    func giveBack(_ attempts: [Attempt], isShared: Bool) async {
         state.withLock { state in
-            for (number, tier) in allowance.tiers.enumerated() {
-                state.fullAt["\(allowance.name):\(number):\(key)"]? -= Self.bucket(tier).interval
+            for (name, bucket) in Self.buckets(of: attempts) { state.fullAt[name]? -= bucket.interval }
+        }
+    }
+
+    private static func buckets(of attempts: [Attempt]) -> [(name: String, bucket: TokenBucket)] {
+        attempts.flatMap { attempt in
+            attempt.allowance.tiers.enumerated().map { number, tier in
+                ("\(attempt.allowance.name):\(number):\(attempt.key)", bucket(tier))
             }
         }
     }

@@ -13,6 +13,7 @@ struct OutboxDelivery: Sendable {
     let devices: DevicesClient
     let apple: AppleServer
     let resetHook: ResetHook?
+    let limits: AttemptLimits
     let sealer: Sealer
     let logger: Logger
 
@@ -155,12 +156,18 @@ struct OutboxDelivery: Sendable {
             let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
             Date.now.timeIntervalSince(entry.createdAt) < ResetToken.lifetime
         else { return }
-        let token = ResetToken()
-        let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
-        guard try await accounts.startReset(of: identifier, token: token, expiresAt: expiresAt) != nil else { return }
-        // Nothing that the user wrote: whoever registers somebody's address would speak to them in the team's name.
-        try await resetHook.send(
-            PasswordResetMessage(
-                channel: identifier.kind.rawValue, to: identifier.value, token: token.text, expiresAt: expiresAt))
+        guard try await accounts.account(identifiedBy: identifier, deadline: .now + .seconds(5)) != nil else { return }
+        try await limits.sending {
+            let token = ResetToken()
+            let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
+            guard try await accounts.startReset(of: identifier, token: token, expiresAt: expiresAt) != nil else {
+                return false
+            }
+            // Nothing that the user wrote: whoever registers somebody's address would speak to them in the team's name.
+            try await resetHook.send(
+                PasswordResetMessage(
+                    channel: identifier.kind.rawValue, to: identifier.value, token: token.text, expiresAt: expiresAt))
+            return true
+        }
     }
 }

@@ -1,13 +1,25 @@
 import Redis
 
+/// One attempt of a key's, of those that it is allowed.
+struct Attempt: Sendable {
+    var allowance: AttemptAllowance
+    var key: String
+}
+
 /// Keeps count of attempts.
 protocol AttemptCounter: Sendable {
-    /// Takes one attempt of the key's.
-    /// - Returns: `nil` where there was one; else how long until there is, and nothing was taken.
-    func take(_ key: String, of allowance: AttemptAllowance) async -> Duration?
+    /// Takes all of them, or none where one is not to be had.
+    func take(_ attempts: [Attempt]) async -> AttemptOutcome
 
-    /// Puts one back that shall not count.
-    func giveBack(_ key: String, of allowance: AttemptAllowance) async
+    /// Puts back what was taken and shall not count.
+    /// - Parameter isShared: as the outcome was.
+    func giveBack(_ attempts: [Attempt], isShared: Bool) async
+}
+
+enum AttemptOutcome: Sendable {
+    /// - Parameter isShared: whether other replicas know of it.
+    case taken(isShared: Bool)
+    case refused(retryAfter: Duration)
 }
 
 /// Counts for all replicas together in Redis; while that is away, each for itself.
@@ -26,22 +38,24 @@ struct RedisAttemptCounter: AttemptCounter {
         tiers = Dictionary(uniqueKeysWithValues: pairs)
     }
 
-    func take(_ key: String, of allowance: AttemptAllowance) async -> Duration? {
-        let buckets = buckets(of: allowance)
-        for (number, bucket) in buckets.enumerated() {
-            guard case .refused(let retryAfter) = await bucket.take(key) else { continue }
-            for taken in buckets[..<number] { await taken.giveBack(key) }
-            return retryAfter
+    func take(_ attempts: [Attempt]) async -> AttemptOutcome {
+        switch await tokens(of: attempts).take() {
+        case .taken(let place): .taken(isShared: place == .shared)
+        case .refused(let retryAfter): .refused(retryAfter: retryAfter)
         }
-        return nil
     }
 
-    func giveBack(_ key: String, of allowance: AttemptAllowance) async {
-        for bucket in buckets(of: allowance) { await bucket.giveBack(key) }
+    func giveBack(_ attempts: [Attempt], isShared: Bool) async {
+        await tokens(of: attempts).giveBack(to: isShared ? .shared : .local)
     }
 
-    private func buckets(of allowance: AttemptAllowance) -> [RedisTokenBucket] {
-        guard let buckets = tiers[allowance.name] else { preconditionFailure("an allowance that is not counted") }
-        return buckets
+    private func tokens(of attempts: [Attempt]) -> RedisTokens {
+        RedisTokens(
+            attempts.flatMap { attempt in
+                guard let buckets = tiers[attempt.allowance.name] else {
+                    preconditionFailure("an allowance that is not counted")
+                }
+                return buckets.map { ($0, attempt.key) }
+            })
     }
 }

@@ -69,10 +69,26 @@ struct AttemptLimits: Sendable {
     /// - Throws: `RATE_LIMITED`.
     func admit(messageTo identifier: Identifier, from address: String) async throws(Problem) {
         try await take([
-            Self.work(.forgot, from: address),
+            // By the site: messages are few, and whoever has a site has 65,536 networks.
+            Charge(allowance: .address(.forgot), subject: [ClientNetwork.site(of: address)]),
             Charge(allowance: .messages, subject: identifier.parts),
-            Charge(allowance: allMessages, subject: []),
         ])
+    }
+
+    /// Runs `body`, which sends a message or finds that there is none to send.
+    ///
+    /// Messages cost the team money, so there is a total of those to everybody together. What counts is what is sent:
+    /// nobody uses it up by asking for identifiers that have no account.
+    /// - Parameter body: answers whether there was a message.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    func sending(_ body: () async throws -> Bool) async throws {
+        let taken = try await take([Charge(allowance: allMessages, subject: [])])
+        do {
+            if try await !body() { await forgive(taken) }
+        } catch {
+            await forgive(taken)
+            throw error
+        }
     }
 
     /// Runs `body`, which finds out whether a password is that of the identifier's account.
@@ -86,17 +102,17 @@ struct AttemptLimits: Sendable {
             Charge(allowance: .loginFromNetwork, subject: identifier.parts + [ClientNetwork.site(of: address)]),
             Charge(allowance: .loginFromAnywhere, subject: identifier.parts),
         ]
+        let taken: Taken
         do {
-            try await take(charges)
+            taken = try await take(charges)
         } catch let refusal {
             let device = try await knownDevices.device(
                 device?.installationId, of: identifier, deadline: deadline.forDatabase)
             guard let device else { throw refusal }
-            let own = [Charge(allowance: .loginOnKnownDevice, subject: [device.userID.uuidString, "\(device.id)"])]
-            try await take(own)
-            return try await counting(own, body)
+            let own = Charge(allowance: .loginOnKnownDevice, subject: [device.userID.uuidString, "\(device.id)"])
+            taken = try await take([own])
         }
-        return try await counting(charges, body)
+        return try await counting(taken, body)
     }
 
     /// The same for somebody who is signed in and has to show the password again.
@@ -107,36 +123,44 @@ struct AttemptLimits: Sendable {
             Self.work(.passwordChange, from: address),
             Charge(allowance: .passwordChange, subject: [userID.uuidString]),
         ]
-        try await take(charges)
-        return try await counting(charges, body)
+        return try await counting(take(charges), body)
+    }
+
+    /// What was taken.
+    private struct Taken {
+        var charges: [Charge] = []
+        var isShared = false
     }
 
     /// Takes them all, or none.
-    private func take(_ charges: [Charge]) async throws(Problem) {
-        guard let counter else { return }
-        for (number, charge) in charges.enumerated() {
-            guard let wait = await counter.take(name(of: charge.subject), of: charge.allowance) else { continue }
-            for taken in charges[..<number] { await counter.giveBack(name(of: taken.subject), of: taken.allowance) }
-            throw Problem(.rateLimited, retryAfter: max(1, Int(wait.components.seconds) + 1))
+    @discardableResult
+    private func take(_ charges: [Charge]) async throws(Problem) -> Taken {
+        guard let counter else { return Taken() }
+        switch await counter.take(charges.map(attempt)) {
+        case .taken(let isShared): return Taken(charges: charges, isShared: isShared)
+        case .refused(let wait): throw Problem(.rateLimited, retryAfter: max(1, Int(wait.components.seconds) + 1))
         }
     }
 
-    private func counting<Value>(_ charges: [Charge], _ body: () async throws -> Value) async throws -> Value {
+    private func counting<Value>(_ taken: Taken, _ body: () async throws -> Value) async throws -> Value {
         do {
             let value = try await body()
-            await forgive(charges)
+            await forgive(taken)
             return value
         } catch {
-            if (error as? Problem)?.code != .invalidCredentials { await forgive(charges) }
+            if (error as? Problem)?.code != .invalidCredentials { await forgive(taken) }
             throw error
         }
     }
 
-    private func forgive(_ charges: [Charge]) async {
-        guard let counter else { return }
-        for charge in charges where charge.isForWrongGuesses {
-            await counter.giveBack(name(of: charge.subject), of: charge.allowance)
-        }
+    private func forgive(_ taken: Taken) async {
+        let forgiven = taken.charges.filter(\.isForWrongGuesses)
+        guard let counter, !forgiven.isEmpty else { return }
+        await counter.giveBack(forgiven.map(attempt), isShared: taken.isShared)
+    }
+
+    private func attempt(_ charge: Charge) -> Attempt {
+        Attempt(allowance: charge.allowance, key: name(of: charge.subject))
     }
 
     /// What is counted in the place of the subject.
