@@ -99,6 +99,7 @@ struct DataFrameMergerTests {
     func cuts() throws {
         var random = Numbers()
         for _ in 0..<200 {
+            let size = [1, 2, 7, 8, 9, 10, 33, 100, 1000, 100_000][Int(random.next() % 10)]
             var frames: [Frame] = []
             for _ in 0..<60 {
                 let stream = UInt32(random.next() % 3) * 2 + 1
@@ -106,11 +107,12 @@ struct DataFrameMergerTests {
                 case 0: frames.append(Frame(type: UInt8(random.next() % 10), stream: stream, payload: [1, 2, 3]))
                 case 1: frames.append(Frame(flags: UInt8(random.next() % 16), stream: stream, payload: [1, 2, 3]))
                 default:
-                    let count = Int(random.next() % 40) + (random.next() % 9 == 0 ? 5000 : 0)
+                    // Of long ones in tiny pieces there is little to learn for what it takes.
+                    let isLong = random.next() % 9 == 0 && size > 10
+                    let count = Int(random.next() % 40) + (isLong ? 5000 : 0)
                     frames.append(Frame(stream: stream, payload: (0..<count).map { UInt8($0 & 255) }))
                 }
             }
-            let size = [1, 2, 7, 8, 9, 10, 33, 100, 1000, 100_000][Int(random.next() % 10)]
             let found = try merge(frames, size: size)
             #expect(found.count <= frames.count)
             for stream: UInt32 in [1, 3, 5] {
