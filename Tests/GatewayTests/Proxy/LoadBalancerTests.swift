@@ -45,8 +45,10 @@ struct LoadBalancerTests {
                     client: .unknown, startedAt: 0, arrivedAt: 0))
         }
 
+        var balancer: LoadBalancer { worker.routes.plan(for: route).balancer! }
+
         func choose(for exchange: Exchange, isRetry: Bool = false, now: Int64) -> UpstreamPool? {
-            worker.routes.plan(for: route).balancer!.choose(for: exchange, isRetry: isRetry, now: now)
+            balancer.choose(for: exchange, isRetry: isRetry, now: now)
         }
 
         /// The ports that many requests go to.
@@ -113,6 +115,21 @@ struct LoadBalancerTests {
         #expect(checked.ports(now: start) == [1, 2])
         checked.pool(2).failed(.unreachable, now: start)
         #expect(checked.ports(now: due) == [1])
+    }
+
+    @Test("Nothing probes that could not be repeated for want of a budget, which no other routes and names renew")
+    func probesWithinTheBudget() throws {
+        let loop = try Loop(addresses: 2)
+        let now = loop.worker.now
+        loop.pool(2).failed(.unreachable, now: now)
+        let due = now + Circuit.shortest
+        while loop.balancer.mayRetry() {}
+        loop.worker.takeRoutes()
+        #expect(!loop.balancer.mayRetry())
+        #expect(loop.ports(now: due) == [1])
+        let later = due + Int64(RetryBudget.seconds + 60) * 1_000_000_000
+        let probe = loop.exchange()
+        #expect(loop.choose(for: probe, now: later) === loop.pool(2))
     }
 
     @Test("Never more than half are left out; what failed is repeated where nothing did")

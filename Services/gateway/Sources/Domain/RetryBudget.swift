@@ -25,14 +25,21 @@ struct RetryBudget: Sendable {
     ///
     /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func takeRetry(now: Int64) -> Bool {
+        guard hasRetry(now: now) else { return false }
+        slots[slot(of: now)].retries += 1
+        return true
+    }
+
+    /// Whether there is one left.
+    ///
+    /// - Parameter now: nanoseconds of a monotonic clock.
+    mutating func hasRetry(now: Int64) -> Bool {
         let place = slot(of: now)
         let oldest = slots[place].number - Int64(Self.seconds)
         let (requests, retries) = slots.reduce((0, 0)) { sums, slot in
             slot.number > oldest ? (sums.0 + slot.requests, sums.1 + slot.retries) : sums
         }
-        guard Double(retries + 1) <= Double(Self.floor) + share * Double(requests) else { return false }
-        slots[place].retries += 1
-        return true
+        return Double(retries + 1) <= Double(Self.floor) + share * Double(requests)
     }
 
     private mutating func slot(of now: Int64) -> Int {

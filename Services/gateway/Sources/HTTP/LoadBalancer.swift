@@ -6,10 +6,12 @@ final class LoadBalancer {
     private let pools: [UpstreamPool]
     private var budget: RetryBudget
 
-    init(_ pools: [UpstreamPool], worker: Worker) {
+    /// - Parameter previous: the one whose place it takes, which had other addresses perhaps: what it has sent a second
+    ///   time counts on, or names that change every few seconds would bring as many retries anew.
+    init(_ pools: [UpstreamPool], after previous: LoadBalancer?, worker: Worker) {
         self.pools = pools
         self.worker = worker
-        budget = RetryBudget(share: worker.gateway.settings.retryShare)
+        budget = previous?.budget ?? RetryBudget(share: worker.gateway.settings.retryShare)
     }
 
     func countRequest(_ exchange: Exchange) { budget.countRequest(now: exchange.request.startedAt) }
@@ -37,8 +39,10 @@ final class LoadBalancer {
 
         let now = now()
         let well = pools.filter(\.isWell)
-        // Somebody has to be there to answer it if the probe fails.
-        if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }) {
+        // Somebody has to be there to answer it if the probe fails, and may be asked then.
+        if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
+            budget.hasRetry(now: now)
+        {
             pool.probe = exchange
             return pool
         }

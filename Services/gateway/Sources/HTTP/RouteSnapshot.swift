@@ -8,12 +8,14 @@ final class RouteSnapshot {
     /// One for each address of an upstream.
     let pools: [UpstreamEndpoint: UpstreamPool]
     private let plans: [ObjectIdentifier: RoutePlan]
+    private let balancers: [Upstream: LoadBalancer]
 
     /// Without any route.
     init() {
         table = RouteTable()
         pools = [:]
         plans = [:]
+        balancers = [:]
     }
 
     /// - Parameters:
@@ -33,7 +35,8 @@ final class RouteSnapshot {
         func balancer(_ upstream: Upstream) -> LoadBalancer {
             let balancer =
                 balancers[upstream]
-                ?? LoadBalancer(upstream.endpoints(names).map(pool), worker: worker)
+                ?? LoadBalancer(
+                    upstream.endpoints(names).map(pool), after: previous.balancers[upstream], worker: worker)
             balancers[upstream] = balancer
             return balancer
         }
@@ -48,6 +51,7 @@ final class RouteSnapshot {
         self.table = table
         self.pools = pools
         self.plans = plans
+        self.balancers = balancers
         for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
     }
 
