@@ -111,6 +111,7 @@ struct TLSTests {
             let trusted = try UpstreamTLS(authoritiesFile: files.authority.path)
             let upstreams: [(path: String, host: String, port: Int, tls: UpstreamTLS)] = [
                 ("/name", "localhost", port, trusted), ("/address", "127.0.0.1", port, trusted),
+                ("/whole-name", "localhost.", port, trusted),
                 ("/wrong-name", "orders.test", port, trusted),
                 ("/wrong-authority", "localhost", port, try UpstreamTLS(authoritiesFile: others.authority.path)),
                 ("/system", "localhost", port, try UpstreamTLS()), ("/plain", "localhost", plainPort, trusted),
@@ -132,19 +133,32 @@ struct TLSTests {
                 }
             }
             try await GatewayHarness.withGateway(options) { gateway in
-                for path in ["/name", "/address", "/name"] {
+                for path in ["/name", "/address", "/whole-name", "/name"] {
                     let answer = try await gateway.send("POST \(path)", body: "x")
                     #expect(answer.status == 200 && answer.body == "hello", "\(path)")
                 }
                 for path in ["/wrong-name", "/wrong-authority", "/system", "/plain"] {
                     #expect(try await gateway.send("POST \(path)", body: "x").status == 502, "\(path)")
                 }
-                #expect(secure.begun == 3 && plain.begun == 0)
+                #expect(secure.begun == 4 && plain.begun == 0)
                 #expect(secure.requests.allSatisfy { $0.text == "x" })
             }
             await secure.stop()
             await plain.stop()
         }
+    }
+
+    @Test("A name in a certificate is compared byte by byte, but for the case of ASCII's letters")
+    func names() {
+        func names(_ pattern: String, _ host: String) -> Bool { UpstreamTLS.isName(Array(pattern.utf8), of: host) }
+        #expect(names("Kitchen.test", "kitchen.TEST") && names("*.kitchen.test", "a.Kitchen.test"))
+        // A Kelvin sign, of which Unicode makes a k.
+        #expect(!names("\u{212A}itchen.test", "kitchen.test") && !names("*.\u{212A}itchen.test", "a.kitchen.test"))
+        #expect(!names("caf\u{E9}.test", "cafe\u{301}.test"))
+        for host in ["kitchen.test", "a.b.kitchen.test", ".kitchen.test", "kitchen", ""] {
+            #expect(!names("*.kitchen.test", host), "\(host)")
+        }
+        #expect(!names("", "a") && !names("*", "a") && !names("*.", "a") && !names("a.*", "a.b"))
     }
 
     @Test("Authorities of upstreams are followed: those that are taken out vouch for nobody any more")

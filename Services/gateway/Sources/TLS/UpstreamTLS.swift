@@ -56,17 +56,25 @@ final class UpstreamTLS: Sendable, Hashable {
             if case .failure = result { channel.close(promise: nil) }
         }
         do {
-            // Server Name Indication has no place for addresses (RFC 6066 §3); the certificate is then checked against
-            // the address itself.
+            // Server Name Indication has no place for addresses, nor for the dot that ends a whole name (RFC 6066 §3). The
+            // certificate is then checked against the address itself.
             let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
+            let name = isAddress ? nil : host.hasSuffix(".") ? String(host.dropLast()) : host
             try channel.pipeline.syncOperations.addHandlers([
-                NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host),
-                Handshake(done, name: isAddress ? nil : host),
+                NIOSSLClientHandler(context: context, serverHostname: name), Handshake(done, name: name),
             ])
         } catch {
             done.fail(error)
         }
         return done.futureResult.map { channel }
+    }
+
+    /// Whether a name in a certificate is the host's: byte by byte but for the case of ASCII's letters, where its first
+    /// label may be `*`, which stands for any one label (RFC 9525 §6.3).
+    static func isName(_ pattern: some Collection<UInt8>, of host: String) -> Bool {
+        let (pattern, host) = (pattern.map(\.lowercased), host.utf8.map(\.lowercased))
+        guard pattern.starts(with: "*.".utf8) else { return pattern == host }
+        return host.first != UInt8(ascii: ".") && host.drop { $0 != UInt8(ascii: ".") } == pattern.dropFirst()
     }
 
     /// Waits for the end of a handshake, and is gone then.
@@ -94,14 +102,10 @@ final class UpstreamTLS: Sendable, Hashable {
         /// NIO would take a certificate for the address, which whoever answers look-ups chooses, in place of one for the
         /// name (RFC 9525 §6).
         private func namesTheHost(_ context: ChannelHandlerContext) -> Bool {
-            guard let name = name?.lowercased() else { return true }
+            guard let name else { return true }
             let certificate = try? context.pipeline.syncOperations.nioSSL_peerCertificate()
             return certificate?._subjectAlternativeNames().contains { entry in
-                guard entry.nameType == .dnsName else { return false }
-                let pattern = String(decoding: entry.contents, as: UTF8.self).lowercased()
-                // One label, the first, may be any.
-                return pattern == name
-                    || pattern.hasPrefix("*.") && name.drop { $0 != "." } == pattern.dropFirst() && !name.hasPrefix(".")
+                entry.nameType == .dnsName && UpstreamTLS.isName(entry.contents, of: name)
             } ?? false
         }
 
