@@ -11,7 +11,8 @@ public protocol OpenValue: RawRepresentable<String>, Codable, Hashable, Sendable
 }
 
 extension OpenValue {
-    public var isKnown: Bool { Self.known.contains(self) }
+    /// By its bytes: to `==` one that Unicode calls equivalent would be known too, and written again as it came.
+    public var isKnown: Bool { Self.known.contains { $0.rawValue.utf8.elementsEqual(rawValue.utf8) } }
 
     public var description: String { rawValue }
 }

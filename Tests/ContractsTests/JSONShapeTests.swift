@@ -34,6 +34,17 @@ import Testing
         {"appVersion":"2.0","installationId":"i","model":"iPhone17,1","name":"Ada's iPhone","osVersion":"19.1"}
         """
 
+    private struct Room: OpenValue {
+        let rawValue: String
+        static let known = [Room(rawValue: "Kitchen")]
+    }
+
+    @Test func aValueIsKnownByItsBytes() {
+        #expect(Room(rawValue: "Kitchen").isKnown)
+        // With a Kelvin sign, which is another name.
+        #expect(!Room(rawValue: "\u{212A}itchen").isKnown)
+    }
+
     /// What a newer version has added is kept, and the rest of the answer is read.
     @Test func valuesOfTomorrowAreReadAndKept() throws {
         func keeps<Value: Codable>(_ type: Value.Type, _ json: String) throws -> Value {
