@@ -3,6 +3,7 @@ import Foundation
 /// `deploy/examples/orders`, running.
 struct ExampleService: Sendable {
     let port: Int
+    private let processID: Int32
 
     static let folder = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -23,8 +24,11 @@ struct ExampleService: Sendable {
         guard let port = try await firstLine(of: output.fileHandleForReading).split(separator: ":").last,
             let number = Int(port)
         else { throw DidNotStart() }
-        try await body(ExampleService(port: number))
+        try await body(ExampleService(port: number, processID: process.processIdentifier))
     }
+
+    /// Sends its process a signal, such as `SIGSTOP`.
+    func signal(_ number: Int32) { kill(processID, number) }
 
     private static func firstLine(of handle: FileHandle) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in

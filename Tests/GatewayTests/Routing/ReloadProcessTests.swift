@@ -62,6 +62,8 @@ struct ReloadProcessTests {
             let metrics = try await gateway.metrics()
             #expect(metrics.contains("\(good) 0.0"))
             #expect(!metrics.contains("gatehouse_gateway_upstream_set_aside_total 0\n"))
+            let retries = "gatehouse_gateway_retries_total{result=\"sent\"}"
+            #expect(metrics.contains("\(retries) ") && !metrics.contains("\(retries) 0\n"))
             // Another address: Gatehouse's own services stay at the first one.
             try gateway.write(routes: "routes: []")
             try await eventually("the other is forgotten") {
