@@ -64,18 +64,34 @@ import Testing
             try await withTCPServer(onAccept: { connection in
                 counts.opened.withLock { $0 += 1 }
                 connection.closeFuture.whenComplete { _ in counts.closed.withLock { $0 += 1 } }
-                connection.writeAndFlush(ByteBuffer(string: server.says), promise: nil)
-                if let (text, pause) = server.goesOn { Self.say(text, every: pause, on: connection, counts) }
+                try connection.pipeline.syncOperations.addHandler(Speaking(server, counts))
             }) { port in
                 try await body(HTTPClientRequest(url: "http://127.0.0.1:\(port)/"), client, counts)
             }
         }
     }
 
-    private static func say(_ text: String, every pause: TimeAmount, on connection: any Channel, _ counts: Counts) {
-        connection.writeAndFlush(ByteBuffer(string: text)).whenSuccess {
-            counts.bytes.withLock { $0 += text.utf8.count }
-            connection.eventLoop.scheduleTask(in: pause) { say(text, every: pause, on: connection, counts) }
+    /// Says it once it is asked: an answer before its request is none, and is refused as such.
+    private final class Speaking: ChannelInboundHandler, RemovableChannelHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        private let server: Server
+        private let counts: Counts
+
+        init(_ server: Server, _ counts: Counts) { (self.server, self.counts) = (server, counts) }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let connection = context.channel
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            connection.writeAndFlush(ByteBuffer(string: server.says), promise: nil)
+            if let (text, pause) = server.goesOn { say(text, every: pause, on: connection) }
+        }
+
+        private func say(_ text: String, every pause: TimeAmount, on connection: any Channel) {
+            connection.writeAndFlush(ByteBuffer(string: text)).whenSuccess {
+                self.counts.bytes.withLock { $0 += text.utf8.count }
+                connection.eventLoop.scheduleTask(in: pause) { self.say(text, every: pause, on: connection) }
+            }
         }
     }
 

@@ -58,7 +58,7 @@ struct PublishedKeysTests {
             try await eventually("the keys are learned") {
                 store.isUsable(now: Int64(Date.now.timeIntervalSince1970))
             }
-            #expect(asked.withLock { $0 } == answers.count + 1)
+            #expect(asked.withLock { $0 } > answers.count)
         }
         try await client.shutdown()
     }
