@@ -1,3 +1,4 @@
+import Contracts
 import Crypto
 import Foundation
 import Testing
@@ -134,6 +135,42 @@ struct BearerExternalTests {
             // Nor do the other issuer's keys speak for it, or its tokens look so elsewhere.
             #expect(try await gateway.send("GET /team", token: token).status == 401)
             #expect(try await gateway.send("GET /v1/auth/me", token: try Self.token()).status == 401)
+        }
+    }
+
+    @Test("At Gatehouse's own routes nobody gets in but its own users, however much another issuer is trusted")
+    func builtInRoutes() async throws {
+        try await Self.withGateway(Self.options()) { gateway in
+            var claims = GatewayHarness.claims(role: "operator")
+            claims.issuer = "https://other-gatehouse.test"
+            let tokens = [try Self.token(), try GatewayHarness.token(claims)]
+            // All on one event loop, whose cache holds the tokens from then on.
+            let client = try await gateway.connect()
+            func status(_ line: String, _ token: String) async throws -> Int {
+                try await client.send(GatewayHarness.request(line, token: token))
+                return try await client.answer().status
+            }
+            for token in tokens { #expect(try await status("GET /partner", token) == 200) }
+
+            var reported = 0
+            for route in PublicRoute.all where route.bearer != .none {
+                let path = route.path.replacing("{id}", with: UUID().uuidString).replacing("{provider}", with: "apple")
+                for line in ["\(route.method) \(path)", "\(route.method) /api\(path)"] {
+                    for token in tokens {
+                        let expected = route.bearer == .reported ? 200 : 401
+                        #expect(try await status(line, token) == expected, "\(line)")
+                    }
+                }
+                if route.bearer == .reported { reported += 4 }
+            }
+            // Logout's service answers itself: it is told of a bad bearer, and of nobody.
+            #expect(reported == 4 && gateway.own.requests.count == reported)
+            let users = Self.own + ["Gatehouse-External-Issuer", "Gatehouse-External-Subject", "Authorization"]
+            for request in gateway.own.requests {
+                #expect(request.field("Gatehouse-Bearer-Error") == "INVALID_TOKEN")
+                for name in users { #expect(request.field(name) == nil, "\(name)") }
+            }
+            await client.close()
         }
     }
 
