@@ -64,14 +64,14 @@ extension ExternalTokenClaims {
             case "iss": issuer = try scanner.text()
             case "aud": audiences = try scanner.texts().map { VerbatimString($0) }
             case "sub": subject = try scanner.text()
-            case "jti": tokenID = try scanner.text()
+            case "jti": tokenID = try scanner.textIfAny()
             case "iat": issuedAt = try scanner.integer(in: AccessTokenClaims.timeRange)
             case "exp": expiresAt = try scanner.integer(in: AccessTokenClaims.timeRange)
             case "nbf": notBefore = try scanner.integer(in: AccessTokenClaims.timeRange)
-            case "client_id": clientID = try scanner.text()
-            case "azp": authorizedParty = try scanner.text()
-            case "email": email = try scanner.text()
-            case "email_verified": isEmailVerified = try scanner.boolean()
+            case "client_id": clientID = try scanner.textIfAny()
+            case "azp": authorizedParty = try scanner.textIfAny()
+            case "email": email = try scanner.textIfAny()
+            case "email_verified": isEmailVerified = try scanner.isTrue()
             case _ where name == path?.names.first: try readRoles(&roles, at: path?.names.dropFirst() ?? [], &scanner)
             default: try scanner.skipValue()
             }
@@ -117,6 +117,26 @@ extension ExternalTokenClaims {
 }
 
 extension JSONScanner {
+    /// A text that decides nothing; `nil` for anything else, such as the empty one or the `null` that some providers write
+    /// for what they do not know.
+    fileprivate mutating func textIfAny() throws(AccessTokenError) -> String? {
+        guard peekValue() == UInt8(ascii: "\"") else {
+            try skipValue()
+            return nil
+        }
+        let value = try string()
+        return value.isEmpty || value.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : value
+    }
+
+    /// Whether `true` stands there; whatever else does is no promise.
+    fileprivate mutating func isTrue() throws(AccessTokenError) -> Bool {
+        guard peekValue() == UInt8(ascii: "t") else {
+            try skipValue()
+            return false
+        }
+        return try boolean()
+    }
+
     /// A text, or a list of texts.
     fileprivate mutating func texts() throws(AccessTokenError) -> [String] {
         guard peekValue() == UInt8(ascii: "[") else { return [try text()] }
