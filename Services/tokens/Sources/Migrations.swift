@@ -9,5 +9,8 @@ enum Migrations {
         PostgresMigration(
             number: 2, name: "sweeps", up: PackageResources._002_sweeps_up_sql,
             down: PackageResources._002_sweeps_down_sql),
+        PostgresMigration(
+            number: 3, name: "epoch", up: PackageResources._003_epoch_up_sql,
+            down: PackageResources._003_epoch_down_sql),
     ]
 }

@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import Postgres
 import TestKit
@@ -5,7 +6,7 @@ import Testing
 
 @testable import TokensService
 
-/// A standby takes over from a primary that is gone.
+/// A primary is gone: a standby takes over, or it comes back itself.
 @Suite(.serialized) struct PromotionTests {
     /// What the reader has seen of transactions that were lost with the primary says nothing of those that have their
     /// numbers now.
@@ -37,6 +38,43 @@ import Testing
                 try await reader.follow(after.feed)
                 #expect(reader.seen.isSuperset(of: written), "\(written.subtracting(reader.seen).count) were skipped")
             }
+        }
+    }
+
+    /// What was rolled back, or committed asynchronously, is in the reader's snapshot before it is on the disk. A crash
+    /// forgets that its number was ever given, and gives it to others.
+    @Test func noEntryIsSkippedForATransactionThatACrashForgot() async throws {
+        try await withPostgresServer { server in
+            try await migrate(server)
+            // Nobody writes to the disk but who commits.
+            try await server.alter("wal_writer_delay = '10s'")
+            let side = try side(server)
+            defer { side.pool.close() }
+            try await revoke(UUID(), on: side)
+            var reader = FeedReader()
+            try await reader.follow(side.feed)
+            for _ in 0..<30 {
+                try await side.pool.withConnection {
+                    try await $0.execute(script: "BEGIN; SELECT pg_current_xact_id(); ROLLBACK")
+                }
+            }
+            try await reader.follow(side.feed)
+            try await server.restart()
+            var written: Set<UUID> = []
+            try await eventually("the pool has noticed") { await side.pool.probe() }
+            for _ in 0..<60 {
+                let session = UUID()
+                try await revoke(session, on: side)
+                written.insert(session)
+            }
+            try await reader.follow(side.feed)
+            #expect(reader.seen.isSuperset(of: written), "\(written.subtracting(reader.seen).count) were skipped")
+
+            await server.stop()
+            try await server.restart()
+            try await eventually("the pool has noticed again") { await side.pool.probe() }
+            let page = try await side.feed.page(after: reader.cursor, waitingUntil: .now)
+            #expect(!page.reset, "a clean stop loses nothing")
         }
     }
 

@@ -53,7 +53,9 @@ struct RevocationFeed: Sendable {
     /// A cursor from before the oldest kept entry, or from a database that has gone back in time, cannot go on.
     ///
     /// The history is that of what is being written: the control file learns of a promotion by the next checkpoint,
-    /// minutes after transactions' numbers of the other history were used again. What was purged concerns a cursor that
+    /// minutes after transactions' numbers of the other history were used again. The epoch ends with each crash, after
+    /// which numbers are used again too: those of transactions that were rolled back, or committed asynchronously, and
+    /// had not reached the disk. What was purged concerns a cursor that
     /// has not seen it: by a transaction that began later, or that was open then and is not any more. One that is open
     /// still, be it for weeks, had nothing that could be purged.
     private func look(from position: RevocationCursor?) async throws(PostgresError) -> Look {
@@ -62,7 +64,8 @@ struct RevocationFeed: Sendable {
             """
             SELECT
                 (SELECT system_identifier FROM pg_control_system())::text || '-' ||
-                    ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer::text,
+                    ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer::text || '-' ||
+                    (SELECT id FROM revocation_epoch)::text,
                 pg_current_snapshot()::text,
                 EXISTS (
                     SELECT FROM revocation_horizon
@@ -80,10 +83,18 @@ struct RevocationFeed: Sendable {
                             AND pg_visible_in_snapshot(transaction_id, pg_current_snapshot())))
             """)
         let (history, snapshot, isPurgedBeyond, isAhead, hasEntries) = try rows[0].decode(
-            (String, String, Bool, Bool, Bool).self)
+            (String?, String, Bool, Bool, Bool).self)
+        guard let history else {
+            try await beginEpoch()
+            return try await look(from: position)
+        }
         return Look(
             history: history, snapshot: snapshot, isPurgedBeyond: isPurgedBeyond, isAhead: isAhead,
             hasEntries: hasEntries)
+    }
+
+    private func beginEpoch() async throws(PostgresError) {
+        try await pool.query("INSERT INTO revocation_epoch DEFAULT VALUES ON CONFLICT DO NOTHING")
     }
 
     /// One page of what the reading's snapshot sees and the position's has not seen. A reading of the whole takes

@@ -1,0 +1,1 @@
+DROP TABLE revocation_epoch;
