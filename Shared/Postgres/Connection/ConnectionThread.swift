@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import Synchronization
 
 /// A thread that runs one connection's actor, so that waiting for the server never holds up one of the few threads that
@@ -11,10 +10,9 @@ final class ConnectionThread: SerialExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
     private let pending = DispatchSemaphore(value: 0)
 
-    func start() {
-        let thread = Thread { self.run() }
-        thread.name = "postgres"
-        thread.start()
+    /// - Throws: ``PostgresError`` with code `connectionFailed` where the process may have no more threads.
+    func start() throws(PostgresError) {
+        try SystemThread.start("postgres") { self.run() }
     }
 
     func stop() {

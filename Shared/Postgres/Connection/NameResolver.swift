@@ -101,21 +101,25 @@ final class NameResolver: Sendable {
     }
 
     private func start(_ name: String) {
-        let thread = Thread { [self] in
-            let answer: Answer
-            do throws(PostgresError) {
-                answer = .success(try lookup(name))
-            } catch {
-                answer = .failure(error)
+        do throws(PostgresError) {
+            try SystemThread.start("resolver") { [self] in
+                do throws(PostgresError) {
+                    finish(name, .success(try lookup(name)))
+                } catch {
+                    finish(name, .failure(error))
+                }
             }
-            let waiters = state.withLock { state in
-                if case .success(let addresses) = answer { state.known[name] = addresses }
-                return state.waiters.removeValue(forKey: name)
-            }
-            for waiter in (waiters ?? [:]).values { waiter.resume(returning: answer) }
+        } catch {
+            finish(name, .failure(error))
         }
-        thread.name = "resolver"
-        thread.start()
+    }
+
+    private func finish(_ name: String, _ answer: Answer) {
+        let waiters = state.withLock { state in
+            if case .success(let addresses) = answer { state.known[name] = addresses }
+            return state.waiters.removeValue(forKey: name)
+        }
+        for waiter in (waiters ?? [:]).values { waiter.resume(returning: answer) }
     }
 
     private func cancel(_ id: UInt64, _ name: String) {

@@ -15,15 +15,21 @@ public actor PostgresConnection: PostgresQuerying {
     private var statements: StatementCache
     /// Goes before each transaction where others use the session in between.
     private let transactionSettings: PostgresQuery?
+    /// What goes before the first statement of a transaction, and before one outside of transactions.
+    private let transactionStart: [PostgresQuery]
+    private let statementStart: [PostgresQuery]
     private var lastOperation: UInt64 = 0
 
     private init(_ configuration: PostgresConfiguration) throws(PostgresError) {
         control = try ConnectionControl()
         self.configuration = configuration
-        transactionSettings = configuration.transactionSettings
+        let settings = configuration.transactionSettings
+        transactionSettings = settings
+        statementStart = [settings].compactMap(\.self)
+        transactionStart = [Self.begin] + [settings].compactMap(\.self)
         statements = StatementCache(
             limit: configuration.pooler == .transaction ? 0 : configuration.preparedStatementLimit)
-        thread.start()
+        try thread.start()
     }
 
     deinit {
@@ -106,8 +112,7 @@ public actor PostgresConnection: PostgresQuerying {
         if let error = query.encodingError { throw error }
         return try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
             let wasIdle = libpq.status == .idle
-            let start = inTransaction ? [Self.begin, transactionSettings] : [transactionSettings]
-            let batch = (wasIdle ? start : []).compactMap(\.self) + [query]
+            let batch = wasIdle ? (inTransaction ? transactionStart : statementStart) + [query] : [query]
             do throws(PostgresError) {
                 return try exchange(batch, with: libpq, until: deadline)
             } catch {
