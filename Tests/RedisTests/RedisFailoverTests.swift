@@ -49,6 +49,20 @@ import Testing
         }
     }
 
+    /// Managed ones, say, whose users may not ask.
+    @Test func aServerThatTellsNothingOfItselfServes() async throws {
+        try await withRedisServer { server in
+            try await withRedisClient(.patient(server.url)) { redis in
+                try await redis.send("ACL", "SETUSER", "shy", "on", ">secret", "~*", "+@all", "-info")
+            }
+            try await withRedisClient(.patient("redis://shy:secret@127.0.0.1:\(server.port)")) { redis in
+                await #expect(throws: RedisError.self) { try await redis.send("INFO", "server") }
+                try await redis.send("SET", "key", "1")
+                #expect(try await redis.send("GET", "key").string == "1")
+            }
+        }
+    }
+
     private func demote(_ server: RedisServer, to primary: RedisServer) async throws {
         try await withRedisClient(.patient(server.url)) { redis in
             try await redis.send("REPLICAOF", "127.0.0.1", "\(primary.port)")
