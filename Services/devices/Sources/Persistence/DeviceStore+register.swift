@@ -3,26 +3,21 @@ import Foundation
 import Postgres
 
 extension DeviceStore {
-    /// Keeps a registration. Apps register at every start, so one that changes nothing is looked up and no more, but for
-    /// once a day, when `updated_at` follows. Any other takes one statement:
+    /// Keeps a registration, in one statement:
     ///
+    /// - Apps register at every start: what changes nothing is looked up and not written, but for once a day, when
+    ///   `updated_at` follows.
     /// - The token goes to this user. If it was another's, that user's registration is gone with the same commit.
     /// - What the same installation registered before, under another token, is replaced and its `id` kept.
-    /// - Registering again what is there only renews it.
     /// - Beyond `maximumDevices` of a kind the user's device of the kind that registered longest ago goes.
     ///
     /// - Returns: the device as its user sees it; `nil` when the session was revoked, and then nothing has changed.
     func register(
         _ registration: ValidRegistration, user: UUID, session: UUID, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> Device? {
-        // A row of the session's is gone with the session, so whoever finds one need not ask whether it is live.
-        let unchanged = Self.unchanged(registration, user: user, session: session)
-        var rows = try await database.query(unchanged, deadline: deadline)
-        if rows.isEmpty {
-            let statement = Self.statement(registration, user: user, session: session)
-            rows = try await retryingConflicts { () throws(PostgresError) in
-                try await database.query(statement, deadline: deadline)
-            }
+        let statement = Self.statement(registration, user: user, session: session)
+        let rows = try await retryingConflicts { () throws(PostgresError) in
+            try await database.query(statement, deadline: deadline)
         }
         guard let row = rows.first else { return nil }
         let (id, createdAt, updatedAt) = try row.decode((UUID, Date, Date).self)
@@ -33,25 +28,6 @@ extension DeviceStore {
             updatedAt: updatedAt)
     }
 
-    /// The registration, if it stands there as it is and was written down not long ago.
-    private static func unchanged(
-        _ registration: ValidRegistration, user: UUID, session: UUID
-    ) -> PostgresQuery {
-        """
-        SELECT id, created_at, updated_at FROM devices
-        WHERE token = \(registration.token.bytes) AND environment = \(registration.environment.rawValue)
-          AND bundle_id = \(registration.bundleID) AND kind = \(registration.kind.rawValue)
-          AND user_id = \(user) AND session_id = \(session) AND status = 'active'
-          AND installation_id IS NOT DISTINCT FROM \(registration.installationID)
-          AND locale IS NOT DISTINCT FROM \(registration.locale)
-          AND time_zone IS NOT DISTINCT FROM \(registration.timeZone)
-          AND app_version IS NOT DISTINCT FROM \(registration.appVersion)
-          AND os_version IS NOT DISTINCT FROM \(registration.osVersion)
-          AND model IS NOT DISTINCT FROM \(registration.model)
-          AND updated_at > now() - make_interval(secs => \(writeInterval))
-        """
-    }
-
     private static func statement(
         _ registration: ValidRegistration, user: UUID, session: UUID
     ) -> PostgresQuery {
@@ -60,10 +36,22 @@ extension DeviceStore {
         let bundle = registration.bundleID
         let kind = registration.kind.rawValue
         let installation = registration.installationID
+        let (locale, timeZone) = (registration.locale, registration.timeZone)
+        let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
+        // A row of the session's is gone with the session: where one is unchanged, nobody asks whether it is live.
         // `replaced` is read by the INSERT, so that its rows are gone before the unique index of installations looks.
         return """
-            WITH session AS MATERIALIZED (
-                SELECT session_is_live(\(session)) AS is_live
+            WITH unchanged AS MATERIALIZED (
+                SELECT id, created_at, updated_at FROM devices
+                WHERE token = \(token) AND environment = \(environment) AND bundle_id = \(bundle) AND kind = \(kind)
+                  AND user_id = \(user) AND session_id = \(session) AND status = 'active'
+                  AND installation_id IS NOT DISTINCT FROM \(installation)
+                  AND locale IS NOT DISTINCT FROM \(locale) AND time_zone IS NOT DISTINCT FROM \(timeZone)
+                  AND app_version IS NOT DISTINCT FROM \(appVersion)
+                  AND os_version IS NOT DISTINCT FROM \(osVersion) AND model IS NOT DISTINCT FROM \(model)
+                  AND updated_at > now() - make_interval(secs => \(writeInterval))
+            ), session AS MATERIALIZED (
+                SELECT session_is_live(\(session)) AS is_live WHERE NOT EXISTS (SELECT FROM unchanged)
             ), replaced AS (
                 DELETE FROM devices
                 WHERE user_id = \(user) AND installation_id = \(installation) AND environment = \(environment)
@@ -77,24 +65,26 @@ extension DeviceStore {
                     WHERE user_id = \(user) AND kind = \(kind)
                       AND NOT (token = \(token) AND environment = \(environment) AND bundle_id = \(bundle))
                     ORDER BY updated_at DESC OFFSET \(maximumDevices - 1))
+            ), written AS (
+                INSERT INTO devices AS kept
+                    (id, user_id, session_id, token, environment, bundle_id, kind, installation_id, locale, time_zone,
+                     app_version, os_version, model, created_at)
+                SELECT coalesce((SELECT id FROM replaced), gen_random_uuid()), \(user), \(session), \(token),
+                       \(environment), \(bundle), \(kind), \(installation), \(locale), \(timeZone), \(appVersion),
+                       \(osVersion), \(model), coalesce((SELECT created_at FROM replaced), now())
+                FROM session WHERE is_live
+                ON CONFLICT (token, environment, bundle_id, kind) DO UPDATE SET
+                    id = CASE WHEN kept.user_id = excluded.user_id THEN kept.id ELSE excluded.id END,
+                    created_at = CASE WHEN kept.user_id = excluded.user_id THEN kept.created_at
+                                      ELSE excluded.created_at END,
+                    user_id = excluded.user_id, session_id = excluded.session_id,
+                    installation_id = excluded.installation_id, status = 'active', status_reason = NULL,
+                    locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+                    os_version = excluded.os_version, model = excluded.model, updated_at = now()
+                RETURNING id, created_at, updated_at
             )
-            INSERT INTO devices AS kept
-                (id, user_id, session_id, token, environment, bundle_id, kind, installation_id, locale, time_zone,
-                 app_version, os_version, model, created_at)
-            SELECT coalesce((SELECT id FROM replaced), gen_random_uuid()), \(user), \(session), \(token),
-                   \(environment), \(bundle), \(kind), \(installation), \(registration.locale),
-                   \(registration.timeZone), \(registration.appVersion), \(registration.osVersion),
-                   \(registration.model), coalesce((SELECT created_at FROM replaced), now())
-            FROM session WHERE is_live
-            ON CONFLICT (token, environment, bundle_id, kind) DO UPDATE SET
-                id = CASE WHEN kept.user_id = excluded.user_id THEN kept.id ELSE excluded.id END,
-                created_at = CASE WHEN kept.user_id = excluded.user_id THEN kept.created_at
-                                  ELSE excluded.created_at END,
-                user_id = excluded.user_id, session_id = excluded.session_id,
-                installation_id = excluded.installation_id, status = 'active', status_reason = NULL,
-                locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
-                os_version = excluded.os_version, model = excluded.model, updated_at = now()
-            RETURNING id, created_at, updated_at
+            SELECT id, created_at, updated_at FROM unchanged
+            UNION ALL SELECT id, created_at, updated_at FROM written
             """
     }
 
