@@ -24,6 +24,8 @@ public struct SQLState: Sendable, Hashable, ExpressibleByStringLiteral, CustomSt
     public static let serializationFailure: SQLState = "40001"
     /// Two transactions waited for each other; repeat the whole transaction.
     public static let deadlockDetected: SQLState = "40P01"
+    /// `lock_timeout` passed.
+    public static let lockNotAvailable: SQLState = "55P03"
     /// `statement_timeout` passed, or an administrator cancelled the statement.
     public static let queryCanceled: SQLState = "57014"
     /// The password is wrong.

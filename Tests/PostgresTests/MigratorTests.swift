@@ -61,6 +61,28 @@ import Testing
         }
     }
 
+    @Test func whoUsesATableDoesNotWaitBehindAMigrationThatWaits() async throws {
+        try await withDatabase(migrations: [Self.people]) { database in
+            let (holder, migrating, user) = (
+                try await database.connect(), try await database.connect(), try await database.connect()
+            )
+            let wider = PostgresMigration(
+                number: 2, name: "wider", up: Array("ALTER TABLE people ADD COLUMN name text".utf8), down: [])
+            var migrator = migrator(Self.people, wider)
+            migrator.lockTimeout = .milliseconds(100)
+            try await holder.execute(script: "BEGIN; LOCK TABLE people IN ACCESS SHARE MODE")
+            async let taken = migrator.up(on: migrating)
+            try await eventually("the migration waits") {
+                try await user.query(
+                    "SELECT count(*) FROM pg_locks WHERE relation = 'people'::regclass AND NOT granted"
+                )[0].decode(Int.self) == 1
+            }
+            _ = try await user.query("SELECT id FROM people")
+            try await holder.execute(script: "COMMIT")
+            #expect(try await taken == [2])
+        }
+    }
+
     @Test func aChangedMigrationIsRefused() async throws {
         try await withDatabase(migrations: [Self.people]) { database in
             let connection = try await database.connect()

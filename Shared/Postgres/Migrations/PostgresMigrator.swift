@@ -11,6 +11,9 @@ public struct PostgresMigrator: Sendable {
     /// For everything together, waiting for other replicas included. Migrations may take long: the connection's
     /// statement and lock time-outs do not apply.
     public var timeout: Duration = .seconds(600)
+    /// How long a script may wait for a lock on a table. Whoever uses the table meanwhile has to wait behind it, so a
+    /// script that waited this long in vain is rolled back and run again after a pause, until `timeout` is over.
+    public var lockTimeout: Duration = .seconds(2)
 
     /// Takes the migrations in any order.
     public init(migrations: [PostgresMigration], logger: Logger) {
@@ -124,14 +127,35 @@ public struct PostgresMigrator: Sendable {
         return status
     }
 
+    /// Runs a script as often as it takes to get its locks: each time only for as long as others may be kept waiting.
     private func run(
         _ script: [UInt8], of step: PostgresMigration, on connection: PostgresConnection,
         deadline: ContinuousClock.Instant, recordedBy record: () -> PostgresQuery
     ) async throws {
         let record = record()
+        while true {
+            do {
+                return try await attempt(script, of: step, on: connection, deadline: deadline, recordedBy: record)
+            } catch let error as PostgresError where error.sqlState == .lockNotAvailable {
+                guard ContinuousClock.now + lockTimeout < deadline else { throw error }
+                logger.notice(
+                    "migration waits for a lock", metadata: ["migration": "\(step.number)_\(step.name)"])
+            }
+            // For as long, those who waited behind it have the table.
+            try await Task.sleep(for: lockTimeout)
+        }
+    }
+
+    private func attempt(
+        _ script: [UInt8], of step: PostgresMigration, on connection: PostgresConnection,
+        deadline: ContinuousClock.Instant, recordedBy record: PostgresQuery
+    ) async throws {
         try await connection.withTransaction(deadline: deadline) { transaction in
             try await transaction.query(record)
             do throws(PostgresError) {
+                let milliseconds = max(1, Int(lockTimeout / .milliseconds(1)))
+                try await connection.execute(
+                    script: "SET LOCAL lock_timeout = \(milliseconds)", deadline: deadline)
                 try await connection.execute(script: String(decoding: script, as: UTF8.self), deadline: deadline)
             } catch {
                 throw PostgresError(
