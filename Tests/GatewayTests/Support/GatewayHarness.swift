@@ -86,7 +86,7 @@ struct GatewayHarness: Sendable {
         await team.stop()
     }
 
-    private static func makeGateway(_ options: Options, ownPort: Int, teamPorts: [Int]) throws -> Gateway {
+    static func makeGateway(_ options: Options, ownPort: Int, teamPorts: [Int]) throws -> Gateway {
         func upstream(_ name: String, _ ports: [Int], isGatehouse: Bool) -> Upstream {
             Upstream(
                 name: name, addresses: ports.map { .init(host: "127.0.0.1", port: $0) },

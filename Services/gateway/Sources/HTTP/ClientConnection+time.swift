@@ -30,7 +30,9 @@ extension ClientConnection {
         guard phaseDeadline <= now, !givesMoreTime(now: now) else { return noteDeadline() }
         switch phase {
         case .head:
-            if input.readableBytes > 0, !peer.isOverLimit {
+            if let stream, !isWritable {
+                stream.refuse()
+            } else if input.readableBytes > 0, !peer.isOverLimit {
                 refuse(.malformed("took too long"))
             } else {
                 context?.close(promise: nil)

@@ -13,7 +13,8 @@ final class HTTP2Connection: Timed {
     private static let lookInterval: Int64 = 250_000_000
     /// Streams with what is no request, or no part of one, after which nothing good is to be expected.
     private static let maximumFaults = 50
-    /// Streams beyond those that may be open. Who does not know the settings yet may open some.
+    /// Streams beyond those that may be open, or behind answers that are not read. Who does not know the settings yet
+    /// may open some.
     private static let maximumRefusals = 1000
 
     let channel: any Channel
@@ -92,11 +93,16 @@ final class HTTP2Connection: Timed {
 
     /// A stream is one too many. The client may send the request again (RFC 9113 §8.7).
     private func refuse(_ stream: any Channel) throws {
-        worker.gateway.metrics.refused("streams")
-        tell("streams")
+        refused("streams")
+        try stream.pipeline.syncOperations.addHandler(Refusal())
+    }
+
+    /// Counts a stream that the client is told to send again.
+    func refused(_ reason: String) {
+        worker.gateway.metrics.refused(reason)
+        tell(reason)
         refusals += 1
         if refusals >= Self.maximumRefusals { channel.close(promise: nil) }
-        try stream.pipeline.syncOperations.addHandler(Refusal())
     }
 
     /// A stream carried what is no request. Over HTTP/1.1 it would have cost the client its connection.

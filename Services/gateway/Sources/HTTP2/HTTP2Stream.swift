@@ -36,8 +36,13 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private var answer = AnswerPhase.head
     private var output = ByteBuffer()
     private var responseHead = ResponseHead()
+    private var context: ChannelHandlerContext?
 
     init(of connection: HTTP2Connection) { self.connection = connection }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
     // MARK: The request
 
@@ -226,6 +231,14 @@ final class HTTP2Stream: ChannelDuplexHandler {
         // The answer's last frame has said so already.
         if case .ended = answer {} else { reset(.internalError, context) }
         promise?.succeed()
+    }
+
+    /// Ends a stream of which nothing was looked at, because the client does not read the answers before it: another
+    /// answer would have to be kept for it too. The client may send the request again (RFC 9113 §8.7).
+    func refuse() {
+        guard let context else { return }
+        connection.refused("unread answers")
+        reset(.refusedStream, context)
     }
 
     private func reset(_ code: HTTP2ErrorCode, _ context: ChannelHandlerContext) {
