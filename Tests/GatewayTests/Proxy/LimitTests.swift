@@ -145,7 +145,8 @@ struct LimitTests {
     @Test("A body that comes in drops is refused though something comes all the time")
     func drops() async throws {
         let options = GatewayHarness.Options {
-            $0.teamTimeout = .seconds(1)
+            // Within which the service has to be reached, too.
+            $0.teamTimeout = .seconds(3)
             $0.settings.minimumBodyRate = 1_000_000
         }
         try await GatewayHarness.withGateway(options) { gateway in

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHPACK
+import NIOHTTP1
 import Synchronization
 import TestKit
 import Testing
@@ -78,7 +79,9 @@ struct SlowClientTests {
                     try await eventually("the answer comes") { HTTP2Bytes.answer(in: client.bytes).count > 0 }
                     gateway.stop()
                     try await eventually("the connection ends") { client.isClosed }
-                    #expect(HTTP2Bytes.answer(in: client.bytes) == .init(count: Self.size, isComplete: true))
+                    #expect(
+                        HTTP2Bytes.answer(in: client.bytes)
+                            == .init(count: Self.size, isComplete: true, hasHead: true))
                 }
             }
         }
@@ -121,8 +124,8 @@ struct SlowClientTests {
                         [":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": "/open"],
                         endStream: true)
                     try await client.send(Array(buffer: request.buffer))
-                    try await eventually("it is reset") { HTTP2Bytes.answer(in: client.bytes).isReset }
-                    #expect(HTTP2Bytes.answer(in: client.bytes) == .init(isReset: true))
+                    try await eventually("it is reset") { HTTP2Bytes.answer(in: client.bytes).resetCode != nil }
+                    #expect(HTTP2Bytes.answer(in: client.bytes).count == 0)
                     #expect(!client.isClosed)
                     await client.close()
                 }
@@ -133,17 +136,25 @@ struct SlowClientTests {
     @Test("A stream whose service is slow has all the time that it wants")
     func slowService() async throws {
         var options = demands()
-        options.teamBehaviour = { _ in
-            [.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .pause]
+        options.teamBehaviour = { request in
+            guard request.head.uri.hasSuffix("slow") else {
+                return [.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\n\r\n"), .raw(Self.content)]
+            }
+            return [.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"), .pause]
         }
         try await GatewayHarness.withGateway(options) { gateway in
             let client = try await gateway.connect()
-            try await client.send(GatewayHarness.request("GET /open"))
+            try await client.send(GatewayHarness.request("GET /open/slow"))
             _ = try await client.received("hello")
-            // Here time passes by nature.
-            try await Task.sleep(for: .seconds(1))
-            #expect(gateway.team.open == 1)
+            // Who came later and is slow himself has used up his time when he is cut off.
+            let slow = try await SlowReader.connect(port: gateway.port, piece: 1 << 10, pause: .milliseconds(10))
+            try await slow.send(GatewayHarness.request("GET /open/much"))
+            try await eventually("one is cut off") { gateway.team.requests.count == 2 && gateway.team.open == 1 }
+            await #expect(throws: RawClient.Timeout.self) { try await client.untilClosed(within: .zero) }
             await client.close()
+            await slow.close()
         }
     }
+
+    private static let content = [UInt8](repeating: 0x78, count: size)
 }

@@ -40,19 +40,27 @@ struct HTTP2Bytes {
         /// Bytes of its body.
         var count = 0
         var isComplete = false
-        var isReset = false
+        /// What RST_STREAM says.
+        var resetCode: Int?
+        var hasHead = false
     }
 
-    /// What `bytes`, which a server sent, say of the only answer in them.
-    static func answer(in bytes: [UInt8]) -> Answer {
+    /// What `bytes`, which a server sent, say of the answer on a stream.
+    static func answer(in bytes: [UInt8], stream: UInt32 = 1) -> Answer {
+        func number(at index: Int, _ count: Int) -> Int {
+            bytes[index..<(index + count)].reduce(0) { $0 << 8 | Int($1) }
+        }
         var (answer, index) = (Answer(), 0)
         while index + 9 <= bytes.count {
-            let length = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
+            let length = number(at: index, 3)
             guard index + 9 + length <= bytes.count else { break }
             let (type, flags) = (bytes[index + 3], bytes[index + 4])
-            if type == 0 { answer.count += length }
-            if type == 0 || type == 1, flags & 1 == 1 { answer.isComplete = true }
-            if type == 3 { answer.isReset = true }
+            if number(at: index + 5, 4) == Int(stream) {
+                if type == 0 { answer.count += length }
+                if type == 1 { answer.hasHead = true }
+                if type == 0 || type == 1, flags & 1 == 1 { answer.isComplete = true }
+                if type == 3 { answer.resetCode = number(at: index + 9, 4) }
+            }
             index += 9 + length
         }
         return answer
