@@ -7,6 +7,7 @@
 
 flags=(--explicit-target-dependency-import-check error)
 coverage=
+preload=
 case ${1:-} in
 --coverage)
     shift
@@ -16,6 +17,7 @@ case ${1:-} in
 --threads)
     shift
     flags+=(--sanitize=thread --scratch-path .build-threads)
+    preload=$root/.build-threads/libswift-mutex.so
     ;;
 esac
 
@@ -33,9 +35,14 @@ if [ $# = 0 ]; then
     LLVM_PROFILE_FILE=/dev/null deploy/local/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
 fi
 
+if [ -n "$preload" ]; then
+    clang -O1 -Wall -Wextra -Werror -shared -fPIC -o "$preload" Tests/ThreadSanitizer/SwiftMutex.c ||
+        fail "what tells the sanitizer of Swift's mutexes cannot be compiled"
+fi
+
 start_test_servers
 note "Testing"
-swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
+LD_PRELOAD=$preload swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
     "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
 
