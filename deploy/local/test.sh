@@ -18,6 +18,7 @@ case ${1:-} in
     shift
     flags+=(--sanitize=thread --scratch-path .build-threads)
     preload=$root/.build-threads/libswift-mutex.so
+    export TSAN_OPTIONS="suppressions=$root/Tests/ThreadSanitizer/suppressions.txt"
     ;;
 esac
 
