@@ -12,40 +12,38 @@ public enum TokensApplication: MigratingApplication {
 
     public static var migrations: [PostgresMigration] { Migrations.all }
 
-    public static func configuration(from settings: Settings) -> TokensConfiguration {
-        TokensConfiguration(settings: settings)
+    public static func configuration(from settings: Settings) throws(SettingsError) -> TokensConfiguration {
+        try TokensConfiguration(settings: settings)
     }
 
     public static func build(
         _ configuration: TokensConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        guard let redisConfiguration = configuration.redis, let keys = configuration.refreshKeys,
-            let signingKeys = configuration.signingKeys
-        else { preconditionFailure("built from settings that were not valid") }
-
         let pool = configuration.database.pool(logger: boot.logger)
         let redis = RedisClient(
-            configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+            configuration: configuration.redis, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+        let keys = configuration.refreshKeys
         let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
         let signingKeyStore = try SigningKeyStore(
-            signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
+            configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,
             audience: configuration.audience, logger: boot.logger)
         let issuer = TokenIssuer(
             keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
-        // Each replica counts alone: a command of Redis' more would cost every refresh what only a broken app needs.
+        // Counted by each replica for itself. Counting in Redis would add a command to every refresh, to stop none but
+        // a broken app.
         let limit = configuration.refreshLimit.map {
             RedisTokenBucket(
                 client: nil, name: "tokens:refresh", capacity: $0.burst, refillPerSecond: Double($0.perSecond))
         }
-        let strangers = configuration.refreshLimit.map { _ in StrangeTokenLimit() }
+        let unknownKeyLimit = configuration.refreshLimit.map { _ in UnknownKeyLimit() }
         let refresher = Refresher(
             rules: configuration.rules, keys: keys, store: store, lock: RaceLock(redis: redis), issuer: issuer,
-            logger: boot.logger, limit: limit, strangers: strangers)
+            logger: boot.logger, limit: limit, unknownKeyLimit: unknownKeyLimit)
         let accessTokens = AccessTokenReader(keys: signingKeyStore)
         let revoker = TokenRevoker(
-            keys: keys, accessTokens: accessTokens, store: store, strangers: strangers)
+            keys: keys, accessTokens: accessTokens, store: store, unknownKeyLimit: unknownKeyLimit)
         let introspector = Introspector(
             rules: configuration.rules, keys: keys, accessTokens: accessTokens, store: store,
             issuer: configuration.issuer, clientID: configuration.clientID)
@@ -63,7 +61,7 @@ public enum TokensApplication: MigratingApplication {
 
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
         let watch = PreparedTransactionWatch(pool: pool, logger: boot.logger)
-        // Redis saves work and is not needed to serve.
+        // Readiness does not ask for Redis: it saves work, and everything is served without it.
         return ServiceAssembly(
             services: [pool, redis, purger, watch, signingKeyStore],
             readiness: [ReadinessCheck("postgres") { await pool.probe() }],

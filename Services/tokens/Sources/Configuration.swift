@@ -7,22 +7,23 @@ import ServiceKitPostgres
 /// The settings of the tokens service (README, "Configuration").
 public struct TokensConfiguration: Sendable {
     var database: DatabaseConfiguration
-    var redis: RedisConfiguration?
+    var redis: RedisConfiguration
     var credentials: CallerCredentials
     var issuer: String
     var audience: String
     var clientID: String
-    var signingKeys: SigningKeys?
-    /// Where the signing keys were read from, unless they stood in the environment.
+    var signingKeys: SigningKeys
+    /// The file of the signing keys; `nil` when they stand in the environment.
     var signingKeyFile: SigningKeyFile?
-    var refreshKeys: RefreshKeyRing?
+    var refreshKeys: RefreshKeyRing
     var rules: RotationRules
     var lifetimes: SessionStore.Lifetimes
     var sessionLimit: Int
-    /// Refreshes of one session: how many at once, and how many in a second from then on; `nil`: as many as come.
+    /// Refreshes of one session: how many at once, and how many each second after that; `nil`: no limit.
     var refreshLimit: (burst: Int, perSecond: Int)?
 
-    init(settings: Settings) {
+    /// - Throws: what is wrong, when the configuration cannot be made from the settings.
+    init(settings: Settings) throws(SettingsError) {
         credentials = settings.credentials(
             ofCallers: "gateway", "identity", "devices", optional: [IntrospectionRoutes.caller])
         issuer = settings.issuer()
@@ -44,15 +45,20 @@ public struct TokensConfiguration: Sendable {
         )
         refreshLimit = settings.rateLimitsEnabled ? (burst, perSecond) : nil
         database = DatabaseConfiguration(settings: settings)
-        redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
+        let redis = settings.read("redisURL", from: settings.string("redisURL", secret: true)) { url in
             try RedisConfiguration(url: url)
         }
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
-        (signingKeys, signingKeyFile) = settings.signingKeys()
-        refreshKeys = settings.read("refreshKeysFile", from: settings.secretFile("refreshKeysFile")) { file in
+        let (signingKeys, signingKeyFile) = settings.signingKeys()
+        let refreshKeys = settings.read("refreshKeysFile", from: settings.secretFile("refreshKeysFile")) { file in
             try RefreshKeyRing(file: file)
         }
+        guard let redis, let signingKeys, let refreshKeys else { throw settings.failure }
+        self.redis = redis
+        self.signingKeys = signingKeys
+        self.signingKeyFile = signingKeyFile
+        self.refreshKeys = refreshKeys
     }
 
     /// Seconds that the revocation feed keeps its entries: 7 days, and twice the largest access lifetime.
@@ -65,7 +71,7 @@ extension Settings {
         TimeInterval(int(key, default: defaultValue, in: minimum...Int(Int32.max)))
     }
 
-    /// Who the tokens are from: in production an address as RFC 8414 §2 wants it.
+    /// The issuer of the tokens; in production an address that RFC 8414 §2 allows.
     fileprivate func issuer() -> String {
         guard environment == .production else { return string("issuer", default: "http://gatehouse.localhost") }
         let issuer = string("issuer")
@@ -78,7 +84,7 @@ extension Settings {
         return issuer
     }
 
-    /// From the environment, or from a file, which may then change while the service runs.
+    /// The signing keys of the environment, or of a file, which may then change while the service runs.
     fileprivate func signingKeys() -> (SigningKeys?, SigningKeyFile?) {
         let path = optionalString("signingKeyFile")
         guard let text = optionalString("signingKey", secret: true) else {

@@ -7,7 +7,7 @@ import Testing
 @testable import DevicesService
 
 @Suite struct DeviceStoreTests {
-    static let timeZones = TimeZoneNames(["UTC"])
+    static let timeZones = TimeZoneDatabase(["UTC"])
 
     static func registration(
         token: String = "aabb", environment: PushEnvironment = .sandbox, bundle: String = "com.example.app",

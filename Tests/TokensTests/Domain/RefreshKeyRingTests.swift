@@ -38,7 +38,7 @@ import Testing
 
     @Test func onlyThePredecessorOpens() throws {
         let (predecessor, successor) = (token(4), token(5))
-        let sealed = keys.seal(successor, under: predecessor)
+        let sealed = try keys.seal(successor, under: predecessor)
         #expect(try keys.open(sealed, with: predecessor) == successor)
         // Another token of the same generation, of the same session, or of another one.
         for wrong in [
@@ -48,9 +48,9 @@ import Testing
         }
     }
 
-    @Test func theServerKeyIsNeeded() {
+    @Test func theServerKeyIsNeeded() throws {
         let predecessor = token(4)
-        let sealed = keys.seal(token(5), under: predecessor)
+        let sealed = try keys.seal(token(5), under: predecessor)
         #expect(throws: SuccessorSealError.broken) {
             try RefreshKeyRing.sample(seed: 3).open(sealed, with: predecessor)
         }
@@ -59,9 +59,9 @@ import Testing
         }
     }
 
-    @Test func everyChangedByteIsRefused() {
+    @Test func everyChangedByteIsRefused() throws {
         let predecessor = token(4)
-        let sealed = keys.seal(token(5), under: predecessor)
+        let sealed = try keys.seal(token(5), under: predecessor)
         for index in sealed.indices.dropFirst() {
             var changed = sealed
             changed[index] ^= 1
@@ -72,9 +72,9 @@ import Testing
         }
     }
 
-    @Test func sealsOfTheSameSuccessorDiffer() {
+    @Test func sealsOfTheSameSuccessorDiffer() throws {
         let (predecessor, successor) = (token(4), token(5))
-        #expect(keys.seal(successor, under: predecessor) != keys.seal(successor, under: predecessor))
+        #expect(try keys.seal(successor, under: predecessor) != keys.seal(successor, under: predecessor))
     }
 
     /// A new key is known everywhere, then mints, then the old one goes: nobody is signed out.

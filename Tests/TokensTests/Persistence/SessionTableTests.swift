@@ -13,7 +13,7 @@ import Testing
             var token = try await tokens.signIn()
             for _ in 0..<200 {
                 let next = RefreshToken(sessionID: token.sessionID, generation: token.generation + 1, keys: tokens.keys)
-                let sealed = tokens.keys.seal(next, under: token)
+                let sealed = try tokens.keys.seal(next, under: token)
                 #expect(
                     try await tokens.store.rotate(token, to: next, sealed: sealed, ipAddress: nil, deadline: nil) != nil
                 )

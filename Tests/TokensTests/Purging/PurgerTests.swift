@@ -18,7 +18,7 @@ import Testing
             try await tokens.spreadSessions()
             let purger = Purger(
                 store: tokens.store, revocationRetention: 604_800, logger: .quiet, blocks: 1, rest: .zero,
-                breath: .zero)
+                gap: .zero)
             var left = 10
             var steps = 0
             while left > 5, steps < 20 {
@@ -143,7 +143,7 @@ import Testing
             let purging = Task {
                 await Purger(
                     store: tokens.store, revocationRetention: 604_800, logger: .quiet, batch: 10, blocks: 1,
-                    pause: .seconds(1800), rest: .seconds(1800), breath: .milliseconds(1)
+                    pause: .seconds(1800), rest: .seconds(1800), gap: .milliseconds(1)
                 ).run()
             }
             defer { purging.cancel() }

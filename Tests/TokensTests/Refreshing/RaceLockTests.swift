@@ -32,15 +32,15 @@ import Testing
         try await TokensFixture.with(redis: .patient(TestRedis.url)) { tokens in
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
             let id = UUID()
-            let slow = await lock.take(id)
+            let slow = await lock.acquire(id)
             try await tokens.redis.send("DEL", "gatehouse:tokens:race:\(id.uuidString)")
-            let owner = await lock.take(id)
-            guard case .first = owner else {
+            let owner = await lock.acquire(id)
+            guard case .acquired = owner else {
                 Issue.record("a lock that was lost could not be taken")
                 return
             }
             await lock.release(slow)?.value
-            guard case .second = await lock.take(id) else {
+            guard case .heldByAnother = await lock.acquire(id) else {
                 Issue.record("somebody opened another one's lock")
                 return
             }
@@ -76,7 +76,7 @@ import Testing
             let pool = PostgresPool(configuration: try .patient(tokens.database.url), pool: single)
             defer { pool.close() }
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20), lifetime: .seconds(600))
-            let held = await lock.take(first.sessionID)
+            let held = await lock.acquire(first.sessionID)
             let before = try await looks(pool)
             let refresher = try tokens.refresher(store: SessionStore(pool: pool, lifetimes: .init()), lock: lock)
             #expect(try await refresher.refresh(first).refresh.generation == 1)
@@ -103,7 +103,7 @@ import Testing
             let second = try await refresher.refresh(first).refresh
             expect(["taken": 1], "nobody else was at it")
             try await expectFree(first.sessionID, lock)
-            let held = await lock.take(first.sessionID)
+            let held = await lock.acquire(first.sessionID)
             #expect(try await refresher.refresh(first).refreshToken == second.text)
             expect(["taken": 3, "waited": 1], "another's result was there")
             let third = try await refresher.refresh(second).refresh
@@ -114,7 +114,7 @@ import Testing
             #expect(try await refresher.refusal(of: other) == .invalidRefreshToken)
             #expect(try await refresher.refusal(of: first) == .unavailable)
             let gone = RefreshToken(sessionID: UUID(), generation: 0, keys: tokens.keys)
-            let heldToo = await lock.take(gone.sessionID)
+            let heldToo = await lock.acquire(gone.sessionID)
             #expect(try await refresher.refusal(of: gone) == .invalidRefreshToken)
             await lock.release(heldToo)?.value
             expect(["taken": 4, "waited": 4, "timed_out": 1], "there was nothing to wait for")
@@ -134,9 +134,9 @@ import Testing
 
     private func expectFree(_ sessionID: UUID, _ lock: RaceLock) async throws {
         try await eventually("the lock is free") {
-            let turn = await lock.take(sessionID)
-            guard case .first = turn else { return false }
-            await lock.release(turn)?.value
+            let attempt = await lock.acquire(sessionID)
+            guard case .acquired = attempt else { return false }
+            await lock.release(attempt)?.value
             return true
         }
     }

@@ -23,7 +23,7 @@ import Testing
         try await TokensFixture.with { tokens in
             let first = try await tokens.signIn()
             let lock = RaceLock(redis: tokens.redis, timeout: .seconds(20))
-            guard case .first = await lock.take(first.sessionID) else {
+            guard case .acquired = await lock.acquire(first.sessionID) else {
                 Issue.record("the lock was not free")
                 return
             }

@@ -241,7 +241,7 @@ import Testing
     @Test func madeUpKeysAreNotLookedUpForEver() async throws {
         try await TokensFixture.with { tokens in
             let metrics = TestMetrics()
-            let refresher = try tokens.refresher(strangers: StrangeTokenLimit(), metrics: metrics)
+            let refresher = try tokens.refresher(unknownKeyLimit: UnknownKeyLimit(), metrics: metrics)
             let start = ContinuousClock.now
             var (lookedUp, limited) = (0, 0)
             for _ in 0..<60 {
@@ -265,8 +265,8 @@ import Testing
     /// A roll-out that began elsewhere: every token is under a key that is not known here.
     @Test func genuineTokensUnderUnknownKeysAreServedAsFastAsEver() async throws {
         try await TokensFixture.with { tokens in
-            let strangers = StrangeTokenLimit()
-            let refresher = try tokens.refresher(keys: .sample(ids: [2]), strangers: strangers)
+            let unknownKeyLimit = UnknownKeyLimit()
+            let refresher = try tokens.refresher(keys: .sample(ids: [2]), unknownKeyLimit: unknownKeyLimit)
             let all = try await withThrowingTaskGroup(of: RefreshToken.self) { group in
                 for _ in 0..<60 { group.addTask { try await tokens.signIn(.sample(id: UUID())) } }
                 return try await group.reduce(into: []) { $0.append($1) }
@@ -274,7 +274,7 @@ import Testing
             for token in all { #expect(try await refresher.refusal(of: token) == nil) }
             // One of another address is served while this one's makes tokens up.
             let other = try await tokens.signIn()
-            for _ in 0..<20 { try? strangers.take(from: Refresher.Origin.test.ipAddress) }
+            for _ in 0..<20 { try? unknownKeyLimit.take(from: Refresher.Origin.test.ipAddress) }
             var origin = Refresher.Origin.test
             origin.ipAddress = "2001:db8::1"
             #expect(try await refresher.refresh(other.text, from: origin).refresh.generation == 1)

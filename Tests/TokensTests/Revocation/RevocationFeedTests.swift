@@ -251,7 +251,7 @@ import Testing
     func cursorsRoundTrip(snapshot: String) {
         var cursor = RevocationCursor(history: "7-1", seen: snapshot)
         #expect(RevocationCursor(text: cursor.text) == cursor)
-        cursor.reading = .init(snapshot: "9:9:", transaction: .max, id: 3)
+        cursor.scan = .init(snapshot: "9:9:", transaction: .max, id: 3)
         #expect(RevocationCursor(text: cursor.text) == cursor)
         cursor.seen = nil
         #expect(RevocationCursor(text: cursor.text) == cursor)

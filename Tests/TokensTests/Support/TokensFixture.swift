@@ -37,7 +37,7 @@ struct TokensFixture: Sendable {
     func refresher(
         keys: RefreshKeyRing? = nil, store: SessionStore? = nil, lock: RaceLock? = nil,
         load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil,
-        strangers: StrangeTokenLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
+        unknownKeyLimit: UnknownKeyLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) throws -> Refresher {
         let store = store ?? self.store
         return Refresher(
@@ -49,7 +49,7 @@ struct TokensFixture: Sendable {
                 issuer: "http://gatehouse.localhost",
                 audience: "gatehouse", clientID: "com.example.app", accessLifetime: Int64(store.lifetimes.access),
                 logger: .quiet),
-            logger: .quiet, load: load, limit: limit, strangers: strangers, metrics: metrics)
+            logger: .quiet, load: load, limit: limit, unknownKeyLimit: unknownKeyLimit, metrics: metrics)
     }
 
     func signIn(

@@ -1,12 +1,12 @@
 import ServiceKit
 
-/// The address that APNs gave an app on a device. Who knows it can claim the device, so it is never shown.
+/// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never shown.
 struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     static let maximumDigits = 2048
 
     let bytes: [UInt8]
 
-    /// Reads hexadecimal digits of either case. Apple fixes no length.
+    /// Parses hexadecimal digits of either case. Apple does not fix the length.
     init?(hex: String) {
         let digits = hex.utf8
         guard !digits.isEmpty, digits.count <= Self.maximumDigits, digits.count.isMultiple(of: 2) else { return nil }

@@ -1,6 +1,6 @@
 import Contracts
 
-/// A registration whose every field was found good.
+/// A registration whose fields have all been checked.
 struct ValidRegistration: Sendable, Equatable {
     let token: DeviceToken
     let environment: PushEnvironment
@@ -13,12 +13,12 @@ struct ValidRegistration: Sendable, Equatable {
     let osVersion: String?
     let model: String?
 
-    /// - Throws: `INVALID_REQUEST` with every field that is wrong, not only the first.
-    init(_ registration: Registration, timeZones: TimeZoneNames) throws(Problem) {
+    /// - Throws: every field that is wrong, not only the first.
+    init(_ registration: Registration, timeZones: TimeZoneDatabase) throws(InvalidRegistration) {
         let token = DeviceToken(hex: registration.token)
-        var errors: [Problem.FieldError] = []
+        var wrong: [InvalidRegistration.Field] = []
         func check(_ field: String, _ isGood: Bool, _ message: String) {
-            if !isGood { errors.append(Problem.FieldError(field: field, message: message)) }
+            if !isGood { wrong.append(InvalidRegistration.Field(name: field, message: message)) }
         }
         func check(_ field: String, _ value: String?, _ rule: (String) -> Bool, _ message: String) {
             check(field, value.map(rule) ?? true, message)
@@ -42,9 +42,7 @@ struct ValidRegistration: Sendable, Equatable {
             check(field, value, Label.isValid, "Must be 1 to \(Label.maximumLength) printable characters.")
         }
 
-        guard errors.isEmpty, let token else {
-            throw Problem(.invalidRequest, "Some of the input is not valid.", errors: errors)
-        }
+        guard wrong.isEmpty, let token else { throw InvalidRegistration(fields: wrong) }
         self.token = token
         environment = registration.environment
         bundleID = registration.bundleId

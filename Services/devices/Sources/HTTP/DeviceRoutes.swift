@@ -6,7 +6,7 @@ import ServiceKit
 /// What users do with their devices. The gateway has verified who they are.
 struct DeviceRoutes: Sendable {
     let store: DeviceStore
-    let timeZones: TimeZoneNames
+    let timeZones: TimeZoneDatabase
 
     func add(to router: ServiceRouter) {
         router.post("/v1/devices/register", use: register)

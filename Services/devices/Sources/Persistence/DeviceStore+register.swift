@@ -3,10 +3,10 @@ import Foundation
 import Postgres
 
 extension DeviceStore {
-    /// Keeps a registration, in one statement:
+    /// Stores a registration, in one statement:
     ///
-    /// - Apps register at every start: what changes nothing is looked up and not written, but for once a day, when
-    ///   `updated_at` follows.
+    /// - Apps register at every start. A registration that changes nothing is only looked up, but for once a day, when
+    ///   `updated_at` is written.
     /// - The token goes to this user. If it was another's, that user's registration is gone with the same commit.
     /// - What the same installation registered before, under another token, is replaced and its `id` kept.
     /// - Beyond `maximumDevices` of a kind the user's device of the kind that registered longest ago goes.

@@ -4,14 +4,14 @@ import Postgres
 
 /// The registrations in PostgreSQL.
 struct DeviceStore: Sendable {
-    /// What one user may have of each kind: beyond it, the device of the kind that registered longest ago makes room.
+    /// Devices of each kind that a user may have. One more, and the device of that kind that registered longest ago goes.
     static let maximumDevices = 50
-    /// Seconds for which a registration that changes nothing is not written down.
+    /// Seconds for which a registration that changes nothing is not written.
     static let writeInterval = 86_400.0
 
     let database: PostgresPool
 
-    /// All that is kept of the user, tokens aside; the last registered first.
+    /// The user's devices without their tokens, the last registered first.
     func devices(
         of user: UUID, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> [DeviceExport.Entry] {
@@ -54,7 +54,7 @@ struct DeviceStore: Sendable {
 }
 
 extension PostgresRow {
-    /// A column that holds one of a few words, of which a newer version of the service may know more.
+    /// Decodes an open enumeration: a newer version of the service may have written a word that this one does not know.
     fileprivate func word<Word: OpenValue>(column: Int) throws(PostgresError) -> Word {
         Word(rawValue: try decode(String.self, column: column))
     }

@@ -2,11 +2,11 @@ import Contracts
 import Foundation
 import Postgres
 
-/// What devices keeps of tokens' revocation feed: how far it was read, and which sessions may no longer register.
+/// What devices keeps of tokens' revocation feed: the cursor, and the sessions that may no longer register.
 struct RevocationStore: Sendable {
     /// Sessions revoked in one transaction: each takes a lock, of which PostgreSQL has room for some thousands.
     private static let batchSize = 200
-    /// Beyond the last access token's end, for clocks that differ.
+    /// Seconds for which a session stays barred after its last access token has expired, because clocks differ.
     private static let clockMargin: TimeInterval = 300
 
     let database: PostgresPool
@@ -19,9 +19,9 @@ struct RevocationStore: Sendable {
     /// Detaches the devices of the page's sessions and bars these from registering, and moves the cursor in the same
     /// transaction. May be repeated.
     ///
-    /// - Parameter cursor: where the page was asked for.
-    /// - Returns: how many devices were detached; `nil` when another replica has moved the cursor meanwhile, which
-    ///   then has done the work.
+    /// - Parameter cursor: the one that the page was asked for with.
+    /// - Returns: how many devices were detached; `nil` when another replica has moved the cursor meanwhile, and so has
+    ///   done the work.
     func apply(_ page: RevocationPage, after cursor: String?) async throws -> Int? {
         var detached = 0
         var rest = page.entries[...]
@@ -29,7 +29,7 @@ struct RevocationStore: Sendable {
             let batch = Array(rest.prefix(Self.batchSize))
             rest = rest.dropFirst(Self.batchSize)
             let isLast = rest.isEmpty
-            // Nobody waits for it, so it may take longer than a request.
+            // No request waits for this, so it may take longer than one.
             let count: Int? = try await database.withTransaction(deadline: .now + .seconds(30)) { transaction in
                 let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
                 guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
@@ -48,7 +48,8 @@ struct RevocationStore: Sendable {
     ) async throws(PostgresError) -> Int {
         guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
         let sessions = entries.map(\.sessionID)
-        // First the locks (see `session_is_live`), then statements that see all that was committed before them.
+        // The locks come first (see `session_is_live`): the statements after them see every registration that was
+        // committed before.
         try await transaction.query(
             "SELECT count(pg_advisory_xact_lock(uuid_hash_extended(session, 0))) FROM unnest(\(sessions)) AS session")
         try await transaction.query(

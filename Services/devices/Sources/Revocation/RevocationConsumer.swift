@@ -6,10 +6,10 @@ import ServiceLifecycle
 
 /// Follows tokens' revocation feed for as long as the service runs, and detaches the devices of revoked sessions.
 ///
-/// How far it has read is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows
-/// the feed; whoever is first does the work.
+/// The cursor is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows the feed;
+/// the first one to move the cursor does the work.
 struct RevocationConsumer: Service {
-    /// Seconds that tokens holds a request to which there is nothing to say yet.
+    /// Seconds for which tokens holds a request while there are no new entries.
     static let wait = 20
     private static let purgeBatch = 1000
     private static let backoff: ClosedRange<Double> = 0.1...2
@@ -35,12 +35,12 @@ struct RevocationConsumer: Service {
         }
     }
 
-    /// Asks for what follows the cursor, and does it.
+    /// Asks for the page after the cursor, and applies it.
     func readPage() async throws {
         let cursor = try await store.cursor()
         let page = try await tokens.revocations(after: cursor, waiting: Self.wait)
         if page.reset, cursor != nil {
-            // What was revoked in between and is forgotten there cannot be detached here any more.
+            // Entries that tokens has purged meanwhile are lost: devices of those sessions stay attached.
             logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
             Counter(label: "devices_revocation_feed_resets").increment()
         }

@@ -1,24 +1,24 @@
-/// How much work may be under way at once, found by how long it takes: additive increase, multiplicative decrease, as
-/// TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
+/// Limits how much work is under way at once. The limit adapts to how long work takes: additive increase, multiplicative
+/// decrease, as in TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
 ///
-/// Work that takes long waits for a processor or a database. More of it at once would be done no faster: all of it would
-/// wait longer, until nobody waits for its answer any more.
+/// Work that takes long waits for a processor or a database. With more of it at once, everything would wait longer, until
+/// clients give up before they are answered.
 struct ConcurrencyLimit: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// What takes longer takes too long.
+    /// Work that takes longer than this lowers the limit.
     static let target = Duration.milliseconds(500)
-    /// Enough to keep the processors busy, and no more than can be meant.
+    /// The lowest limit keeps the processors busy; the highest is more than any machine can use.
     static let range = 16.0...1024.0
     private static let decrease = 0.7
-    /// In this time a limit that was lowered to nothing would be what it was to begin with.
+    /// The time in which a limit recovers from zero to its initial value.
     static let recovery = Duration.seconds(30)
 
     private let initial: Double
     private(set) var limit: Double
     private(set) var underWay = 0
     private var decreasedAt: Instant?
-    /// Up to when the limit has recovered.
+    /// When the limit's recovery was last brought up to date.
     private var recoveredAt: Instant?
 
     /// - Parameter limit: to begin with.
@@ -27,7 +27,7 @@ struct ConcurrencyLimit: Sendable {
         self.limit = limit
     }
 
-    /// - Returns: whether the work may begin; then `end` follows.
+    /// - Returns: whether the work may begin. If so, `end` has to follow.
     mutating func begin(at now: Instant) -> Bool {
         recover(at: now)
         guard underWay < Int(limit) else { return false }
@@ -39,7 +39,7 @@ struct ConcurrencyLimit: Sendable {
         let isMuch = underWay * 2 > Int(limit)
         underWay -= 1
         if start.duration(to: now) > Self.target {
-            // What began before the last decrease does not know of it.
+            // Work that began before the last decrease says nothing about the limit since then.
             if let decreasedAt, start <= decreasedAt { return }
             limit = max(limit * Self.decrease, min(limit, Self.range.lowerBound))
             decreasedAt = now
@@ -49,7 +49,7 @@ struct ConcurrencyLimit: Sendable {
         }
     }
 
-    /// What made work slow once is not held against what comes much later, whether or not there was any in between.
+    /// Raises a lowered limit with time, also when no work comes in: what made work slow a while ago is probably over.
     private mutating func recover(at now: Instant) {
         guard limit < initial, let last = recoveredAt, now > last else { return }
         limit = min(limit + initial * (last.duration(to: now) / Self.recovery), initial)

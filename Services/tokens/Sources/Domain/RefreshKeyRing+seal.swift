@@ -1,21 +1,24 @@
 import Crypto
 import Foundation
 
-/// The current token is kept sealed under a key that only its predecessor and the server's key together give, so
-/// that who presents the predecessor again can be given the identical successor, and nobody else anything.
+/// PostgreSQL keeps the current token sealed. The key is derived from its predecessor and a server key together: a client
+/// that presents the predecessor again is given the same successor, and the database alone gives nobody a token.
 extension RefreshKeyRing {
-    /// Key id ‖ AES-GCM(nonce ‖ successor ‖ tag).
-    func seal(_ successor: RefreshToken, under predecessor: RefreshToken) -> [UInt8] {
+    /// Key id ‖ nonce ‖ AES-GCM(successor) ‖ tag.
+    ///
+    /// - Throws: `failed`, should the cryptographic library refuse to encrypt.
+    func seal(
+        _ successor: RefreshToken, under predecessor: RefreshToken
+    ) throws(SuccessorSealError) -> [UInt8] {
         let key = Self.sealingKey(predecessor, minting)
-        do {
-            let box = try AES.GCM.seal(successor.bytes, using: key, authenticating: Self.context(of: predecessor))
-            return [minting.id] + box.combined!  // There is one whenever the nonce has 12 bytes, as here.
-        } catch {
-            preconditionFailure("AES-GCM refused a 256-bit key: \(error)")
-        }
+        guard
+            let box = try? AES.GCM.seal(successor.bytes, using: key, authenticating: Self.context(of: predecessor)),
+            let combined = box.combined
+        else { throw .failed }
+        return [minting.id] + combined
     }
 
-    /// The successor of `predecessor`, as it was sealed at the rotation.
+    /// The successor of `predecessor` that was sealed at the rotation.
     func open(_ sealed: [UInt8], with predecessor: RefreshToken) throws(SuccessorSealError) -> RefreshToken {
         guard let id = sealed.first else { throw .broken }
         guard let key = self[id] else { throw .unknownKey(id) }
@@ -45,9 +48,12 @@ extension RefreshKeyRing {
     }
 }
 
+/// Why a successor cannot be sealed or opened.
 enum SuccessorSealError: Error, Equatable {
-    /// Sealed under a server key that this replica has not: another may.
+    /// It was sealed under a server key that this replica does not have. Another replica may.
     case unknownKey(UInt8)
-    /// Not what a rotation of this predecessor sealed.
+    /// It is not what a rotation of this predecessor sealed.
     case broken
+    /// The cryptographic library refused to encrypt.
+    case failed
 }

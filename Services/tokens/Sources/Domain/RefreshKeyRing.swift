@@ -1,14 +1,15 @@
 import Crypto
 import Foundation
 
-/// A secret of the service that is not in PostgreSQL. One key serves two purposes by way of two derived keys.
+/// A secret of the service for refresh tokens, which is kept in a file and never in PostgreSQL. Two keys are derived from
+/// it: one for the tokens' HMAC, one for sealing successors.
 struct RefreshKey: Sendable {
-    /// How many bytes of HMAC-SHA256 a token carries.
+    /// Bytes of the truncated HMAC-SHA256 in a token.
     static let codeLength = 16
 
     let id: UInt8
     private let authentication: SymmetricKey
-    /// Salts the derivation of the keys that successors are sealed under.
+    /// The salt of the keys that successors are sealed under.
     let salt: SymmetricKey
 
     init(id: UInt8, secret: SymmetricKey) {
@@ -27,9 +28,10 @@ struct RefreshKey: Sendable {
     }
 }
 
-/// The service's keys for refresh tokens. The first mints; all verify and open. To replace the key, a new one is
-/// added last on every replica, then moved to the front on every replica; the old one goes when no session is left
-/// that was last rotated under it (the idle lifetime after the move).
+/// The service's keys for refresh tokens. The first one mints tokens; all of them verify tokens and open successors.
+///
+/// To replace the key: add a new one at the end, on every replica; then move it to the front, on every replica; remove the
+/// old one an idle lifetime later, when no session is left that was last rotated under it.
 struct RefreshKeyRing: Sendable {
     let minting: RefreshKey
     private let keys: [UInt8: RefreshKey]
@@ -51,7 +53,7 @@ struct RefreshKeyRing: Sendable {
             guard parts.count == 2, let id = UInt8(parts[0]) else {
                 throw RefreshKeyFileError("line \(index + 1): want ID:KEY with ID from 0 to 255")
             }
-            // Foundation forgives excess padding.
+            // Foundation also accepts text with excess padding.
             guard let secret = Data(base64Encoded: String(parts[1])), secret.count == 32,
                 secret.base64EncodedString() == parts[1]
             else {
@@ -68,6 +70,7 @@ struct RefreshKeyRing: Sendable {
     }
 }
 
+/// What is wrong with a refresh keys file.
 struct RefreshKeyFileError: Error, CustomStringConvertible {
     let description: String
 

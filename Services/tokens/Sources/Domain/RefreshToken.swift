@@ -5,8 +5,8 @@ import ServiceKit
 
 /// A refresh token: `ghrt_` + base64url(key id ‖ session id ‖ generation ‖ 32 random bytes ‖ truncated HMAC).
 ///
-/// The HMAC over what stands before it lets junk be refused without a look-up, and lets an old token be known as
-/// genuine although only the current one and its predecessor are kept, as hashes.
+/// The HMAC covers all bytes before it. By it junk is refused without a query, and an old token is known to be genuine
+/// although PostgreSQL keeps only the hashes of the current token and its predecessor.
 struct RefreshToken: Sendable, Equatable {
     static let prefix = "ghrt_"
     private static let textLength = 97
@@ -54,7 +54,7 @@ struct RefreshToken: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// Reads a token as a client sent it; `nil` when it has not a token's form. Says nothing of who made it.
+    /// Parses a token as a client sent it; `nil` when it is malformed. Does not check who made it.
     init?(text: String) {
         guard text.utf8.count == Self.textLength else { return nil }
         let utf8 = Array(text.utf8)
@@ -63,7 +63,7 @@ struct RefreshToken: Sendable, Equatable {
         self.init(bytes: bytes)
     }
 
-    /// Reads a token's bytes; `nil` when their count is wrong, or when no successor could be counted after it.
+    /// Parses a token's bytes; `nil` when their count is wrong, or when the generation leaves no room for a successor.
     init?(bytes: [UInt8]) {
         guard bytes.count == Layout.length, bytes[Layout.generation.lowerBound] < 0x80 else { return nil }
         self.bytes = bytes
@@ -80,13 +80,13 @@ struct RefreshToken: Sendable, Equatable {
     enum Authenticity: Sendable {
         case genuine
         case forged
-        /// Made under a key that this replica has not (yet, or any more): only its hash can speak for it.
+        /// Made under a key that this replica does not have yet, or no longer. It is genuine if PostgreSQL has its hash.
         case unknownKey
     }
 }
 
 extension RefreshToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Never the token: it would end up in a log.
+    /// Without the token, which must not end up in a log.
     var description: String { "RefreshToken(session: \(sessionID), generation: \(generation))" }
     var debugDescription: String { description }
     var customMirror: Mirror { Mirror(self, children: ["sessionID": sessionID, "generation": generation]) }

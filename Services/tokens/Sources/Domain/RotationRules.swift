@@ -1,6 +1,6 @@
 import Foundation
 
-/// What to do with a refresh token: a pure function of the token, the session's row and PostgreSQL's clock.
+/// Decides what to do with a refresh token: a pure function of the token, the session's row and PostgreSQL's clock.
 struct RotationRules: Sendable, Equatable {
     enum Mode: String, Sendable, CaseIterable {
         case resilient
@@ -8,22 +8,22 @@ struct RotationRules: Sendable, Equatable {
         case strict
     }
 
-    /// For so long a predecessor is simply answered again. Seconds.
+    /// Seconds after a rotation for which the predecessor is answered again, as the retry of a client that lost the answer.
     var retryWindow: TimeInterval = 60
-    /// For so long after a rotation an older token may be a request that slept somewhere. Seconds.
+    /// Seconds after a rotation for which an older token is taken for a request that was delayed, and not for theft.
     var raceWindow: TimeInterval = 5
-    /// How many generations in a row may have lost their response.
+    /// How many generations in a row may have been replayed late, as by a client that lost each answer.
     var lateReplayLimit = 3
     var mode = Mode.resilient
 
-    /// A token whose form is right and that is not forged.
+    /// A well-formed token that is not forged.
     struct Presented: Sendable, Equatable {
         var generation: Int32
         var hash: [UInt8]
-        /// `false` when the key it was made under is not known here: only its hash speaks for it.
+        /// Whether its HMAC was verified; `false` when this replica does not have the key.
         var isGenuine: Bool
-        /// Seconds since the request came, as far as gateway and replica know. The windows look at when a token came,
-        /// not at when somebody who was stopped or busy meanwhile got round to it.
+        /// Seconds since the request came, as far as gateway and replica know. The windows are measured at that moment: a
+        /// process that was stopped or busy in between must not make a request look late.
         var age: TimeInterval = 0
     }
 
@@ -38,7 +38,7 @@ struct RotationRules: Sendable, Equatable {
             return presented.hash == session.currentHash ? .rotate : .refuse(.forked)
 
         case session.generation - 1:
-            // Rotated, but into something else than we know: this chain is not the one in the database.
+            // The predecessor's generation with another hash: the client's chain of tokens is not the database's.
             guard presented.hash == session.previousHash else { return .refuse(.forked) }
             if sinceRotation <= retryWindow || session.lateReplayed && mode == .resilient { return .repeatSuccessor }
             if mode == .strict { return .revoke(.lateReplay) }
@@ -54,17 +54,17 @@ struct RotationRules: Sendable, Equatable {
     }
 }
 
-/// The answer of the rules.
+/// What is to be done with a refresh token.
 enum RotationDecision: Sendable, Equatable {
     /// Replace the current token by a new one.
     case rotate
-    /// Give the successor that was made at the rotation once more.
+    /// Answer with the successor that was made at the rotation.
     case repeatSuccessor
-    /// The same, after a late replay has been counted.
+    /// Count a late replay, then answer with that successor.
     case countLateReplay
-    /// Two hold the session: end it.
+    /// Two holders use the session: end it.
     case revoke(Theft)
-    /// Nothing is wrong with the token as far as one can know: the client shall ask again.
+    /// The token may be good; the client shall ask again.
     case tryLater
     case refuse(Refusal)
 
@@ -73,15 +73,16 @@ enum RotationDecision: Sendable, Equatable {
         case lateReplay
     }
 
-    /// Told apart in metrics only: to the client they are all one.
+    /// Reasons that metrics tell apart; the client is told the same for all.
     enum Refusal: String, Sendable, CaseIterable {
         case malformed
         case forged
         case unknownSession
         case expired
-        /// Newer than the row, or another token of its generation: the database was restored from a copy.
+        /// Newer than the row, or another token of its generation: the database lost rotations, as one restored from a
+        /// backup has.
         case forked
-        /// Older, under a key that is not known here.
+        /// Older than the row's tokens, and made under an unknown key: nothing proves that it was ever issued.
         case unproven
     }
 }

@@ -4,6 +4,6 @@ enum SessionRefusal: String, Error {
     case userErased
     /// The user has signed out everywhere since the sign-in began.
     case signedOut
-    /// There is a session under the id that was asked for.
+    /// Another session has the requested id.
     case idTaken
 }

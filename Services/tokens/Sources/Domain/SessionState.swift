@@ -1,17 +1,17 @@
 import Foundation
 
-/// What the rules of rotation know of a session: its row, which is the whole family of its tokens.
+/// A session's row as the rules of rotation see it. One row stands for all tokens of the session.
 struct SessionState: Sendable, Equatable {
-    /// Of the current token.
+    /// The current token's generation.
     var generation: Int32
     var currentHash: [UInt8]
     /// `nil` until the first rotation.
     var previousHash: [UInt8]?
     /// When the current token was made.
     var rotatedAt: Date
-    /// Generations whose predecessor was replayed late, in an unbroken run up to this one.
+    /// How many generations in a row, up to this one, had their predecessor replayed late.
     var lateReplays: Int
-    /// Whether this generation's predecessor was replayed late, and so is in the count.
+    /// Whether this generation is one of them.
     var lateReplayed: Bool
     /// The earlier of idle and absolute expiry.
     var expiresAt: Date

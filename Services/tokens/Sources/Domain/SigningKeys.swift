@@ -1,10 +1,10 @@
 public import AccessToken
 public import Foundation
 
-/// The RSA keys of the service and what each is for: one signs, the others are published only.
+/// The RSA keys of the service: one signs, the others are only published.
 ///
-/// A key is published before it signs, and for as long as a token that it signed may live: replicas and gateways that
-/// learn of a change late refuse nothing.
+/// A key is published some time before it signs, and for as long after as its tokens may live. So replicas and gateways
+/// that learn of a change late still refuse no good token.
 public struct SigningKeys: Sendable {
     /// What a key is for.
     public enum State: String, Sendable, CaseIterable {
@@ -20,20 +20,21 @@ public struct SigningKeys: Sendable {
     public struct Entry: Sendable {
         public let key: RSAPrivateKey
         public internal(set) var state: State
-        /// When the state was entered; `nil` for a key that was always there.
+        /// Since when the key has its state; `nil` for a key of a plain PEM file.
         public internal(set) var since: Date?
-        /// Seconds that its last tokens live; `nil` where nobody has said.
+        /// The lifetime of its last tokens in seconds, where it was noted.
         public internal(set) var lifetime: Int?
 
         /// The `kid` of its tokens: the key's thumbprint (RFC 7638).
         public var keyID: String { key.publicKey.thumbprint }
     }
 
-    /// Seconds for which a key is published before it signs: twice as long as readers may keep the JWKS.
+    /// Seconds for which a key is published before it signs: twice as long as readers may cache the JWKS.
     public static let publicationTime: TimeInterval = 600
-    /// Seconds that replicas may take to notice a change of their keys.
+    /// Seconds within which every replica has noticed a change of the keys.
     public static let noticeTime: TimeInterval = 60
-    /// Seconds below which neither of these makes sense: a replica looks once a second, a file tells whole seconds.
+    /// The least that either of these may be, in seconds: a replica looks at the file once a second, and the file's times are
+    /// whole seconds.
     public static let shortestNotice: TimeInterval = 3
 
     /// The active key first, then the others in the order in which they came.
@@ -86,8 +87,8 @@ public struct SigningKeys: Sendable {
     /// - Parameters:
     ///   - accessTokenLifetime: seconds; noted with the retiring key, in case it is shorter when that is to go.
     ///   - publicationTime: seconds for which the next key has to have been published.
-    ///   - force: also when the next key was published only a moment ago. Readers that do not ask again for an unknown
-    ///     key will refuse good tokens for some minutes.
+    ///   - force: rotates also when the next key was published only a moment ago. Readers that do not fetch the JWKS again
+    ///     for an unknown key then refuse good tokens for some minutes.
     /// - Throws: when there is no next key, or it is too new.
     public mutating func rotate(
         at now: Date, accessTokenLifetime: Int? = nil, publicationTime: TimeInterval = Self.publicationTime,
@@ -109,10 +110,10 @@ public struct SigningKeys: Sendable {
         self = try SigningKeys(entries: changed, isForDevelopment: isForDevelopment)
     }
 
-    /// Removes the retiring keys of which no token can live any more.
+    /// Removes the retiring keys whose tokens have all expired.
     ///
     /// - Parameters:
-    ///   - accessTokenLifetime: seconds. Where more was noted with a key, that counts.
+    ///   - accessTokenLifetime: seconds. If a longer one was noted with a key, that one counts for it.
     ///   - noticeTime: seconds for which a replica may have gone on signing with a key that retired.
     /// - Returns: what was removed.
     public mutating func retire(

@@ -24,7 +24,7 @@ struct InternalRoutes: Sendable {
         router.internal(callers: "gateway", "devices").get("/revocations", use: revocations)
     }
 
-    /// Identity has proved who somebody is.
+    /// Creates a session for a user whose credentials identity has checked.
     @Sendable func createSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let deadline = try context.workDeadline()
         let body = try await request.decode(CreateSessionRequest.self)
@@ -37,7 +37,8 @@ struct InternalRoutes: Sendable {
         return .tokens(try issuer.issue(token, for: grant).json)
     }
 
-    /// A sign-in that lost against a change of the user's credentials, or whose answer was lost.
+    /// Ends a session that identity created and did not use: the user's credentials changed during the sign-in, or the
+    /// answer to the creation was lost.
     @Sendable func takeBackSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         try await store.revoke(
             try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
@@ -76,7 +77,7 @@ struct InternalRoutes: Sendable {
             guard let seconds = Int(text), seconds >= 0 else { throw Problem.invalid("wait", "Want whole seconds.") }
             return seconds
         }
-        // Answered before the reader gives up.
+        // A little before the reader's deadline, so that the answer still reaches it.
         let end = context.deadline.capped(at: .seconds(min(wait ?? 0, Self.longestWait))).instant - .milliseconds(100)
         return try .json(try await feed.page(after: parameters.get("after"), waitingUntil: end))
     }

@@ -2,9 +2,9 @@ import Contracts
 import ServiceKit
 
 extension GatehouseRequestContext {
-    /// Until when to work on the request.
+    /// The deadline of the work on the request.
     ///
-    /// - Throws: `UNAVAILABLE` when nobody waits for the answer any more: such a request is not acted on.
+    /// - Throws: `UNAVAILABLE` when the request's deadline has passed: nobody waits for the answer, so nothing is done.
     func workDeadline() throws(Problem) -> ContinuousClock.Instant {
         guard !deadline.hasPassed else { throw Problem(.unavailable) }
         return deadline.forDatabase

@@ -4,9 +4,9 @@ import ServiceKit
 extension SessionRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
-        // As if never there.
+        // An erased user is answered as one who never was.
         case .userErased: Problem(.invalidCredentials)
-        // Nothing is wrong with the credentials: a sign-in that begins now gets its session.
+        // The credentials are right: a sign-in that begins now succeeds. So the client shall try again.
         case .signedOut: Problem(.unavailable)
         case .idTaken: Problem.invalid("sessionID", "There is a session with this id.")
         }

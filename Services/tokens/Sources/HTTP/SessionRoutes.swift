@@ -22,7 +22,8 @@ struct SessionRoutes: Sendable {
         return .tokens(try await refresher.refresh(body.refreshToken, from: origin).json)
     }
 
-    /// Ends the session of the refresh token, whatever stands in `Authorization`, and that of a good bearer.
+    /// Ends the session of the refresh token and that of the access token. Either alone is enough: the refresh token
+    /// counts also when the access token has expired.
     @Sendable func logout(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let deadline = try context.workDeadline()
         let body = try await request.decode(LogoutRequest.self)

@@ -1,8 +1,9 @@
 import Foundation
 
-/// What introspection tells of a token that is good (RFC 7662 §2.2).
+/// The introspection response for an active token (RFC 7662 §2.2).
 struct Introspection: Sendable, Equatable {
-    /// RFC 7662 has no member that tells the two apart; a service must not take a refresh token for an access token.
+    /// RFC 7662 has no member for the kind of token. Without one, a service might take a refresh token for an access
+    /// token.
     enum Use: String, Sendable {
         case accessToken = "access_token"
         case refreshToken = "refresh_token"
@@ -13,10 +14,10 @@ struct Introspection: Sendable, Equatable {
     var clientID: String
     var subject: UUID
     var sessionID: UUID
-    /// Seconds since 1970; of a refresh token that was given out again nobody knows.
+    /// Seconds since 1970; `nil` for a refresh token that was replayed: when it was issued is not kept.
     var issuedAt: Int64?
     var expiresAt: Int64
-    /// Of access tokens only, as are the rest.
+    // Members of access tokens alone.
     var audience: String?
     var tokenID: UUID?
     var role: String?

@@ -2,7 +2,7 @@ import AccessToken
 import Foundation
 import Postgres
 
-/// Tells whether a token is good at this moment. It changes nothing: who asks about a stolen token ends no session.
+/// Tells whether a token is active (RFC 7662). Asking changes nothing: not even a stolen token ends its session here.
 struct Introspector: Sendable {
     let rules: RotationRules
     let keys: RefreshKeyRing
@@ -11,8 +11,8 @@ struct Introspector: Sendable {
     let issuer: String
     let clientID: String
 
-    /// - Returns: `nil` for a token that is not good, whatever the reason.
-    /// - Throws: `Problem`, `PostgresError` when it cannot be told.
+    /// - Returns: `nil` for a token that is not active, whatever the reason.
+    /// - Throws: `Problem`, `PostgresError` when it cannot be found out.
     func introspect(
         _ text: String, deadline: ContinuousClock.Instant
     ) async throws -> Introspection? {
@@ -26,7 +26,7 @@ struct Introspector: Sendable {
             audience: claims.audience, tokenID: claims.tokenID, role: claims.role, storeIDs: claims.storeIDs)
     }
 
-    /// A refresh token is good if a refresh would succeed with it.
+    /// A refresh token is active if a refresh with it would succeed.
     private func introspect(
         _ token: RefreshToken, deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> Introspection? {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// The contract's `AuthResponse`, written without an encoder: the user is JSON already, and nothing else in it needs
-/// escaping. It stands on the path of every refresh, where encoding and decoding the user again cost as much as
-/// a database round trip.
+/// The contract's `AuthResponse`, written without an encoder. The user is kept as JSON, and nothing else in the answer
+/// needs escaping. With an encoder every refresh would decode and encode the user, which costs as much as a database
+/// round trip.
 extension IssuedTokens {
     var json: String {
         """

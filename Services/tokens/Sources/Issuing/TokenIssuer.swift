@@ -3,18 +3,19 @@ import Contracts
 import Foundation
 import Logging
 
-/// Signs access tokens and says when everything ends, by PostgreSQL's clock.
+/// Issues the tokens of an answer: signs the access token, and sets what expires when, by PostgreSQL's clock.
 struct TokenIssuer: Sendable {
     let keys: SigningKeyStore
     let issuer: String
     let audience: String
     let clientID: String
-    /// Seconds; each access token lives up to 5 % shorter, at random, so that those of a busy minute do not all
-    /// expire in one.
+    /// Seconds. Each access token lives up to 5 % less, at random: clients that signed in during the same minute then do
+    /// not all refresh in the same minute.
     let accessLifetime: Int64
     let logger: Logger
 
-    /// - Throws: `UNAVAILABLE` when nothing can be signed. The rotation stands: the next attempt gets its answer.
+    /// - Throws: `UNAVAILABLE` when OpenSSL cannot sign. The rotation is committed: the client asks again with the token
+    ///   before, and gets the answer then.
     func issue(_ refreshToken: RefreshToken, for grant: SessionGrant) throws(Problem) -> IssuedTokens {
         let issuedAt = Int64(grant.now.timeIntervalSince1970.rounded(.down))
         let refreshExpiresAt = Int64(grant.expiresAt.timeIntervalSince1970.rounded(.down))

@@ -1,18 +1,17 @@
 import Foundation
 
-/// Writes files of keys. The mode is set as a file is made: there is no moment in which others could open it.
+/// Writes key files. A file is created with its final mode, so that there is no moment in which others could open it.
 enum KeyFile {
-    /// Makes a file for its owner's eyes only.
+    /// Creates a file that only its owner may read.
     ///
     /// - Throws: `CocoaError`, also when it is there already.
     static func create(_ path: String, with text: String) throws {
         try write(text, to: path, mode: 0o600) { _ in }
     }
 
-    /// Puts another file in the place of the one that is there, with that one's owner and mode: a service that could
-    /// read the old one can read the new one.
+    /// Replaces a file in one step. The new one gets the old one's owner and mode, so that the service can read it as well.
     ///
-    /// - Parameter mode: where there is none yet.
+    /// - Parameter mode: for a file that is not there yet.
     static func replace(_ path: String, with text: String, mode: mode_t = 0o600) throws {
         let new = "\(path).\(UUID().uuidString)"
         do {
@@ -28,7 +27,7 @@ enum KeyFile {
             unlink(new)
             throw error
         }
-        // Its name is on the disk when the folder is.
+        // A rename survives a crash only once the folder is on the disk.
         let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         fsync(folder)
         close(folder)

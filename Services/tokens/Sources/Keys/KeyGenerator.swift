@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 import ServiceKit
 
-/// Makes key files: those of secret keys for their owner's eyes only, that of public keys for everybody's.
+/// Makes key files. Only their owner may read those with secret keys; everybody may read that with public keys.
 public struct KeyGenerator: Sendable {
     let isForDevelopment: Bool
 
@@ -12,8 +12,8 @@ public struct KeyGenerator: Sendable {
         self.isForDevelopment = isForDevelopment
     }
 
-    /// Writes a new RSA key (PEM) that signs; or, where there is such a file already, adds a key to it that the next
-    /// rotation makes the signing one.
+    /// Makes an RSA key. Where there is no signing keys file yet, writes one in which the key signs; otherwise adds it to the
+    /// file as the next key.
     ///
     /// - Parameter publicPath: where the public halves of all keys are written, before the new key may sign.
     /// - Returns: the new key with its state.
@@ -36,7 +36,7 @@ public struct KeyGenerator: Sendable {
         return keys.entries[0]
     }
 
-    /// Writes what verifies the tokens of all keys, in place of what is there.
+    /// Writes the public keys of all signing keys, in place of the file that is there.
     ///
     /// - Throws: `CocoaError` when the file cannot be written.
     public static func writePublicKeys(_ keys: SigningKeys, to path: String) throws {
@@ -45,8 +45,9 @@ public struct KeyGenerator: Sendable {
 
     /// Writes a refresh keys file with one new key.
     ///
-    /// A token that is found under another key than that of its id is a forgery, and signs its client out; under an id
-    /// that is not known its hash decides. So no id is used again: not one of those in use, and otherwise one at random.
+    /// No id may be used twice. A token whose id is known but whose HMAC does not fit is a forgery: if another key got an old
+    /// one's id, all tokens of the old key would be forgeries, and their clients signed out. Under an unknown id the hash
+    /// in PostgreSQL decides instead. So an id is chosen at random from those that are not in use.
     ///
     /// - Parameters:
     ///   - id: `nil` chooses one.

@@ -21,17 +21,17 @@ public struct SigningKeyFile: Sendable {
         return try SigningKeys(text: text)
     }
 
-    /// Reads the keys, changes them, and puts the changed ones in their place: whoever reads meanwhile sees the old
-    /// ones or the new ones. Of two changes at a time the second waits.
+    /// Reads the keys, changes them and writes them back. A reader sees the old file or the new one, and of two changes at
+    /// the same time the second waits for the first.
     ///
     /// - Throws: `SigningKeysError`, what `change` throws (then the file stays as it was), `CocoaError` when the file
     ///   cannot be written.
     public func change<Result>(_ change: (inout SigningKeys) throws -> Result) throws -> Result {
-        // The file itself, where the path is a link to it.
+        // If the path is a link, the file that it leads to is replaced.
         let file = URL(filePath: path).resolvingSymlinksInPath()
         let folder = open(file.deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         guard folder >= 0 else { throw SigningKeysError("the folder of \(path) cannot be opened") }
-        // The lock goes with the descriptor.
+        // Closing the descriptor releases the lock.
         defer { close(folder) }
         while flock(folder, LOCK_EX) != 0 {
             guard errno == EINTR else { throw SigningKeysError("the folder of \(path) cannot be locked") }

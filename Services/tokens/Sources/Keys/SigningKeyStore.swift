@@ -5,7 +5,7 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The keys in use. When the file changes they are read anew: no replica needs a restart for a rotation.
+/// The signing keys in use. They are read again when their file changes, so that no replica needs a restart for a rotation.
 final class SigningKeyStore: Service {
     private struct Present {
         var signer: AccessTokenSigner
@@ -22,12 +22,12 @@ final class SigningKeyStore: Service {
     private let file: SigningKeyFile?
     private let issuer: String
     private let audience: String
-    /// Whether keys with the mark of development may take the place of the first.
+    /// Whether development keys are accepted when the file changes.
     private let allowsDevelopment: Bool
     private let logger: Logger
     private let pause: Duration
     private let present: Mutex<Present>
-    /// Why the file could not be used when it was read last.
+    /// Why the file could not be used at the last attempt.
     private let complaint = Mutex<String?>(nil)
 
     /// - Parameters:
@@ -52,7 +52,7 @@ final class SigningKeyStore: Service {
 
     var published: VerificationKeySet { present.withLock { $0.published } }
 
-    /// Verifies what was signed with any of the published keys.
+    /// Verifies tokens that were signed with any of the published keys.
     var verifier: AccessTokenVerifier { present.withLock { $0.verifier } }
 
     func run() async throws {
@@ -67,7 +67,7 @@ final class SigningKeyStore: Service {
             try use(file.read(), of: file)
             complaint.withLock { $0 = nil }
         } catch {
-            // The keys that are in use stay, and the file is read at each look: one complaint is enough.
+            // The keys in use stay. The file is read again every second, so the same error is logged only once.
             Counter(label: "tokens_signing_key_errors_total").increment()
             let isKnown = complaint.withLock { complaint in
                 defer { complaint = "\(error)" }

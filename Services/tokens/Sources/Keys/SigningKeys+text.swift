@@ -2,8 +2,8 @@ import AccessToken
 import Foundation
 import ServiceKit
 
-/// Keys as they stand in a file: PEM blocks, each with its state in a line before it, as RFC 7468 §2 allows. A plain
-/// PEM file with one key is a set in which that key is active.
+/// The signing keys file: PEM blocks, each with its state in a comment line before it, which RFC 7468 §2 allows. In a plain
+/// PEM file with one key, that key is active.
 ///
 ///     # active since 2026-11-20T12:00:00Z
 ///     -----BEGIN PRIVATE KEY-----
@@ -31,14 +31,14 @@ extension SigningKeys {
         try self.init(entries: entries, isForDevelopment: DevelopmentSecret.isMarked(file: text))
     }
 
-    /// Holds the private keys.
+    /// The file's text, with the private keys.
     public var text: String {
         entries.reduce(into: DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)) { text, entry in
             text += "# \(entry.label)\n" + entry.key.pem
         }
     }
 
-    /// Holds the public halves, for who verifies.
+    /// The public keys, for those who verify.
     ///
     /// - Throws: `AccessTokenError`
     func publicText() throws(AccessTokenError) -> String {
@@ -59,7 +59,7 @@ extension SigningKeys {
         }
     }
 
-    /// What a comment tells of the key that follows; `nil` for any other comment.
+    /// Reads the state of the key that follows from a comment; `nil` for any other comment.
     private static func mark(_ line: Substring) throws(SigningKeysError) -> Mark? {
         let words = line.split(separator: " ")
         guard [2, 4, 6].contains(words.count), words[0] == "#", let state = State(rawValue: String(words[1])) else {

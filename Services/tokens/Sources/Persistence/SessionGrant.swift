@@ -1,6 +1,6 @@
 import Foundation
 
-/// What an answer with tokens is made from: a session as it stands, and PostgreSQL's clock in the same statement.
+/// What an answer with tokens is made from: the session's expiry, its user, and PostgreSQL's clock at that statement.
 struct SessionGrant: Sendable, Equatable {
     var sessionID: UUID
     var now: Date

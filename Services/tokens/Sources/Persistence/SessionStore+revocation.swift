@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Postgres
 
-/// A session that ends leaves no row but its entry in the revocation feed, which the same statement writes.
+/// Ending a session deletes its row and, in the same statement, adds an entry to the revocation feed.
 extension SessionStore {
     /// Ends one session; with `userID`, only if it is that user's.
     ///
@@ -40,9 +40,9 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends a session that two hold, and records it.
+    /// Ends a session whose refresh token two holders have used, and adds an audit event.
     ///
-    /// - Returns: `false` when the row is no longer as it was read.
+    /// - Returns: `false` when the session has been rotated since it was read.
     func revokeStolen(
         _ id: UUID, generation: Int32, theft: RotationDecision.Theft, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> Bool {
@@ -60,8 +60,8 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends all sessions of a user but `spared` and, with `credentialsVersion`, but those that were proved against
-    /// these credentials or newer ones. A user who was deleted is forgotten, and can have no session again.
+    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was checked against
+    /// older credentials. When the account was deleted, the user is removed too and can have no session again.
     func revokeAll(
         of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
         deadline: ContinuousClock.Instant?
@@ -76,10 +76,10 @@ extension SessionStore {
         }
     }
 
-    /// Seconds that a user's signing out everywhere is remembered: longer than any sign-in takes.
+    /// Seconds for which it is remembered that a user signed out everywhere: longer than any sign-in takes.
     static let signOutMemory: TimeInterval = 600
 
-    /// Ends all sessions of a user but `spared`, and those to come of sign-ins that are under way.
+    /// Ends all sessions of a user except `spared`. A sign-in that is under way gets no session either.
     func signOut(_ userID: UUID, except spared: UUID?, deadline: ContinuousClock.Instant?) async throws {
         try await pool.withTransaction(deadline: deadline) { transaction in
             try await transaction.lockUser(userID)
@@ -91,7 +91,7 @@ extension SessionStore {
 }
 
 extension PostgresTransaction {
-    /// Ends the sessions of a user who is locked.
+    /// Ends the sessions of a user whom `lockUser` has locked.
     fileprivate func endSessions(
         of userID: UUID, except spared: UUID?, below credentialsVersion: Int64? = nil, reason: RevocationReason,
         _ lifetimes: SessionStore.Lifetimes
@@ -110,7 +110,7 @@ extension PostgresTransaction {
 }
 
 extension PostgresQuery.Interpolation {
-    /// Writes the feed's entries of the sessions that `ended`, a part of the statement before, deleted.
+    /// Adds the feed's entries of the sessions that were deleted by `ended`, the statement's common table expression.
     mutating func appendInterpolation(
         revocationsOfEnded reason: RevocationReason, _ lifetimes: SessionStore.Lifetimes
     ) {

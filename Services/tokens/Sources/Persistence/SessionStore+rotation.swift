@@ -2,15 +2,7 @@ import Foundation
 import Postgres
 
 extension SessionStore {
-    /// A session's row as the rules and an answer need it.
-    struct Reading: Sendable {
-        var state: SessionState
-        /// The current token as only its predecessor opens it.
-        var sealedCurrent: [UInt8]?
-        var grant: SessionGrant
-    }
-
-    /// The one statement that rotates: it is the authority on who presents the current token.
+    /// Rotates in one statement. Its WHERE clause alone decides whether `presented` is the current token.
     ///
     /// - Returns: `nil` when `presented` is not the current token of a session that has not expired.
     func rotate(
@@ -48,8 +40,10 @@ extension SessionStore {
                 profile: profile))
     }
 
+    /// Reads a session with its user.
+    ///
     /// - Returns: `nil` when there is no such session.
-    func read(_ id: UUID, deadline: ContinuousClock.Instant?) async throws(PostgresError) -> Reading? {
+    func read(_ id: UUID, deadline: ContinuousClock.Instant?) async throws(PostgresError) -> SessionRecord? {
         let rows = try await pool.query(
             """
             SELECT statement_timestamp(), session.generation, session.current_hash, session.previous_hash,
@@ -67,7 +61,7 @@ extension SessionStore {
                 Date, Int32, [UInt8], [UInt8]?, [UInt8]?, Date, Int, Bool, Date, Date, UUID, String, [String], String?,
                 Bool, String
             ).self)
-        return Reading(
+        return SessionRecord(
             state: SessionState(
                 generation: generation, currentHash: currentHash, previousHash: previousHash, rotatedAt: rotatedAt,
                 lateReplays: lateReplays, lateReplayed: lateReplayed, expiresAt: expiresAt,
@@ -80,7 +74,7 @@ extension SessionStore {
                     profile: profile)))
     }
 
-    /// Counts a late replay of the current token's predecessor, once per generation.
+    /// Counts a late replay of the current token's predecessor, once for each generation.
     ///
     /// - Returns: `false` when the row is no longer as it was read.
     func countLateReplay(

@@ -2,7 +2,8 @@ import Contracts
 import Foundation
 import Postgres
 
-/// The sessions in PostgreSQL. Every write that depends on what was read says so in its WHERE clause.
+/// The sessions in PostgreSQL. A write that depends on what was read repeats it in the WHERE clause, so that it does
+/// nothing when the row has changed since.
 struct SessionStore: Sendable {
     let pool: PostgresPool
     let lifetimes: Lifetimes
@@ -14,9 +15,9 @@ struct SessionStore: Sendable {
         var absolute: TimeInterval = 31_536_000
     }
 
-    /// Makes a session, and room for it: above `limit` sessions of one user the least recently used ones end.
+    /// Creates a session. If the user then has more than `limit`, the least recently used ones end.
     ///
-    /// - Parameter arrivedAt: when the request came here, since when its sign-in has become older.
+    /// - Parameter arrivedAt: when the request came. The sign-in is older than the request says by the time since then.
     /// - Throws: ``SessionRefusal``
     func create(
         _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int,
@@ -25,7 +26,7 @@ struct SessionStore: Sendable {
         let user = try UserRecord(request.snapshot.user)
         return try await pool.withTransaction(deadline: deadline) { transaction in
             let admittedAt = try await transaction.lockUser(user.id)
-            // Measured after PostgreSQL's clock was read, so that waiting makes the sign-in look no younger than it is.
+            // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never younger.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
             try await transaction.admit(
                 user, version: request.snapshot.version, signInBeganAt: admittedAt.addingTimeInterval(-age))
@@ -88,7 +89,7 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// Takes a newer snapshot of a user who has sessions. An older one, or one of somebody unknown, changes nothing.
+    /// Stores a newer snapshot of a user. One that is older, or of a user who has no sessions here, changes nothing.
     func update(_ snapshot: UserSnapshot, deadline: ContinuousClock.Instant?) async throws {
         let user = try UserRecord(snapshot.user)
         try await pool.query(
@@ -101,9 +102,9 @@ struct SessionStore: Sendable {
 }
 
 extension PostgresTransaction {
-    /// Lets what makes and what ends a user's sessions run one after the other, until the transaction ends.
+    /// Locks a user until the transaction ends: sessions of one user are created and ended by one transaction at a time.
     ///
-    /// - Returns: when the wait for the others was over.
+    /// - Returns: PostgreSQL's clock once the lock was acquired.
     @discardableResult
     func lockUser(_ id: UUID) async throws(PostgresError) -> Date {
         try await query(
@@ -113,7 +114,7 @@ extension PostgresTransaction {
             """)[0].decode(Date.self)
     }
 
-    /// Lets a user have a session, and keeps the snapshot if it is the newest.
+    /// Checks that the user may have a session, and stores the snapshot if it is the newest.
     ///
     /// - Throws: ``SessionRefusal``
     fileprivate func admit(_ user: UserRecord, version: Int64, signInBeganAt: Date) async throws {

@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Postgres
 
-/// A user as a session's tokens need one: the claims apart, the rest as JSON that is passed on as it is.
+/// What is kept of a user beside their sessions: the claims of access tokens, and the whole user as JSON for the answer.
 struct UserRecord: Sendable, Equatable {
     var id: UUID
     var role: String
@@ -10,12 +10,12 @@ struct UserRecord: Sendable, Equatable {
     var email: String?
     /// Whether the user has proved that the address is theirs.
     var isEmailVerified: Bool
-    /// A `User`, as it is passed on to clients.
+    /// The contract's `User` as JSON, which clients are given as it is.
     var profile: String
 }
 
 extension UserRecord {
-    /// What is read of `users`, `id` apart. Whether the address is proved stands in the profile alone.
+    /// The columns of `users` but `id`. Whether the address is verified is read from the profile: it has no column.
     static let columns = """
         users.role, users.store_ids, users.email,
         users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false), users.profile

@@ -3,28 +3,31 @@ import Metrics
 import Postgres
 import ServiceLifecycle
 
-/// Removes what has ended, in the background, a batch of one table at a time. Every replica runs one, and for each table
-/// one of them is at it: whose turn it is says the row in `sweeps`, by its lock, and how long all have to wait.
+/// Removes what has ended, in the background, one batch of one table at a time.
+///
+/// Every replica runs a purger. For each table, the replica that locks the row in `sweeps` does the next batch; the row
+/// also says when that batch is due.
 struct Purger: Service {
     let store: SessionStore
     /// Seconds that the feed keeps its entries.
     let revocationRetention: Double
     let logger: Logger
-    /// Rows of a table that has an index on their age.
+    /// Rows of a batch, in a table with an index on their age.
     var batch = 500
-    /// Blocks of a table that is read once round: some 500 rows.
+    /// Blocks of a batch, in a table that is read whole: some 500 rows.
     var blocks: Int64 = 32
-    /// When there is nothing more to do.
+    /// Between batches when nothing is left to remove.
     var pause: Duration = .seconds(5)
-    /// From the end of a table that is read once round to its next beginning.
+    /// Between two rounds through a table that is read whole.
     var rest: Duration = .seconds(60)
-    /// When there is more: short, so that no amount of it is too much, and not nothing, for the sake of the refreshes.
-    var breath: Duration = .milliseconds(50)
+    /// Between batches while there is more to remove: short enough to keep up, and long enough for refreshes to get
+    /// through.
+    var gap: Duration = .milliseconds(50)
 
     /// Seconds that audit events are kept: two years.
     static let auditRetention: Double = 63_072_000
 
-    /// What is purged, each for itself: none waits for another's backlog or fails with it.
+    /// The tables. Each is purged for itself: a backlog or a failure of one delays no other.
     enum Table: String, Sendable, CaseIterable {
         case sessions
         case users
@@ -58,19 +61,19 @@ struct Purger: Service {
         }
     }
 
-    /// One batch, if it is time for one and no other replica is at it.
+    /// Does one batch, if it is due and no other replica is doing it.
     ///
-    /// - Returns: how long all replicas wait for the next one; `nil` when it was another's turn.
+    /// - Returns: how long all replicas wait before the next one; `nil` when there was nothing to do here.
     @discardableResult
     func step(_ table: Table) async throws -> Duration? {
         try await store.pool.withTransaction { transaction in
-            guard let block = try await transaction.takeTurn(at: table) else { return Duration?.none }
+            guard let block = try await transaction.beginBatch(of: table) else { return Duration?.none }
             let start = ContinuousClock.now
             let (removed, hasMore) = try await remove(from: table, block, transaction)
             Counter(label: "tokens_purged_rows_total", dimensions: [("table", table.rawValue)]).increment(by: removed)
-            // Where a batch takes long, PostgreSQL has other things to do for four fifths of the time.
-            let wait = hasMore ? max(breath, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
-            try await transaction.endTurn(at: table, nextBlock: hasMore ? block + blocks : 0, after: wait)
+            // When PostgreSQL is so busy that a batch takes long, purging takes at most a fifth of the time.
+            let wait = hasMore ? max(gap, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
+            try await transaction.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait)
             return wait
         }
     }
@@ -95,15 +98,16 @@ struct Purger: Service {
 }
 
 extension Purger.Table {
-    /// Where no index leads to what has ended.
+    /// Whether the table has no index that leads to what has ended.
     fileprivate var isReadWhole: Bool { self == .sessions || self == .users }
 }
 
 extension PostgresTransaction {
-    /// The block of the table at which the next batch begins; `nil` when it is not time for one, or when another
-    /// replica is at it. The turn lasts as long as the transaction.
-    fileprivate func takeTurn(at table: Purger.Table) async throws(PostgresError) -> Int64? {
-        // No wait is as long as an hour: the clock has been set back.
+    /// Locks the table's row in `sweeps` until the transaction ends.
+    ///
+    /// - Returns: the block at which the batch begins; `nil` when none is due yet, or when another replica is doing it.
+    fileprivate func beginBatch(of table: Purger.Table) async throws(PostgresError) -> Int64? {
+        // No wait is as long as an hour. If a batch is due later than that, the clock was set back: it is due now.
         try await query(
             """
             SELECT block FROM sweeps
@@ -114,8 +118,8 @@ extension PostgresTransaction {
         ).decode(Int64.self).first
     }
 
-    fileprivate func endTurn(
-        at table: Purger.Table, nextBlock: Int64, after wait: Duration
+    fileprivate func endBatch(
+        of table: Purger.Table, nextBlock: Int64, after wait: Duration
     ) async throws(PostgresError) {
         try await query(
             """

@@ -2,11 +2,13 @@ import Contracts
 import Foundation
 import Postgres
 
-/// What has ended is removed a few rows at a time, by statements so short that no refresh waits for one. There is no
-/// index on the expiry, which every rotation moves; a sweep reads the table once round, block by block as it lies on the
-/// disk. A row that moves to another block meanwhile was written, and so has not ended.
+/// Removes what has ended, a few rows with each statement, so that no refresh waits for a purge.
+///
+/// There is no index on a session's expiry, since every rotation would have to update it. A sweep reads the table block by
+/// block instead. It misses a row that moves to another block meanwhile; but that row was just written, so its session
+/// lives.
 extension SessionStore {
-    /// Ends the expired sessions in these blocks, and tells the revocation feed.
+    /// Ends the expired sessions in these blocks, and adds them to the revocation feed.
     ///
     /// - Returns: how many, and whether there are blocks after these.
     func purgeSessions(
@@ -15,7 +17,7 @@ extension SessionStore {
         try await transaction.query(
             """
             WITH dead AS MATERIALIZED (
-                -- Of a row that has changed since it was read, the lock asks once more.
+                -- If a row changes before it is locked, the lock checks the condition again.
                 SELECT id FROM sessions
                 WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
                     AND expires_at <= statement_timestamp()
@@ -29,7 +31,8 @@ extension SessionStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Forgets those users in these blocks who have no session left and have not just signed out everywhere.
+    /// Removes the users in these blocks who have no session left. Those who signed out everywhere a moment ago stay until
+    /// no sign-in from before can be under way.
     ///
     /// - Returns: how many, and whether there are blocks after these.
     func purgeUsers(
@@ -51,9 +54,11 @@ extension SessionStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and remembers how far, so
-    /// that readers who were away for longer start over. A number that no transaction has had yet is of the cluster that
-    /// this database was restored from, and says nothing here.
+    /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and stores the last transaction
+    /// whose entries were removed: a reader that has not seen it starts over.
+    ///
+    /// In a database that was restored from a dump, entries bear transaction numbers of another cluster. Those that are
+    /// still to come in this one are ignored.
     ///
     /// - Returns: how many.
     func purgeRevocations(

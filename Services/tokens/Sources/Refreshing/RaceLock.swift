@@ -2,17 +2,18 @@ import Foundation
 import Metrics
 import Redis
 
-/// Lets one of several replicas that refresh the same session at once do the work, and the others wait a moment and
-/// read the result.
+/// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds the
+/// lock rotates; the others wait a moment and read its result.
 ///
-/// It saves work and is not what makes rotation correct: PostgreSQL's conditional UPDATE is. Without Redis, or when
-/// the lock is lost or granted twice, every replica simply goes ahead.
+/// The lock only saves work. Rotation is correct without it, by PostgreSQL's conditional UPDATE: when Redis is away, or
+/// the lock is lost or granted twice, every replica goes ahead.
 struct RaceLock: Sendable {
-    enum Turn: Sendable {
-        case first(RedisLock.Lease)
-        /// Somebody else is at it.
-        case second
-        case withoutLock
+    /// What came of an attempt to acquire the lock.
+    enum Attempt: Sendable {
+        case acquired(RedisLock.Lease)
+        case heldByAnother
+        /// Redis did not answer in time.
+        case unavailable
     }
 
     private let redis: RedisClient
@@ -21,8 +22,8 @@ struct RaceLock: Sendable {
     private let metrics: RaceLockMetrics
 
     /// - Parameters:
-    ///   - timeout: what an uncontended refresh waits for Redis at most.
-    ///   - lifetime: longer than the work takes, shorter than anybody waits.
+    ///   - timeout: how long a refresh waits for Redis at most.
+    ///   - lifetime: after which the lock ends by itself: longer than a refresh takes, shorter than a client waits.
     init(
         redis: RedisClient, timeout: Duration = .milliseconds(50), lifetime: Duration = .seconds(2),
         metrics: any MetricsFactory = MetricsSystem.factory
@@ -33,29 +34,31 @@ struct RaceLock: Sendable {
         self.metrics = RaceLockMetrics(factory: metrics)
     }
 
-    func take(_ sessionID: UUID) async -> Turn {
+    func acquire(_ sessionID: UUID) async -> Attempt {
         let lock = RedisLock(
             client: redis, name: "gatehouse:tokens:race:\(sessionID.uuidString)", lifetime: lifetime)
         do {
-            guard let lease = try await lock.acquire(timeout: timeout) else { return .second }
+            guard let lease = try await lock.acquire(timeout: timeout) else { return .heldByAnother }
             metrics.taken.increment()
-            return .first(lease)
+            return .acquired(lease)
         } catch {
             metrics.bypassed.increment()
-            return .withoutLock
+            return .unavailable
         }
     }
 
-    /// Opens the lock without making anybody wait for it; if that fails, its lifetime ends it.
+    /// Releases the lock in the background: no answer waits for Redis. If that fails, the lock ends with its lifetime.
     @discardableResult
-    func release(_ turn: Turn) -> Task<Void, Never>? {
-        guard case .first(let lease) = turn else { return nil }
+    func release(_ attempt: Attempt) -> Task<Void, Never>? {
+        guard case .acquired(let lease) = attempt else { return nil }
         return Task { _ = try? await lease.release() }
     }
 
-    /// - Parameter found: whether the other's result was there after the wait, or what cannot be waited for.
-    func waited(found: Bool) {
-        (found ? metrics.waited : metrics.timedOut).increment()
+    /// Counts a wait for another replica.
+    ///
+    /// - Parameter foundResult: `false` when that replica had not rotated by the end of the wait.
+    func countWait(foundResult: Bool) {
+        (foundResult ? metrics.waited : metrics.timedOut).increment()
     }
 }
 

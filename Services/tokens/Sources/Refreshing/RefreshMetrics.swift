@@ -9,10 +9,10 @@ struct RefreshMetrics: Sendable {
         case tryLater
         case abandoned
         case overloaded
-        /// More than one session may refresh.
+        /// A session has refreshed more often than its limit allows.
         case limited
-        /// More tokens under unknown keys than are looked up.
-        case strangersLimited
+        /// More tokens came under unknown keys than are looked up.
+        case unknownKeyLimited = "strangersLimited"
         /// A successor that could not be opened.
         case broken
         case theftByOlderToken = "theft.olderToken"

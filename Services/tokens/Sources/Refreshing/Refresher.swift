@@ -5,7 +5,7 @@ import Metrics
 import Redis
 import Synchronization
 
-/// Refreshes a session: the whole way of a refresh token from the request to its successor.
+/// Refreshes a session: takes the refresh token of a request and returns its successor.
 final class Refresher: Sendable {
     let rules: RotationRules
     let keys: RefreshKeyRing
@@ -14,22 +14,22 @@ final class Refresher: Sendable {
     let issuer: TokenIssuer
     let logger: Logger
     private let metrics: RefreshMetrics
-    private let flights = SharedFlights<[UInt8], IssuedTokens>()
+    private let flights = SingleFlight<[UInt8], IssuedTokens>()
     private let load: Mutex<ConcurrencyLimit>
     private let limit: RedisTokenBucket?
-    private let strangers: StrangeTokenLimit?
+    private let unknownKeyLimit: UnknownKeyLimit?
 
     /// - Parameters:
-    ///   - limit: refreshes of one session; `nil`: there is no limit.
-    ///   - strangers: tokens under keys that are not known here; `nil`: there is no limit.
+    ///   - limit: for the refreshes of one session; `nil`: no limit.
+    ///   - unknownKeyLimit: for tokens whose key this replica does not have; `nil`: no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
         logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil,
-        strangers: StrangeTokenLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
+        unknownKeyLimit: UnknownKeyLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) {
         self.load = Mutex(load)
         self.limit = limit
-        self.strangers = strangers
+        self.unknownKeyLimit = unknownKeyLimit
         self.metrics = RefreshMetrics(factory: metrics)
         self.rules = rules
         self.keys = keys
@@ -58,18 +58,19 @@ final class Refresher: Sendable {
         guard authenticity != .forged else { throw refused(.forged) }
         return try await flights.run(token.bytes, until: origin.deadline) { [self] in
             let isGenuine = authenticity == .genuine
-            // Of a token under a key that is not known here anybody could have made up the session.
-            if isGenuine { try await admit(token.sessionID) } else { try admitStranger(from: origin.ipAddress) }
+            // With an unknown key anybody can name any session. Counted against that session, made-up tokens would
+            // lock its user out; so they count against the client's address.
+            if isGenuine { try await admit(token.sessionID) } else { try admitUnknownKey(from: origin.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
                 metrics.count(.overloaded)
                 throw Problem(.unavailable)
             }
             defer { load.withLock { $0.end(begunAt: start, at: .now) } }
-            let turn = await lock.take(token.sessionID)
-            defer { lock.release(turn) }
-            let tokens = try await renew(token, isGenuine: isGenuine, turn, origin)
-            if !isGenuine { strangers?.giveBack(to: origin.ipAddress) }
+            let attempt = await lock.acquire(token.sessionID)
+            defer { lock.release(attempt) }
+            let tokens = try await renew(token, isGenuine: isGenuine, attempt, origin)
+            if !isGenuine { unknownKeyLimit?.giveBack(to: origin.ipAddress) }
             return tokens
         }
     }
@@ -80,80 +81,83 @@ final class Refresher: Sendable {
         throw Problem(.rateLimited, retryAfter: Int(retryAfter.components.seconds) + 1)
     }
 
-    private func admitStranger(from address: String?) throws(Problem) {
+    private func admitUnknownKey(from address: String?) throws(Problem) {
         do {
-            try strangers?.take(from: address)
+            try unknownKeyLimit?.take(from: address)
         } catch {
-            metrics.count(.strangersLimited)
+            metrics.count(.unknownKeyLimited)
             throw error
         }
     }
 
     private func renew(
-        _ token: RefreshToken, isGenuine: Bool, _ turn: RaceLock.Turn, _ origin: Origin
+        _ token: RefreshToken, isGenuine: Bool, _ attempt: RaceLock.Attempt, _ origin: Origin
     ) async throws -> IssuedTokens {
-        if case .second = turn {
-            if let tokens = try await answerOfAnother(token, isGenuine: isGenuine, origin) { return tokens }
+        if case .heldByAnother = attempt {
+            if let tokens = try await resultOfLockHolder(token, isGenuine: isGenuine, origin) { return tokens }
         } else if let tokens = try await rotate(token, origin) {
             return tokens
         }
-        // Not the current token when we tried. Each round reads the row, decides, and writes on the condition that
-        // the row is still as it was read.
+        // The token is not the current one. Each round reads the row, decides, and writes only if the row is still as
+        // it was read; if it is not, another request was faster, and the next round sees what that one did.
         for _ in 0..<4 {
             if let tokens = try await readAndDecide(token, isGenuine: isGenuine, origin) { return tokens }
         }
         throw Problem(.unavailable)
     }
 
-    /// Another replica holds the lock: by the time we look, its result is there.
-    private func answerOfAnother(
+    /// Waits for the replica that holds the lock, and answers with the successor that it made.
+    ///
+    /// - Returns: `nil` when it has made none after 50 ms.
+    private func resultOfLockHolder(
         _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
     ) async throws -> IssuedTokens? {
         for pause in [Duration.milliseconds(10), .milliseconds(40)] {
             try await Task.sleep(for: pause)
-            guard let reading = try await store.read(token.sessionID, deadline: origin.deadline) else {
-                lock.waited(found: true)
+            guard let record = try await store.read(token.sessionID, deadline: origin.deadline) else {
+                lock.countWait(foundResult: true)
                 throw refused(.unknownSession)
             }
-            let decision = decision(on: token, isGenuine: isGenuine, reading, origin)
-            // Still the current token: the other is not through.
+            let decision = decision(on: token, isGenuine: isGenuine, record, origin)
+            // The token is still current, so the other replica has not rotated yet.
             if decision == .rotate { continue }
-            lock.waited(found: true)
-            return try await act(on: decision, of: token, reading, origin)
+            lock.countWait(foundResult: true)
+            return try await act(on: decision, of: token, record, origin)
         }
-        lock.waited(found: false)
+        lock.countWait(foundResult: false)
         return nil
     }
 
     private func readAndDecide(
         _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
     ) async throws -> IssuedTokens? {
-        guard let reading = try await store.read(token.sessionID, deadline: origin.deadline) else {
+        guard let record = try await store.read(token.sessionID, deadline: origin.deadline) else {
             throw refused(.unknownSession)
         }
-        let decision = decision(on: token, isGenuine: isGenuine, reading, origin)
-        return try await act(on: decision, of: token, reading, origin)
+        let decision = decision(on: token, isGenuine: isGenuine, record, origin)
+        return try await act(on: decision, of: token, record, origin)
     }
 
     /// - Returns: `nil` when the row is no longer as it was read.
     private func act(
-        on decision: RotationDecision, of token: RefreshToken, _ reading: SessionStore.Reading, _ origin: Origin
+        on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ origin: Origin
     ) async throws -> IssuedTokens? {
-        let (id, generation, deadline) = (token.sessionID, reading.state.generation, origin.deadline)
+        let (id, generation, deadline) = (token.sessionID, record.state.generation, origin.deadline)
         switch decision {
         case .rotate:
             return try await rotate(token, origin)
         case .repeatSuccessor:
-            return try repeatSuccessor(of: token, in: reading)
+            return try repeatSuccessor(of: token, in: record)
         case .countLateReplay:
             guard try await store.countLateReplay(of: id, generation: generation, deadline: deadline) else {
                 return nil
             }
             metrics.count(.lateReplay)
-            return try repeatSuccessor(of: token, in: reading)
+            return try repeatSuccessor(of: token, in: record)
         case .revoke(let theft):
-            // An app that gave up may have rotated twice since, while this waited for its turn on a busy machine. Only
-            // who wants an answer shows that there are two holders.
+            // On a busy machine an app gives up, asks again and rotates twice before this request gets its turn. Its own
+            // abandoned request then looks like a thief's. Only a client that still waits for the answer proves that
+            // two hold the token.
             guard origin.isAwaited() else {
                 metrics.count(.abandoned)
                 throw Problem(.unavailable)
@@ -175,12 +179,12 @@ final class Refresher: Sendable {
     }
 
     private func decision(
-        on token: RefreshToken, isGenuine: Bool, _ reading: SessionStore.Reading, _ origin: Origin
+        on token: RefreshToken, isGenuine: Bool, _ record: SessionRecord, _ origin: Origin
     ) -> RotationDecision {
         let age = ContinuousClock.now - origin.arrivedAt
         let presented = RotationRules.Presented(
             generation: token.generation, hash: token.hash, isGenuine: isGenuine, age: age / .seconds(1))
-        return rules.decide(on: presented, of: reading.state, at: reading.grant.now)
+        return rules.decide(on: presented, of: record.state, at: record.grant.now)
     }
 
     private func rotate(_ token: RefreshToken, _ origin: Origin) async throws -> IssuedTokens? {
@@ -193,12 +197,13 @@ final class Refresher: Sendable {
         return try issuer.issue(successor, for: grant)
     }
 
-    private func repeatSuccessor(of token: RefreshToken, in reading: SessionStore.Reading) throws -> IssuedTokens {
+    private func repeatSuccessor(of token: RefreshToken, in record: SessionRecord) throws -> IssuedTokens {
         let successor: RefreshToken
         do {
-            successor = try keys.open(reading.sealedCurrent ?? [], with: token)
+            successor = try keys.open(record.sealedCurrent ?? [], with: token)
         } catch {
-            // Never a reason to sign anybody out: another replica may have the key.
+            // Another replica may have the key that this one lacks. So the client is told to ask again, and stays
+            // signed in.
             logger.error(
                 "A successor could not be opened.",
                 metadata: ["session_id": "\(token.sessionID)", "error": "\(error)"])
@@ -206,7 +211,7 @@ final class Refresher: Sendable {
             throw Problem(.unavailable)
         }
         metrics.count(.repeated)
-        return try issuer.issue(successor, for: reading.grant)
+        return try issuer.issue(successor, for: record.grant)
     }
 
     private func refused(_ refusal: RotationDecision.Refusal) -> Problem {

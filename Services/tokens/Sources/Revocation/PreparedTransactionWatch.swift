@@ -3,9 +3,8 @@ import Metrics
 import Postgres
 import ServiceLifecycle
 
-/// Tells of transactions that were prepared (two-phase commit) and then forgotten. They keep their locks, keep VACUUM
-/// from its work, and hold what they have revoked back from everybody. Gatehouse prepares none; others on the same server
-/// may.
+/// Warns of transactions that were prepared (two-phase commit) and then forgotten. They keep their locks, keep VACUUM from
+/// its work, and what they revoked stays invisible to everybody. Gatehouse prepares none; others on the same server may.
 struct PreparedTransactionWatch: Service {
     let pool: PostgresPool
     let logger: Logger
@@ -18,7 +17,7 @@ struct PreparedTransactionWatch: Service {
         await cancelWhenGracefulShutdown {
             var told: Set<String> = []
             while !Task.isCancelled {
-                // Without PostgreSQL there is more to complain about, and others do.
+                // If PostgreSQL is away, others log it.
                 if let forgotten = try? await look(besides: told) { told = forgotten }
                 try? await Task.sleep(for: interval)
             }

@@ -1,16 +1,22 @@
 import AccessToken
-/// How far a reader of the revocation feed has come, in terms of PostgreSQL's own snapshots: what a snapshot does not
-/// see was committed later, whatever number it bears.
-struct RevocationCursor: Sendable, Equatable {
-    /// The database's history; snapshots of another one mean nothing.
-    var history: String
-    /// All that this snapshot sees has been read; `nil` when nothing has.
-    var seen: String?
-    /// While the pages of one reading are fetched: what it reads up to, and the last entry so far.
-    var reading: Reading?
 
-    struct Reading: Sendable, Equatable {
+/// How far a reader of the revocation feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read everything.
+///
+/// A snapshot, because entries are not committed in the order of their numbers: what the snapshot does not contain was
+/// committed later, and is still to be read.
+struct RevocationCursor: Sendable, Equatable {
+    /// Names the database's history. A snapshot of another history says nothing about this one.
+    var history: String
+    /// The snapshot whose entries have all been read; `nil` at the beginning.
+    var seen: String?
+    /// Set while a scan takes more than one page.
+    var scan: Scan?
+
+    /// A scan that has not reached its end.
+    struct Scan: Sendable, Equatable {
+        /// The snapshot that the scan reads up to.
         var snapshot: String
+        /// Of the last entry that was read, as is `id`.
         var transaction: UInt64
         var id: Int64
     }
@@ -18,17 +24,17 @@ struct RevocationCursor: Sendable, Equatable {
     /// Opaque to readers.
     var text: String {
         var parts = [history, seen ?? ""]
-        if let reading { parts += [reading.snapshot, String(reading.transaction), String(reading.id)] }
+        if let scan { parts += [scan.snapshot, String(scan.transaction), String(scan.id)] }
         return Base64URL.string(Array(parts.joined(separator: "/").utf8))
     }
 
-    init(history: String, seen: String?, reading: Reading? = nil) {
+    init(history: String, seen: String?, scan: Scan? = nil) {
         self.history = history
         self.seen = seen
-        self.reading = reading
+        self.scan = scan
     }
 
-    /// - Returns: `nil` for what `text` does not write: a cursor of another version, say.
+    /// Reads what `text` writes; `nil` for anything else, such as the cursor of another version.
     init?(text: String) {
         guard let bytes = Base64URL.decode(text) else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self)
@@ -43,10 +49,10 @@ struct RevocationCursor: Sendable, Equatable {
         guard Self.isSnapshot(parts[2]), let transaction = UInt64(parts[3]), let id = Int64(parts[4]) else {
             return nil
         }
-        reading = Reading(snapshot: parts[2], transaction: transaction, id: id)
+        scan = Scan(snapshot: parts[2], transaction: transaction, id: id)
     }
 
-    /// `xmin:xmax:xip,…`, as PostgreSQL reads one without complaint.
+    /// Whether PostgreSQL would read the text as a snapshot, `xmin:xmax:xip,…`.
     private static func isSnapshot(_ text: String) -> Bool {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 3, let minimum = UInt64(parts[0]), let maximum = UInt64(parts[1]) else { return false }

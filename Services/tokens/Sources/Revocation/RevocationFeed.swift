@@ -3,28 +3,28 @@ import Foundation
 import Postgres
 import ServiceLifecycle
 
-/// The revocation feed (`GET /internal/revocations`): every revoked session, to every reader, in no special order,
-/// at least once.
+/// The revocation feed (`GET /internal/revocations`): gives every reader each revoked session at least once, in no special
+/// order.
 struct RevocationFeed: Sendable {
     let pool: PostgresPool
     var pageSize = 1000
-    /// How often a waiting reader looks. Within it, the network and the gateway lies the second after which a revoked
-    /// session's access token is refused everywhere.
+    /// How often the feed is queried for a reader that waits. A revoked session's access token is to be refused everywhere
+    /// within a second, and this interval is a part of that second.
     var pollInterval: Duration = .milliseconds(150)
 
-    /// What has been revoked since `cursor`, waiting for it until `end`.
+    /// The entries after `cursor`; if there are none yet, waits for some until `end`.
     ///
-    /// - Parameter cursor: as an earlier page gave it; `nil` or empty begins with the oldest entry.
+    /// - Parameter cursor: that of an earlier page; `nil` or empty begins with the oldest entry.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> RevocationPage {
         var position = cursor.flatMap(RevocationCursor.init(text:))
         let isUnreadable = position == nil && cursor?.isEmpty == false
         while true {
-            let now = try await look(from: position)
+            let now = try await state(for: position)
             if isUnreadable || !now.reaches(position) {
                 let start = RevocationCursor(history: now.history, seen: nil)
                 return RevocationPage(entries: [], cursor: start.text, reset: true, more: true)
             }
-            if now.hasEntries || position?.reading != nil { return try await read(from: position, now) }
+            if now.hasEntries || position?.scan != nil { return try await read(from: position, now) }
             if position?.seen == nil || .now >= end || Task.isShuttingDownGracefully {
                 let next = RevocationCursor(history: now.history, seen: now.snapshot)
                 return RevocationPage(entries: [], cursor: next.text, reset: false, more: false)
@@ -36,8 +36,8 @@ struct RevocationFeed: Sendable {
 
     // MARK: - In PostgreSQL
 
-    /// The feed at one moment, seen from a position.
-    private struct Look {
+    /// The feed at one moment, for a reader at some position.
+    private struct State {
         var history: String
         var snapshot: String
         var isPurgedBeyond: Bool
@@ -50,15 +50,19 @@ struct RevocationFeed: Sendable {
         }
     }
 
-    /// A cursor from before the oldest kept entry, or from a database that has gone back in time, cannot go on.
+    /// Reads the feed's state, and whether a reader at this position can go on from there.
     ///
-    /// The history is that of what is being written: the control file learns of a promotion by the next checkpoint,
-    /// minutes after transactions' numbers of the other history were used again. The epoch ends with each crash, after
-    /// which numbers are used again too: those of transactions that were rolled back, or committed asynchronously, and
-    /// had not reached the disk. What was purged concerns a cursor that
-    /// has not seen it: by a transaction that began later, or that was open then and is not any more. One that is open
-    /// still, be it for weeks, had nothing that could be purged.
-    private func look(from position: RevocationCursor?) async throws(PostgresError) -> Look {
+    /// A reader starts over in three cases:
+    ///
+    /// - The history is another one. It is named by the cluster, the timeline and an epoch. The timeline is that of the
+    ///   file which is being written: the control file learns of a promotion only at the next checkpoint, minutes after the
+    ///   new primary has begun to use transaction numbers again. The epoch ends with a crash, since after one, too, numbers
+    ///   are used again: those of transactions that were rolled back, or committed asynchronously, and had not reached the
+    ///   disk.
+    /// - Entries were purged that it has not read: of a transaction that began after its snapshot, or that was open in it
+    ///   and has ended since. A transaction that is still open, be it for weeks, had no entry that could be purged.
+    /// - Its snapshot is ahead of the database, which has gone back in time.
+    private func state(for position: RevocationCursor?) async throws(PostgresError) -> State {
         let seen = position?.seen
         let rows = try await pool.query(
             """
@@ -86,9 +90,9 @@ struct RevocationFeed: Sendable {
             (String?, String, Bool, Bool, Bool).self)
         guard let history else {
             try await beginEpoch()
-            return try await look(from: position)
+            return try await state(for: position)
         }
-        return Look(
+        return State(
             history: history, snapshot: snapshot, isPurgedBeyond: isPurgedBeyond, isAhead: isAhead,
             hasEntries: hasEntries)
     }
@@ -97,13 +101,14 @@ struct RevocationFeed: Sendable {
         try await pool.query("INSERT INTO revocation_epoch DEFAULT VALUES ON CONFLICT DO NOTHING")
     }
 
-    /// One page of what the reading's snapshot sees and the position's has not seen. A reading of the whole takes
-    /// every row: one whose transaction is not of this cluster (a restored dump) is in no snapshot.
+    /// Reads one page: the entries that the scan's snapshot contains and the position's does not. A scan from the beginning
+    /// takes every row, since in a restored dump some transactions are of another cluster and in no snapshot.
     ///
-    /// The order names the table's column. The bare name would be that of the answer's, which is text: 1000 before 999.
-    private func read(from position: RevocationCursor?, _ now: Look) async throws(PostgresError) -> RevocationPage {
+    /// `ORDER BY` names the table with the column. The bare name would mean the column of the result, which is text, and
+    /// sort 1000 before 999.
+    private func read(from position: RevocationCursor?, _ now: State) async throws(PostgresError) -> RevocationPage {
         let seen = position?.seen
-        let last = position?.reading
+        let last = position?.scan
         let snapshot = last?.snapshot ?? now.snapshot
         let rows = try await pool.query(
             """
@@ -120,20 +125,21 @@ struct RevocationFeed: Sendable {
         if decoded.count == pageSize, let end = decoded.last {
             next = RevocationCursor(
                 history: now.history, seen: seen,
-                reading: .init(snapshot: snapshot, transaction: UInt64(end.0) ?? 0, id: end.1))
+                scan: .init(snapshot: snapshot, transaction: UInt64(end.0) ?? 0, id: end.1))
         }
         let entries = decoded.map { row in
             RevocationPage.Entry(
                 sessionID: row.2, userID: row.3, revokedAt: row.4, accessExpiresAt: row.5,
                 reason: RevocationReason(rawValue: row.6))
         }
-        return RevocationPage(entries: entries, cursor: next.text, reset: false, more: next.reading != nil)
+        return RevocationPage(entries: entries, cursor: next.text, reset: false, more: next.scan != nil)
     }
 }
 
 extension PostgresQuery.Interpolation {
-    /// Before which transaction a snapshot has seen all entries: that of the first of those that were open when it was
-    /// taken, or else the first to come. Its own `xmin` may be that of a transaction that has been open for weeks.
+    /// The first transaction of which the snapshot may not have all entries: the oldest that was open when it was taken and
+    /// has written entries since, or else the first that had not begun. The snapshot's own `xmin` will not do: it may be of
+    /// a transaction that has been open for weeks, and everything since would be read again.
     fileprivate mutating func appendInterpolation(firstNotIn snapshot: String?) {
         appendLiteral("COALESCE((SELECT transaction_id FROM revocations WHERE transaction_id = ANY (ARRAY(SELECT ")
         appendLiteral("pg_snapshot_xip(")

@@ -8,9 +8,9 @@ struct TokenRevoker: Sendable {
     let keys: RefreshKeyRing
     let accessTokens: AccessTokenReader
     let store: SessionStore
-    let strangers: StrangeTokenLimit?
+    let unknownKeyLimit: UnknownKeyLimit?
 
-    /// A token that is unknown, forged or of a session that has ended changes nothing.
+    /// Does nothing for a token that is unknown or forged, or whose session has ended.
     ///
     /// - Parameter address: the client's.
     /// - Throws: `Problem`, `PostgresError`
@@ -21,19 +21,19 @@ struct TokenRevoker: Sendable {
         switch token.authenticity(under: keys) {
         case .genuine: try await store.revoke(token.sessionID, reason: .logout, deadline: deadline)
         case .unknownKey:
-            try strangers?.take(from: address)
+            try unknownKeyLimit?.take(from: address)
             let wasThere = try await store.revoke(
                 token.sessionID, holding: token.hash, reason: .logout, deadline: deadline)
-            if wasThere { strangers?.giveBack(to: address) }
+            if wasThere { unknownKeyLimit?.giveBack(to: address) }
         case .forged: return
         }
     }
 
-    /// An access token lives as long as its session does: to end it is to end that.
+    /// An access token is valid for as long as its session lives, so revoking it ends the session.
     private func revoke(accessToken text: String, deadline: ContinuousClock.Instant) async throws {
         guard let claims = try accessTokens.genuineClaims(of: text),
-            let reading = try await store.read(claims.sessionID, deadline: deadline),
-            claims.isLive(in: reading)
+            let session = try await store.read(claims.sessionID, deadline: deadline),
+            claims.isLive(in: session)
         else { return }
         try await store.revoke(claims.sessionID, of: claims.subject, reason: .logout, deadline: deadline)
     }

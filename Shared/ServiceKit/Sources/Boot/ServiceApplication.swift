@@ -13,8 +13,10 @@ public protocol ServiceApplication: Sendable {
     /// The port to listen on unless set otherwise; the admin port lies 10 above.
     static var defaultPort: Int { get }
 
-    /// Reads all of the service's own settings. Wrong ones are noted by `settings`, not thrown.
-    static func configuration(from settings: Settings) -> Configuration
+    /// Reads all of the service's own settings. `settings` notes what is wrong with them.
+    ///
+    /// - Throws: ``Settings/failure`` once all are read, if the configuration cannot be made from them.
+    static func configuration(from settings: Settings) throws(SettingsError) -> Configuration
 
     /// Puts the parts together. Nothing runs yet.
     static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly

@@ -21,17 +21,18 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(SettingsError) -> Self {
         let settings = Settings(service: Application.name, environment: environment)
-        let configuration = Self(
-            application: Application.configuration(from: settings),
-            environment: settings.environment,
-            logLevel: settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: .info),
-            listenAddress: settings.listenAddress(
-                "listenAddress", default: ListenAddress(port: Application.defaultPort)),
-            adminListenAddress: settings.listenAddress(
-                "adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10)),
-            shutdownGrace: settings.seconds("shutdownGrace", default: 20, in: 1...3600),
-            patience: settings.patience)
+        // Not thrown before the rest is read: `finish` tells of everything at once.
+        let application = Result { () throws(SettingsError) in try Application.configuration(from: settings) }
+        let logLevel = settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: Logger.Level.info)
+        let listenAddress = settings.listenAddress(
+            "listenAddress", default: ListenAddress(port: Application.defaultPort))
+        let adminListenAddress = settings.listenAddress(
+            "adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10))
+        let shutdownGrace = settings.seconds("shutdownGrace", default: 20, in: 1...3600)
         try settings.finish()
-        return configuration
+        return Self(
+            application: try application.get(), environment: settings.environment, logLevel: logLevel,
+            listenAddress: listenAddress, adminListenAddress: adminListenAddress, shutdownGrace: shutdownGrace,
+            patience: settings.patience)
     }
 }

@@ -84,6 +84,9 @@ public final class Settings {
         }
     }
 
+    /// What has been noted so far, for a service that cannot make its configuration from what it read.
+    public var failure: SettingsError { SettingsError(service: service, problems: problems) }
+
     func note(_ name: String, _ message: String) {
         problems.append(.init(name: name, message: message))
     }

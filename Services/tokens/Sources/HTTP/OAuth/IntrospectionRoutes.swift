@@ -4,13 +4,13 @@ import Hummingbird
 import ServiceKit
 import Verbatim
 
-/// Introspection (RFC 7662), for a team's own services and for tools: whoever cannot verify an access token, or has to
-/// know at this moment whether its session lives.
+/// Introspection (RFC 7662), for a team's own services and tools: those that cannot verify an access token themselves, or
+/// have to know whether its session still lives.
 ///
-/// It stands under `/internal`, which no gateway passes on, and takes a credential of its own, as OAuth libraries show
-/// one: by Basic.
+/// The path begins with `/internal`, which the gateway does not pass on. Callers show a credential of its own by Basic,
+/// as OAuth libraries do.
 struct IntrospectionRoutes: Sendable {
-    /// The name to show together with one of `TOKENS_INTROSPECTION_CREDENTIALS`.
+    /// The client id that callers show; the secret is one of `TOKENS_INTROSPECTION_CREDENTIALS`.
     static let caller = "introspection"
     private static let challenge = #"Basic realm="introspection", charset="UTF-8""#
     /// RFC 7662 §2.3.

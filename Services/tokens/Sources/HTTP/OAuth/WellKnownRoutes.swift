@@ -6,12 +6,12 @@ import Hummingbird
 import NIOCore
 import ServiceKit
 
-/// What a client or gateway needs to know beforehand: the keys (RFC 7517) and the endpoints (RFC 8414).
+/// The public keys (RFC 7517) and the metadata of the authorization server (RFC 8414).
 struct WellKnownRoutes: Sendable {
     private let keys: SigningKeyStore
     private let metadata: Document
 
-    /// Seconds that a reader may keep either. A new key is published for longer than that before it signs.
+    /// Seconds that readers may cache either document. A new key is published for longer than that before it signs.
     static let maximumAge = 300
 
     init(issuer: String, keys: SigningKeyStore) throws {
@@ -63,7 +63,8 @@ private struct AuthorizationServerMetadata: Encodable {
     let tokenEndpoint: String
     let revocationEndpoint: String
     let keySetAddress: String
-    /// Nothing here hands out authorization responses; but the member has to be there, and not empty (§2, §3.2).
+    /// There is no authorization endpoint, so no response type; but the member is required and must not be empty (§2,
+    /// §3.2).
     let responseTypes = ["none"]
     let grantTypes = ["refresh_token"]
     let tokenEndpointAuthenticationMethods = ["none"]

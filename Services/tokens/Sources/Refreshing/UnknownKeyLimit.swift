@@ -2,26 +2,28 @@ import Contracts
 import Foundation
 import Synchronization
 
-/// How many tokens under keys that are not known here are looked up. Anybody can make one up, and only PostgreSQL tells.
+/// Limits how many tokens with an unknown key id are looked up in PostgreSQL.
 ///
-/// One that turns out to be genuine costs nothing, so that a roll-out of a key that began on other replicas refreshes
-/// as fast as ever; each that does not takes from two buckets: of its address, and of all together.
-final class StrangeTokenLimit: Sendable {
+/// Without the key their HMAC cannot be checked, so anybody can make such tokens up, and each costs a query. Each one
+/// takes from two token buckets: its address' and one for all addresses. A token that PostgreSQL confirms is given back
+/// to both: while a new key is rolled out, replicas that lack it go on serving real clients at full speed.
+final class UnknownKeyLimit: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// So many at once, and one more in each interval.
+    /// `burst` at once, and one more after each `interval`.
     fileprivate struct Rate {
         let burst: Int
         let interval: Duration
     }
 
-    /// A fraction of the refreshes that a replica has time for.
+    /// For all addresses: a fraction of the refreshes that a replica has time for.
     private static let together = Rate(burst: 100, interval: .milliseconds(20))
     private static let ofAddress = Rate(burst: 10, interval: .seconds(1))
-    /// Addresses share a bucket by chance, at random anew in each process, which bounds the memory.
+    /// A fixed number, which bounds the memory. Addresses share buckets by a hash that is seeded anew in each process, so
+    /// that nobody can choose an address to share somebody's bucket.
     private static let addressBuckets = 4096
 
-    /// When each bucket is full again: its whole state.
+    /// A bucket's state is the instant at which it will be full again.
     private struct FullAt {
         var together: Instant
         var ofAddress: [Instant]
@@ -33,7 +35,7 @@ final class StrangeTokenLimit: Sendable {
         fullAt = Mutex(FullAt(together: now, ofAddress: Array(repeating: now, count: Self.addressBuckets)))
     }
 
-    /// Lets one be looked up.
+    /// Takes from both buckets, before a token is looked up.
     ///
     /// - Parameter address: the client's; `nil` when it is not known.
     /// - Throws: `RATE_LIMITED` when its address has sent too many, `UNAVAILABLE` when all together have.
@@ -55,7 +57,7 @@ final class StrangeTokenLimit: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// The token that was looked up is genuine.
+    /// Gives back what a token took that turned out to be genuine.
     func giveBack(to address: String?) {
         let index = address.map(Self.index)
         fullAt.withLock { fullAt in
@@ -64,7 +66,7 @@ final class StrangeTokenLimit: Sendable {
         }
     }
 
-    /// Who has one IPv6 address has its /64.
+    /// An IPv6 client has a whole /64 to choose addresses from, so the network counts as one address.
     private static func index(of address: String) -> Int {
         var parts = in6_addr()
         guard inet_pton(AF_INET6, address, &parts) == 1 else { return slot(Array(address.utf8)) }
@@ -76,8 +78,9 @@ final class StrangeTokenLimit: Sendable {
     }
 }
 
-extension StrangeTokenLimit.Rate {
-    /// Whole seconds until a bucket may be full not before `next`; `nil` when it may now.
+extension UnknownKeyLimit.Rate {
+    /// Whole seconds until the bucket has room for a token after which it will be full at `next`; `nil` when it has room
+    /// now.
     fileprivate func wait(for next: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Int? {
         let excess = (now.duration(to: next) - interval * burst) / .seconds(1)
         return excess > 0 ? Int(excess.rounded(.up)) : nil

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Lets calls with equal keys that arrive while one is under way share its outcome.
+/// Runs the work once for all calls with the same key that come while it is under way; they share its outcome.
 ///
-/// The work belongs to none of the callers: one that goes away takes nothing from the others. It has as much time as
-/// the first of them; whoever has more tries again when that was not enough.
-final class SharedFlights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+/// The work runs in a task of its own: when a caller is cancelled, the others still get their answer. Its deadline is
+/// the first caller's. A caller with a later one starts over when the work failed because that deadline had passed.
+final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     private struct Flight {
@@ -25,13 +25,14 @@ final class SharedFlights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             do {
                 return try await flight.task.value
             } catch {
-                // Anything else than its first caller's lack of time would befall us too.
+                // Starting over helps only if the work ran out of its first caller's time; any other error would come
+                // again.
                 guard flight.deadline < deadline, flight.deadline <= .now else { throw error }
             }
         }
     }
 
-    /// The one that is under way, or a new one.
+    /// The flight that is under way, or a new one.
     private func flight(
         _ key: Key, _ deadline: Instant, _ work: @escaping @Sendable () async throws -> Value
     ) -> Flight {

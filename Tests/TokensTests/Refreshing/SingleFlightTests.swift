@@ -4,10 +4,10 @@ import Testing
 
 @testable import TokensService
 
-@Suite final class SharedFlightsTests: Sendable {
+@Suite final class SingleFlightTests: Sendable {
     private struct Failure: Error {}
 
-    private let flights = SharedFlights<Int, Int>()
+    private let flights = SingleFlight<Int, Int>()
     private let calls = Mutex(0)
 
     /// Counts a call of the work.

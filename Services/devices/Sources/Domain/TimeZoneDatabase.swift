@@ -1,8 +1,8 @@
-/// The names of the IANA time zone database, links such as `Asia/Calcutta` included.
+/// The time zones of the IANA database by name, with links such as `Asia/Calcutta`.
 ///
-/// Foundation's `TimeZone(identifier:)` is no judge of them: it takes `GMT+3` and its like.
-struct TimeZoneNames: Sendable, Equatable {
-    /// In bytes; the longest of today has 30.
+/// Foundation's `TimeZone(identifier:)` does not do as a check, since it accepts names such as `GMT+3`.
+struct TimeZoneDatabase: Sendable, Equatable {
+    /// Bytes of a name; the longest of today has 30.
     static let maximumLength = 64
 
     private let names: Set<String>
@@ -28,10 +28,10 @@ struct TimeZoneNames: Sendable, Equatable {
 
     var isEmpty: Bool { names.isEmpty }
 
-    /// Whether it may be the name of a zone: one that is here, or of the form that those have that are still to come
-    /// (`Area/Location`): a phone may know zones of which this machine has not heard.
+    /// Whether the name is one of the database, or has the form of one (`Area/Location`): a phone's database may be newer
+    /// than this machine's.
     func accepts(_ name: String) -> Bool {
-        // What is looked up is hashed, and hashing normalizes: length first.
+        // The length comes first: a look-up hashes the text, and hashing normalizes it.
         name.utf8.count <= Self.maximumLength && (names.contains(name) || Self.isWellFormed(name))
     }
 
@@ -42,11 +42,8 @@ struct TimeZoneNames: Sendable, Equatable {
                 part.first.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) } == true
                     && part.allSatisfy { byte in
                         switch byte {
-                        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"),
-                            UInt8(ascii: "+"):
-                            true
-                        default: false
+                        case UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "+"): true
+                        default: byte.isASCIILetter || byte.isASCIIDigit
                         }
                     }
             }

@@ -3,18 +3,18 @@ import Testing
 
 @testable import TokensService
 
-@Suite struct StrangeTokenLimitTests {
+@Suite struct UnknownKeyLimitTests {
     private let start = ContinuousClock.now
 
     /// How many of `count` may be looked up at `now`.
     private func taken(
-        _ count: Int, _ limit: StrangeTokenLimit, from address: (Int) -> String?, at now: ContinuousClock.Instant
+        _ count: Int, _ limit: UnknownKeyLimit, from address: (Int) -> String?, at now: ContinuousClock.Instant
     ) -> Int {
         (0..<count).count { index in (try? limit.take(from: address(index), at: now)) != nil }
     }
 
     @Test func anAddressHasTenAndOneASecond() {
-        let limit = StrangeTokenLimit(now: start)
+        let limit = UnknownKeyLimit(now: start)
         #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start) == 10)
         #expect(throws: Problem(.rateLimited, retryAfter: 1)) { try limit.take(from: "192.0.2.1", at: start) }
         #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start + .seconds(3)) == 3)
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func allTogetherHaveAHundredAndFiftyASecond() {
-        let limit = StrangeTokenLimit(now: start)
+        let limit = UnknownKeyLimit(now: start)
         #expect(taken(300, limit, from: { _ in nil }, at: start) == 100)
         #expect(throws: Problem(.unavailable, retryAfter: 1)) { try limit.take(from: nil, at: start) }
         #expect(throws: Problem(.unavailable, retryAfter: 1)) { try limit.take(from: "192.0.2.1", at: start) }
@@ -32,12 +32,12 @@ import Testing
     }
 
     @Test func whoeverHasAnIPv6AddressHasItsNetwork() {
-        let limit = StrangeTokenLimit(now: start)
+        let limit = UnknownKeyLimit(now: start)
         #expect(taken(50, limit, from: { "2001:db8::\($0 + 1)" }, at: start) == 10)
     }
 
     @Test func whatIsGenuineCostsNothing() throws {
-        let limit = StrangeTokenLimit(now: start)
+        let limit = UnknownKeyLimit(now: start)
         for _ in 0..<500 {
             try limit.take(from: "192.0.2.1", at: start)
             limit.giveBack(to: "192.0.2.1")

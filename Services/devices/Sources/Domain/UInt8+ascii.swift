@@ -1,0 +1,11 @@
+extension UInt8 {
+    /// `A` to `Z` and `a` to `z`.
+    var isASCIILetter: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    /// `0` to `9`.
+    var isASCIIDigit: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+    }
+}
