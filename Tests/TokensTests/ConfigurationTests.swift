@@ -20,7 +20,7 @@ import Testing
         #expect(complaints(["GATEHOUSE_ENVIRONMENT": "development"]) == 0)
     }
 
-    /// How much is wrong with the issuer, among all that is missing.
+    /// How many problems with the issuer are reported, among those with everything that is missing.
     private func complaints(_ environment: [String: String]) -> Int {
         let settings = Settings(service: "tokens", environment: environment)
         _ = try? TokensConfiguration(settings: settings)

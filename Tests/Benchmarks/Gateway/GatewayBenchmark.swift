@@ -3,8 +3,8 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// One validated, proxied GET through the gateway and through its peers, each alone on one core: what it costs, how late
-/// the slowest of a hundred are, and what routes, revocations and open connections add.
+/// One validated, proxied GET through the gateway and through its peers, each alone on one core: what it costs, how
+/// late the slowest of a hundred are, and what routes, revocations and open connections add.
 struct GatewayBenchmark {
     let system: RunningSystem
     let yard: ProxyYard

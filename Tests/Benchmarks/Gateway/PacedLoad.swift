@@ -2,8 +2,8 @@ import DequeModule
 import NIOCore
 import NIOPosix
 
-/// Requests at an even rate, whether or not answers come, over 64 connections. A latency counts from the moment in which
-/// the request was due, so that one slow answer is not hidden by what it holds up.
+/// Requests at an even rate, whether or not answers come, over 64 connections. A latency counts from the moment in
+/// which the request was due, so that one slow answer is not hidden by what it holds up.
 final class PacedLoad {
     private let loop: any EventLoop
     private let interval: Double

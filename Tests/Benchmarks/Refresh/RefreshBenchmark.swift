@@ -5,8 +5,8 @@ import NIOPosix
 import Postgres
 import Redis
 
-/// A refresh through the gateway beside what no refresh can do without: the same UPDATE by pgbench, a signature by
-/// `openssl speed`, two commands by `redis-benchmark`, a request that gateway and tokens answer without any of these.
+/// A refresh through the gateway beside its parts: the same UPDATE by pgbench, a signature by `openssl speed`, two
+/// commands by `redis-benchmark`, and a request that gateway and tokens answer without any of these.
 ///
 /// All are measured in turn, several times over, since the speed of a shared machine changes from one moment to the
 /// next.

@@ -35,12 +35,12 @@ struct ScaleBenchmark {
         let pgbench = try pgbench()
         // Filled as the table of sessions is.
         try await pgbench.initialize(rows: sessions, fillFactor: 70)
-        // Or the writing of what was just made would be counted.
+        // Else PostgreSQL would write the new rows to the disk during the measurement.
         try await checkpoint()
         let statement = RefreshStatement(sessions: sessions)
         let lines = [
             try await refresh(table, sessions),
-            // The same at any size: tells how the machine itself has changed meanwhile.
+            // A signature costs the same at any size: it shows how the machine itself has changed meanwhile.
             try await OpenSSLSpeed.rsa2048(seconds: schedule.wholeSeconds).sign,
             try await pgbench.measure(
                 "pgbench: a refresh's UPDATE", script: statement.script, variables: statement.variables,
@@ -78,7 +78,7 @@ struct ScaleBenchmark {
         Table.header("\(rotations) rotations of \(Self.few) sessions")
         let before = try await table.size()
         let statement = RefreshStatement(sessions: Self.few)
-        // Nothing is lost that anybody keeps, and a disk's pace is not the question.
+        // The data is thrown away, and the disk's speed is not measured.
         let line = try await pgbench(options: "?options=-c%20synchronous_commit%3Doff").measure(
             "pgbench: a refresh's UPDATE", script: statement.script, variables: statement.variables,
             workers: Self.workers, until: .operations(rotations))

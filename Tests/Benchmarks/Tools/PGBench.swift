@@ -3,7 +3,7 @@ import Foundation
 /// `pgbench`, PostgreSQL's own benchmark.
 struct PGBench {
     let url: String
-    /// The server that listens there.
+    /// The PostgreSQL process.
     let server: WatchedProcess
 
     /// Makes its own tables.

@@ -86,7 +86,7 @@ import Testing
             try await store.database.query("UPDATE devices SET updated_at = now() - interval '25 hours'")
             let seen = try await register()
             #expect(seen.id == first.id && seen.updatedAt >= first.updatedAt)
-            // Whatever does change is written at once.
+            // Any change is written at once.
             var last = try await version()
             for change in [("2", nil), ("2", UUID())] as [(String?, UUID?)] {
                 _ = try await register(change.0, session: change.1)
@@ -202,7 +202,7 @@ import Testing
                     ).id)
             }
             #expect(try await store.devices(of: ada).map(\.id) == ids.dropFirst().reversed())
-            // Renewing the oldest that is left removes nothing.
+            // Registering the oldest one again removes nothing.
             try await store.database.query("UPDATE devices SET updated_at = updated_at - interval '2 days'")
             _ = try await store.register(Self.registration(token: "1001"), user: ada, session: session)
             #expect(try await store.devices(of: ada).count == DeviceStore.maximumDevices)

@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    /// Registrations in flight while their session is revoked: whatever the order, no row is left.
+    /// Registrations while their session is revoked leave no row, in whatever order both arrive.
     @Test func noRegistrationOutrunsARevocation() async throws {
         try await Self.withStores { devices, revocations in
             var cursor: String?
@@ -122,8 +122,7 @@ import Testing
         }
     }
 
-    /// The worst case made certain: the registration's statement has begun, and has its snapshot, when the revocation
-    /// commits.
+    /// The worst case, forced: the registration's statement has its snapshot already when the revocation commits.
     @Test func aRegistrationThatBeganBeforeTheRevocationIsRefused() async throws {
         try await Self.withStores { devices, _ in
             try await devices.database.withConnection { blocker in

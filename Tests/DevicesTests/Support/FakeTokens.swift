@@ -4,7 +4,7 @@ import Hummingbird
 import NIOCore
 import TestKit
 
-/// Tokens' revocation feed, as a test wants it.
+/// A revocation feed whose pages the test chooses.
 actor FakeFeed {
     private var entries: [RevocationPage.Entry] = []
     /// The cursors that were asked for.
@@ -22,7 +22,7 @@ actor FakeFeed {
         self.isDown = isDown
     }
 
-    /// Cursors that were given out are not known any more.
+    /// Forgets the cursors that were given out, as a restored database does.
     func forgetCursors() {
         generation += 1
     }
@@ -31,7 +31,7 @@ actor FakeFeed {
         asked.append(cursor)
     }
 
-    /// What follows the cursor; `nil` while that is nothing.
+    /// The page after the cursor; `nil` while there are no new entries.
     func page(after cursor: String?) throws -> RevocationPage? {
         guard !isDown else { throw HTTPError(.serviceUnavailable) }
         let parts = cursor?.split(separator: ".").compactMap { Int($0) } ?? [generation, 0]

@@ -14,7 +14,7 @@ final class FaultInjector: Sendable {
         self.proxy = proxy
     }
 
-    /// Returns when all is well again.
+    /// Returns when everything has recovered.
     ///
     /// - Returns: the faults in their order.
     func run(until end: ContinuousClock.Instant, random: SeededGenerator) async throws -> [Fault] {
@@ -22,7 +22,7 @@ final class FaultInjector: Sendable {
         var faults: [Fault] = []
         try await withThrowingTaskGroup(of: Void.self) { group in
             while ContinuousClock.now < end {
-                // Here time passes by nature: the clients are to meet each fault, and the recovery from it.
+                // Real time has to pass: the clients are to meet each fault, and the recovery from it.
                 try await Task.sleep(for: Self.interval)
                 let fault = choose(using: &random)
                 faults.append(fault)

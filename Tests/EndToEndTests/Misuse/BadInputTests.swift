@@ -4,7 +4,7 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// Whatever a client sends wrong gets the contract's problem, and everything still stands afterwards.
+    /// Every wrong input is answered with the contract's problem, and the services go on serving.
     @Suite struct BadInput {
         let journey = GatehouseSystem.current.journey
 

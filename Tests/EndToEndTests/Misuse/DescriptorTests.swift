@@ -7,7 +7,7 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// A process whose limit of open files strangers try to reach.
+    /// A process with a low limit of open files, which clients try to exhaust.
     @Suite struct Descriptors {
         let system = GatehouseSystem.current
 
@@ -92,7 +92,7 @@ private final class Answers: Sendable {
     func add() { storage.withLock { $0 += 1 } }
 }
 
-/// Counts the answers of a connection on which one is asked for at most.
+/// Counts the answers of connections that send one request each at most.
 private final class AnswerCounter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -4,15 +4,15 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// No body of 64 KB costs a service more CPU time for what it spells.
+    /// A body of 64 KB costs a service no more CPU time for the characters that are in it.
     @Suite struct InputCost {
         let system = GatehouseSystem.current
         let length = 60_000
 
-        /// A good request of a route: its fields by their paths. Its JSON or form is made of them.
+        /// A valid request of a route, as fields by their paths.
         struct Sample {
             var fields: [String: String]
-            /// A member that is no text, as JSON.
+            /// A further member, as JSON.
             var further: String?
             var isForm = false
 
@@ -122,7 +122,7 @@ extension SystemTests {
                 return try #require(process.cpuTime) - start
             }
             var (least, tries) = (try await cost(of: body), 0)
-            // On a slow machine a body of that length may cost so much whatever it spells.
+            // On a slow machine any body of that length may cost so much: the usual body is subtracted then.
             while least > .milliseconds(100) && tries < 8 {
                 least = min(least, try await cost(of: body) - cost(of: usual))
                 tries += 1

@@ -8,7 +8,7 @@ import Testing
 struct EventfulRun {
     let system: GatehouseSystem
     var secrets = SecretSearch()
-    /// What is no secret, and is to be found if the search works.
+    /// Values that are no secrets: the search has to find them.
     var known = SecretSearch()
 
     private static let newPassword = "a new one for the thief to guess"
@@ -146,7 +146,7 @@ struct EventfulRun {
         #expect(revoked.status == 200, "\(revoked.text)")
     }
 
-    /// Secrets where they do not belong, which tempts to say so with the secret.
+    /// Secrets in the wrong place, which error messages might repeat.
     mutating func mistakes() async throws {
         let session = try await journey.register()
         take(session)
@@ -227,7 +227,7 @@ struct EventfulRun {
         return token
     }
 
-    /// Of many who present the same token at once, at every replica.
+    /// Many clients present the same token at once, at every replica.
     private mutating func race(_ session: AuthResponse) async throws {
         let replicas = system.tokensReplicas
         let answers = try await withThrowingTaskGroup(of: AuthResponse.self) { group in

@@ -4,8 +4,8 @@ import Redis
 import TestKit
 import Testing
 
-/// Whoever reads a database, a backup of it, Redis, a log or the metrics can use nothing of it: no token, no password,
-/// no key stands there, in any spelling.
+/// No token, password or key stands in a database, in Redis, in a log or in the metrics, in any spelling. So nobody who
+/// reads one of these, or a backup, can use what they find.
 @Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient(["GATEHOUSE_LOG_LEVEL": "trace"])), .serialized)
 struct KeptSecretTests {
     let system = GatehouseSystem.current
@@ -50,7 +50,7 @@ struct KeptSecretTests {
         }
     }
 
-    /// A secret that something kept is found, however it is written and wherever it stands.
+    /// The search finds a secret however it is written and wherever it stands.
     @Test func whatIsPlantedIsFound() async throws {
         try await KeptData.beginRecording(system)
         let secret = (0..<69).map { _ in UInt8.random(in: .min ... .max) }

@@ -42,7 +42,7 @@ struct Journey: Sendable {
         return try answer.decode(AuthResponse.self)
     }
 
-    /// Heeds a 503 as apps do, which says that nothing is wrong but the moment.
+    /// Asks again after a 503, as apps do.
     func register(identifier: String = uniqueEmail(), device: SessionDevice? = nil) async throws -> AuthResponse {
         let request = RegisterRequest(identifier: identifier, password: Self.password, device: device)
         var session: AuthResponse?
@@ -66,12 +66,12 @@ struct Journey: Sendable {
 
     /// Waits until a revoked session's access token is refused, which is to be within a second.
     ///
-    /// What counts is when the last request was sent that was accepted: that an answer is late makes nobody wait. News of
-    /// the revocation waits for its turn on this machine as requests do and as tasks of this process do, in tokens, in
-    /// PostgreSQL and at the gateway: so much is forgiven, as far as anything is.
+    /// What counts is when the last accepted request was sent, not when its answer came. On a busy machine the
+    /// revocation waits for processor time in tokens, in PostgreSQL and at the gateway; that time is measured by this
+    /// process' own tasks and requests, and allowed for.
     ///
-    /// - Parameter revoked: at the latest when tokens answered that the session had ended.
-    /// - Returns: how long after it that was.
+    /// - Parameter revoked: when tokens answered that the session had ended, or before.
+    /// - Returns: how long after `revoked` the last accepted request was sent.
     @discardableResult
     func expectRefusedSoon(
         _ accessToken: String, since revoked: ContinuousClock.Instant = .now

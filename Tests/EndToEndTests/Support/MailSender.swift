@@ -6,7 +6,7 @@ import NIOCore
 import Synchronization
 import TestKit
 
-/// The team's own sender of mail, whom identity tells of forgotten passwords. It keeps what it should have sent on.
+/// Stands in for the team's sender of mail, which identity calls for forgotten passwords. It keeps the mails.
 final class MailSender: Sendable {
     /// What identity shows.
     let secret = "dev-\(UUID().uuidString)"

@@ -42,7 +42,7 @@ final class SignedTokenLoad: Sendable {
             try #require(refreshed.status == 200, "\(refreshed.text)")
             session = try refreshed.decode(AuthResponse.self)
             live.append(session)
-            // An app has other things to do: the load is to go on, not to fill the machine.
+            // A pause as an app makes, so that the load does not take up the whole machine.
             try await Task.sleep(for: .milliseconds(50))
         }
     }
@@ -50,7 +50,7 @@ final class SignedTokenLoad: Sendable {
     private func use(_ session: AuthResponse) async throws {
         let keyID = try Self.keyID(of: session.accessToken)
         let answer = try await journey.me(session.accessToken)
-        // Whoever is late is told so, and rightly.
+        // A request that was late is refused rightly.
         let hasExpired = answer.code == "TOKEN_EXPIRED" && session.expiresAt <= .now
         state.withLock { state in
             state.lastExpiry[keyID] = max(session.expiresAt, state.lastExpiry[keyID] ?? .distantPast)

@@ -1,5 +1,5 @@
-/// How many systems run at once. Each is half a dozen processes, a PostgreSQL and a Redis: as many as there are suites
-/// would start so slowly together that each took the others for away.
+/// Limits how many systems run at once. Each is half a dozen processes, a PostgreSQL and a Redis. With one for each
+/// suite, all would start so slowly that services took each other for unavailable.
 actor SystemPlaces {
     static let shared = SystemPlaces(2)
 

@@ -27,7 +27,7 @@ enum SystemSettings {
             "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
             "GATEHOUSE_ENVIRONMENT": "development",
             "GATEHOUSE_RATE_LIMITS": "off",
-            // Nothing is away, only slow: a machine may be busy with other tests.
+            // Patient, because the machine may be busy with other tests.
             "GATEHOUSE_PATIENCE_MS": "20000",
             "GATEWAY_TOKENS_URL": ports.tokensURLs.joined(separator: ","),
             "GATEWAY_IDENTITY_URL": ports.url("identity"),

@@ -43,7 +43,7 @@ import Testing
         #expect(limit.limit == ConcurrencyLimit.range.upperBound)
     }
 
-    /// A stop or two in a day must not have a burst refused in the evening.
+    /// A slow moment or two in a day must not cause a burst in the evening to be refused.
     @Test func itRecoversWithTimeFromWhatIsLongOver() {
         var limit = ConcurrencyLimit(limit: 60)
         for round in 0..<5 { fill(&limit, at: Double(round), taking: 0.6) }

@@ -24,7 +24,7 @@ import Testing
             let token = RefreshToken(sessionID: sessionID, generation: generation, keys: keys)
             #expect(RefreshToken(text: token.text)?.generation == generation)
         }
-        // Whoever wrote them: there is no generation after these.
+        // No successor can be counted after these generations.
         for generation in [Int32.max, -1, .min] {
             let token = RefreshToken(sessionID: sessionID, generation: generation, keys: keys)
             #expect(RefreshToken(text: token.text) == nil)

@@ -34,7 +34,7 @@ import Testing
         #expect(keys.retire(at: .distantFuture, accessTokenLifetime: 0).isEmpty, "the active key never retires")
     }
 
-    /// Shortened meanwhile, or unknown to who retires it.
+    /// The lifetime was shortened meanwhile, or `retire` does not know it.
     @Test func theLifetimeAtTheRotationCountsToo() throws {
         for (noted, given, needed) in [(7200, 60, 7200), (60, 7200, 7200), (nil, 60, 60)] {
             var keys = try keys()

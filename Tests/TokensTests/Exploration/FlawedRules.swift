@@ -2,18 +2,18 @@ import Foundation
 
 @testable import TokensService
 
-/// The rules and the writes as they are, or with one thing wrong on purpose: an invariant that nothing breaks says
-/// nothing.
+/// The rules and the writes as they are, or with one of them wrong on purpose. An invariant that no wrong rule breaks
+/// would prove nothing.
 struct FlawedRules {
     enum Flaw: CaseIterable {
-        // Of the rules.
+        // In the rules.
         case noRetryWindow, noRaceWindow, ignoresAge, countsEveryReplay, allowsNoLateReplay
         case forgetsLateReplays, allowsAllLateReplays, takesOlderTokensForPredecessors
-        // Of what is done about them.
+        // In what is done about them.
         case updatesUnconditionally, updatesExpiredSessions, makesANewSuccessorForEachRetry
         case answersRetriesWithoutSuccessor
 
-        /// What has to come to light.
+        /// The invariant that has to break.
         var breaks: RotationModel.Violation {
             switch self {
             case .noRetryWindow, .noRaceWindow, .ignoresAge, .countsEveryReplay, .allowsNoLateReplay: .signedOut

@@ -12,7 +12,7 @@ struct RotationExploration {
     private(set) var worlds: [RotationModel: [Spent]] = [:]
     private var open: [[(world: RotationModel, spent: Spent)]] = []
 
-    /// What a world has cost, of what there is to spend.
+    /// How much of its budget a world has used.
     struct Spent {
         var presentations = 0
         var clockEvents = 0
@@ -30,7 +30,7 @@ struct RotationExploration {
     mutating func run(_ rules: FlawedRules) async throws(RotationModel.Violation) {
         open = Array(repeating: [], count: presentations + clockEvents + 1)
         open[0].append((RotationModel(rules: rules), Spent()))
-        // Cheap worlds first: one that was reached at less cost can do all that a dearer one can.
+        // Cheap worlds first: what can follow from a world can also follow from the same world reached at less cost.
         for cost in open.indices {
             while let (world, spent) = open[cost].popLast() {
                 guard visit(world, spent), world.row != nil else { continue }
@@ -56,7 +56,7 @@ struct RotationExploration {
         if spent.presentations < presentations, world.requests.count(where: { !$0.isAbandoned }) < processes {
             var spent = spent
             spent.presentations += 1
-            // Redis may grant its lock to everybody or to nobody, whoever has it.
+            // Whoever holds the lock, Redis may grant it to everybody or to nobody.
             for seesLock in [false, true] {
                 add(world, spent) { $0.send(seesLock: seesLock) }
             }

@@ -1,4 +1,4 @@
-/// Which worlds are one: those from which the same can follow.
+/// Two worlds are equal if the same can follow from both.
 extension RotationModel: Hashable {
     static func == (left: Self, right: Self) -> Bool {
         left.row == right.row && left.held == right.held && left.requests == right.requests
@@ -11,7 +11,7 @@ extension RotationModel: Hashable {
         hasher.combine(requests)
     }
 
-    /// The order in which requests came says nothing of the order of their steps.
+    /// Requests are compared as a set: they may take their steps in any order, whichever came first.
     mutating func sort() {
         requests.sort { $0.rank < $1.rank }
     }
@@ -21,16 +21,16 @@ extension RotationModel: Hashable {
         guard let row else { return requests = [] }
         for index in requests.indices { requests[index].simplify(row, rules.flaw) }
         if requests.contains(where: \.isAbandoned) { removeDuplicates(row) }
-        // All tokens before the predecessor are alike, so that numbers need not grow.
+        // All tokens before the predecessor count as one, so that the numbers stay small.
         let excess = row.current - 2
         if excess > 0 { renumber { max($0 - excess, 0) } }
         sort()
     }
 
     private mutating func removeDuplicates(_ row: Row) {
-        // Nobody waits for the answer, and there is nothing else left of the request.
+        // Nobody waits for the answer, and the request has nothing else left to do.
         requests.removeAll { $0.isAbandoned && $0.isAnswered }
-        // Who presents such a token is told to come later, or the rules are wrong: one is as good as many.
+        // Such tokens are all answered alike, so one request with one stands for many.
         let older = requests.filter { $0.isAbandoned && $0.token < row.current - 1 }
         guard older.count > 1 else { return }
         requests.removeAll(where: older.contains)
@@ -61,8 +61,8 @@ extension RotationModel.Request {
 
     fileprivate mutating func simplify(_ row: RotationModel.Row, _ flaw: FlawedRules.Flaw?) {
         switch step {
-        // A condition that can never hold again: the write only leads to another read. (This is why no lie about the
-        // race lock matters: the first step is the one or the other, as the token is current or not.)
+        // The write's condition can never hold again, so it only leads to another read. (This is why no wrong answer of
+        // the race lock matters: the first step is the one or the other, as the token is current or not.)
         case .update where token != row.current && flaw != .updatesUnconditionally: step = .read
         case .count(let current) where current != row.current || row.lateReplayed: step = .read
         case .revoke(let current) where current != row.current: step = .read

@@ -24,14 +24,14 @@ struct RotationModel {
 
     struct Request: Hashable {
         enum Step: Hashable {
-            /// The conditional UPDATE: the first step of who was granted the race lock, or does without.
+            /// The conditional UPDATE: the first step of a request that acquired the race lock, or goes without it.
             case update
-            /// The first step of who is told that another has the lock.
+            /// The first step of a request that is told that another holds the lock.
             case read
             /// The conditional writes that the rules asked for, after what was read.
             case count(current: Token)
             case revoke(current: Token)
-            /// Nothing is left to do but to send it.
+            /// Only the answer is left to send.
             case answer(Token)
         }
 
@@ -56,7 +56,7 @@ struct RotationModel {
         case unseen
     }
 
-    /// So long that of the windows only the expiries matter beside it.
+    /// Longer than every window, so that only the expiries matter beside it.
     static let idleLifetime = 1_000
 
     let rules: FlawedRules

@@ -63,7 +63,7 @@ struct TwoHolders: Hashable {
         var next = self
         next.inARow = holder == last ? inARow + 1 : 1
         next.last = holder
-        // Later is all alike.
+        // After that, more time makes no difference.
         next.row.sinceRotation = min(row.sinceRotation + pause, FlawedRules.retryWindow + 1)
         switch rules.decide(on: held[holder], age: 0, of: next.row.state) {
         case .rotate:

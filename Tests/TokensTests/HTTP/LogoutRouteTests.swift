@@ -56,7 +56,7 @@ extension ServiceTests {
                 #expect(try await tokens.createSession(UUID(), user, age: 60).code == "UNAVAILABLE")
                 #expect(try await tokens.count("sessions") == 1)
                 #expect(try await tokens.createSession(UUID(), .sample(), age: 60).status == 200, "somebody else")
-                // A machine that is busy may take a moment to tell before from after.
+                // On a busy machine it takes a moment until a later sign-in counts as later.
                 try await eventually("one that began since gets its session") {
                     try await tokens.createSession(UUID(), user).status == 200
                 }

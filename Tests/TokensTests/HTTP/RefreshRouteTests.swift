@@ -61,7 +61,7 @@ extension ServiceTests {
             }
         }
 
-        /// A stranger who makes up keys is told to come later, and keeps nobody else from a key that is not known here.
+        /// A client that makes up key ids is limited; clients with real tokens under an unknown key are not.
         @Test func madeUpKeysAreLimited() async throws {
             try await RunningTokens.with { tokens in
                 let stranger = [HeaderName.credential: "gateway-secret", HeaderName.clientAddress: "192.0.2.66"]

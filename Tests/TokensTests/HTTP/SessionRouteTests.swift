@@ -27,7 +27,7 @@ extension ServiceTests {
             }
         }
 
-        /// A refresh tells from where; what the device is, a sign-in tells alone.
+        /// A refresh updates the address; the device is known from the sign-in alone.
         @Test func theListTellsWhenAndFromWhereASessionWasUsedLast() async throws {
             try await RunningTokens.with { tokens in
                 let user = User.sample()

@@ -12,7 +12,7 @@ import Testing
             #expect(text[14] == "4")
             #expect("89AB".contains(text[19]))
         }
-        // Every other bit is now this, now that.
+        // Every other bit is 0 in some and 1 in others.
         let bits = identifiers.map { identifier in
             withUnsafeBytes(of: identifier.uuid) { $0.map(\.self) }
         }

@@ -25,7 +25,7 @@ import Testing
         #expect(try ids(new) == [77])
     }
 
-    /// A file that was lost and made anew: were the id the same, every token of before would be a forgery.
+    /// Under the same id with a new key, every token from before would be a forgery.
     @Test func withoutAFileTheIdIsByChance() throws {
         let files = try TemporaryFiles()
         defer { files.remove() }

@@ -30,7 +30,7 @@ import Testing
         return (store, log, Task { try await store.run() })
     }
 
-    /// Puts another file in its place at once.
+    /// Replaces the file in one step.
     private func put(_ text: String, mode: mode_t, in file: SigningKeyFile) throws {
         try KeyFile.replace(file.path + ".new", with: text, mode: mode)
         try #require(rename(file.path + ".new", file.path) == 0)
@@ -80,7 +80,7 @@ import Testing
                 for _ in 0..<4 {
                     let key = try RSAPrivateKey.generate()
                     group.addTask {
-                        // One more key each time, whatever the others do.
+                        // Each change adds one key, whatever the others do.
                         try file.change { keys in
                             try keys.add(next: key, at: .now)
                             try keys.rotate(at: .now, force: true)
@@ -102,7 +102,7 @@ import Testing
             let keys = try VerificationKeySet(pem: String(contentsOfFile: path, encoding: .utf8))
             #expect(keys.keyIDs.sorted() == [first.keyID, second.keyID].sorted())
             #expect(try mode(path) == 0o644)
-            // A public file that cannot be written stops what it was for.
+            // When the public file cannot be written, no key is added either.
             let before = try file.read().text
             try file.change { try $0.rotate(at: .now, force: true) }
             #expect(throws: (any Error).self) { try generate(file, publicKeyTo: "/does/not/exist/public") }
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    /// Put there in two steps, as by hand: first the file, then who may read it.
+    /// Written in two steps, as by hand: first the file, then its mode.
     @Test func aFileThatWasRefusedIsTakenOnceItMayBeUsed() async throws {
         try await withFile { file in
             _ = try generate(file)

@@ -15,7 +15,7 @@ struct ModelledSession {
         case passTime(seconds: Double)
     }
 
-    /// What a step came to.
+    /// The outcome of a step.
     enum Event: CaseIterable {
         case rotated, rotatedUpToTheAbsoluteExpiry
         case counted, ended, timePassed

@@ -37,8 +37,8 @@ import Testing
         #expect(state.lateReplays == 0, "generation 11 was not")
     }
 
-    /// The statements that run and the model, through the same steps at random: the row is the same after each, and a
-    /// write happens on the same conditions.
+    /// Takes SQL and model through the same random steps. After each, the row is the same, and both wrote or neither
+    /// did.
     @Test(arguments: UInt64(1)...4)
     func theSQLDoesWhatTheModelSays(seed: UInt64) async throws {
         try await TokensFixture.with(lifetimes: Self.lifetimes) { tokens in

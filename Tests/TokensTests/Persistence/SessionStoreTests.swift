@@ -34,7 +34,7 @@ import Testing
             _ = try await tokens.signIn(user, version: 4)
             let reading = try #require(try await tokens.store.read(session.sessionID, deadline: nil))
             #expect(reading.grant.user.role == "admin")
-            // A change of somebody who has no session is nothing to keep.
+            // The snapshot of a user without sessions is not stored.
             try await tokens.store.update(UserSnapshot(user: .sample(), version: 1), deadline: nil)
             #expect(try await tokens.count("users") == 1)
         }
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// However late it comes, a revocation ends no session that was made after its cause.
+    /// A revocation that comes late does not end a session that was made after its cause.
     @Test func sessionsOfNewerCredentialsAreSpared() async throws {
         try await TokensFixture.with { tokens in
             let user = User.sample()
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// However sign-ins and signing out everywhere meet, those that had begun leave no session.
+    /// Sign-ins that began before the user signed out everywhere leave no session, in whatever order both arrive.
     @Test func noSignInOutrunsASignOut() async throws {
         try await TokensFixture.with { tokens in
             for _ in 0..<10 {
@@ -137,7 +137,7 @@ import Testing
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<4 { group.addTask { _ = try? await tokens.signIn(user, since: start) } }
                     group.addTask {
-                        // As with an erasure, others may hold the user's lock for too long.
+                        // Others may hold the user's lock for too long; the caller then asks again.
                         try await eventually("the user is signed out") {
                             let signOut: Void? = try? await tokens.store.signOut(
                                 user.id, except: spared.sessionID, deadline: .now + .seconds(20))
@@ -148,7 +148,7 @@ import Testing
                 }
                 let left = try await tokens.store.list(of: user.id, current: nil, deadline: nil).map(\.id)
                 #expect(left == [spared.sessionID])
-                // A machine that is busy may take a moment to tell before from after.
+                // On a busy machine it takes a moment until a later sign-in counts as later.
                 try await eventually("sign-ins that begin now succeed") {
                     await (try? tokens.signIn(user)) != nil
                 }
@@ -167,7 +167,7 @@ import Testing
         }
     }
 
-    /// However a sign-in and an erasure meet, nothing is left.
+    /// A sign-in during an erasure leaves nothing, in whatever order both arrive.
     @Test func noSignInOutrunsAnErasure() async throws {
         try await TokensFixture.with { tokens in
             for _ in 0..<10 {
@@ -175,7 +175,7 @@ import Testing
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<4 { group.addTask { _ = try? await tokens.signIn(user) } }
                     group.addTask {
-                        // Who asks for it asks again when others hold the user's row for too long.
+                        // Others may hold the user's lock for too long; the caller then asks again.
                         try await eventually("the user is erased") {
                             let erasure: Void? = try? await tokens.store.revokeAll(
                                 of: user.id, reason: .accountDeleted, deadline: .now + .seconds(20))
@@ -191,7 +191,7 @@ import Testing
         }
     }
 
-    /// However often it is used, and however long it could go unused.
+    /// The absolute expiry holds however often a session is used, and however long its idle lifetime is.
     @Test func sessionsEndAtTheEarlierOfIdleAndAbsoluteExpiry() async throws {
         try await TokensFixture.with(lifetimes: .init(access: 10, idle: 100, absolute: 250)) { tokens in
             let refresher = try tokens.refresher()

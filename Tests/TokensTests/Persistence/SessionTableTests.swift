@@ -7,7 +7,8 @@ import Testing
 @testable import TokensService
 
 @Suite struct SessionTableTests {
-    /// Rotations write no index and reuse their page, or the table would grow with every refresh.
+    /// Rotations are heap-only updates: they write no index and reuse the row's page. Else every refresh would grow the
+    /// table.
     @Test func rotationsAreHeapOnlyUpdates() async throws {
         try await TokensFixture.with { tokens in
             var token = try await tokens.signIn()
@@ -19,7 +20,7 @@ import Testing
                 )
                 token = next
             }
-            // Statistics come a moment after the work.
+            // PostgreSQL's statistics follow a moment later.
             try await eventually("200 updates, all of them heap-only") {
                 try await tokens.database.pool.query("SELECT pg_stat_force_next_flush()")
                 let updates = try await tokens.database.pool.query(

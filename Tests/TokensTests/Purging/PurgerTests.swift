@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// Who is at a table keeps all others from it; who comes after goes on where they stopped.
+    /// Two replicas never purge one table at once, and the next one goes on where the last one stopped.
     @Test func oneReplicaSweepsAtATime() async throws {
         try await TokensFixture.with { tokens in
             for _ in 0..<6 { _ = try await tokens.signIn() }
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// A row that somebody is at is left for the next round.
+    /// A row that is locked is left for the next round.
     @Test func aPurgeWaitsForNobody() async throws {
         try await TokensFixture.with { tokens in
             let (held, free) = (try await tokens.signIn(), try await tokens.signIn())
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    /// A purge that is stopped in its middle, with all its locks, holds up no refresh and no sign-in.
+    /// A purge that is stopped halfway keeps its locks; no refresh and no sign-in waits for them.
     @Test func nobodyWaitsForAPurge() async throws {
         try await TokensFixture.with { tokens in
             let user = User.sample()
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    /// A backlog is worked off batch after batch: the pause is for when there is nothing to do.
+    /// A backlog is purged batch after batch; the pause comes only when nothing is left.
     @Test func aBacklogDoesNotWait() async throws {
         try await TokensFixture.with { tokens in
             try await tokens.database.pool.query(

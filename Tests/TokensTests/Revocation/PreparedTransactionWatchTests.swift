@@ -20,7 +20,7 @@ import Testing
             } catch {
                 looked = .failure(error)
             }
-            // Whatever came of it: it would outlive the database's connections.
+            // Also when the test fails: a prepared transaction outlives its connection.
             try await connection.query(PostgresQuery(unsafe: "ROLLBACK PREPARED '\(name)'"))
             await connection.close()
             try looked.get()

@@ -6,10 +6,10 @@ import Testing
 
 @testable import TokensService
 
-/// A primary is gone: a standby takes over, or it comes back itself.
+/// A primary crashes; then a standby is promoted, or the primary restarts.
 @Suite(.serialized) struct PromotionTests {
-    /// What the reader has seen of transactions that were lost with the primary says nothing of those that have their
-    /// numbers now.
+    /// The new primary uses the numbers of lost transactions again. A reader that had seen those must still get the
+    /// entries of the transactions that have the numbers now.
     @Test func noEntryIsSkippedForATransactionThatWasLost() async throws {
         try await withPostgresServer { primary in
             try await migrate(primary)
@@ -28,7 +28,7 @@ import Testing
                 #expect(reader.seen.count == 50)
                 await primary.kill()
                 try await standby.promote()
-                // As many more as let the new history overtake what the reader has seen.
+                // So many that the new transaction numbers overtake those that the reader has seen.
                 var written: Set<UUID> = []
                 for _ in 0..<60 {
                     let session = UUID()
@@ -41,12 +41,12 @@ import Testing
         }
     }
 
-    /// What was rolled back, or committed asynchronously, is in the reader's snapshot before it is on the disk. A crash
-    /// forgets that its number was ever given, and gives it to others.
+    /// A transaction that was rolled back, or committed asynchronously, is in the reader's snapshot before it is on the
+    /// disk. After a crash PostgreSQL gives its number to another one.
     @Test func noEntryIsSkippedForATransactionThatACrashForgot() async throws {
         try await withPostgresServer { server in
             try await migrate(server)
-            // Nobody writes to the disk but who commits.
+            // The WAL writer sleeps, so that only commits write to the disk.
             try await server.alter("wal_writer_delay = '10s'")
             let side = try side(server)
             defer { side.pool.close() }
@@ -88,8 +88,8 @@ import Testing
         }
     }
 
-    /// What the standby has not had is lost: who got a successor that it does not know is signed out, as DESIGN says. It is
-    /// nobody's theft, and whoever did not refresh in that moment notices nothing.
+    /// Rotations that the standby has not received are lost: clients that were given those successors are signed out,
+    /// as DESIGN says. That counts as no theft, and a client that did not refresh at that moment notices nothing.
     @Test func anAsynchronousStandbySignsOutWhoseRotationItLost() async throws {
         try await failOver(losing: true) { load, after in
             #expect(load.signedOut.count == FailoverLoad.clients)
@@ -134,7 +134,7 @@ import Testing
                     }
                     try await check(load, after)
                     #expect(load.forks.isEmpty, "two successors of one token")
-                    // Whatever the database holds now, the reader was told.
+                    // The reader was told of every entry that the database holds now.
                     try await load.readFeed()
                     let rows = try await after.pool.query("SELECT session_id FROM revocations")
                     let skipped = Set(try rows.decode(UUID.self)).subtracting(load.seen)

@@ -7,7 +7,7 @@ import Testing
 @testable import TokensService
 
 @Suite struct RevocationFeedTests {
-    /// Reads on from a cursor until nothing more waits.
+    /// Reads from a cursor until there are no more entries.
     private func read(_ feed: RevocationFeed, after cursor: String?) async throws -> (sessions: [UUID], cursor: String)
     {
         var sessions: [UUID] = []
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    /// Pages follow the transactions' numbers, also where they gain a digit.
+    /// Pages are in the order of transaction numbers, also where these gain a digit.
     @Test(arguments: 1...4) func noPageSkipsAnEntry(pageSize: Int) async throws {
         try await TokensFixture.with { tokens in
             let transactions = [8, 9, 10, 11, 99, 100, 101, 999, 1000]
@@ -152,8 +152,8 @@ import Testing
         }
     }
 
-    /// A transaction that nobody ends, a prepared one say, keeps every later snapshot from ever seeing all that came
-    /// before it. What is purged meanwhile is none of its.
+    /// While a transaction stays open, a forgotten prepared one for example, it is missing from every later snapshot.
+    /// What is purged meanwhile is not of that transaction, so no reader has to start over.
     @Test func aForgottenTransactionStartsNobodyOverForEver() async throws {
         try await TokensFixture.with { tokens in
             let feed = RevocationFeed(pool: tokens.database.pool)
@@ -166,7 +166,7 @@ import Testing
                 try await tokens.database.pool.query("UPDATE revocations SET revoked_at = now() - interval '8 days'")
                 cursor = try await read(feed, after: nil).cursor
                 try await tokens.purgeRevocations()
-                // Others' transactions, open when the cursor was made and older than what was purged, may start it over.
+                // Transactions of other tests that were open when the cursor was made may make it start over, rightly.
                 try await eventually("the reader goes on") {
                     let page = try await feed.page(after: cursor, waitingUntil: .now)
                     cursor = page.reset ? try await read(feed, after: page.cursor).cursor : page.cursor
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    /// Reads on, starting over where the feed says so.
+    /// Reads until there are no more entries, starting over when the feed asks for it.
     private func follow(_ feed: RevocationFeed, _ cursor: inout String) async throws -> Set<UUID> {
         var sessions: Set<UUID> = []
         while true {
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    /// Its entry is as old as the transaction, and may be purged before anybody has read it.
+    /// An entry is as old as its transaction. If that commits late, the entry may be purged before anybody has read it.
     @Test func whatAForgottenTransactionLeavesIsMissedByNobody() async throws {
         try await TokensFixture.with { tokens in
             let feed = RevocationFeed(pool: tokens.database.pool)

@@ -2,11 +2,11 @@ import TestKit
 
 /// A device, and perhaps a thief with a copy of its token, under somebody's rules: events in the order of time.
 struct DeviceSimulation<Chain: SessionChain> {
-    /// What came of it.
+    /// The outcome.
     struct Outcome {
         /// Sign-outs although nobody had used a stolen token.
         var spuriousLogouts = 0
-        /// Of the session as a whole, from the thief's first use of the token on; `nil` when the thief was not found.
+        /// Rotations of the session from the thief's first use of the token on; `nil` when the thief was not found.
         var rotationsUntilFound: Int?
     }
 
@@ -23,7 +23,7 @@ struct DeviceSimulation<Chain: SessionChain> {
     private var accessExpiresAt = 0
     private var uses: ArraySlice<Int>
     private var losses: ArraySlice<DevicePlan.Loss>
-    /// The app tries again by itself then.
+    /// When the app retries by itself.
     private var retryAt: Int?
     private var retriesLeft: ArraySlice<Int> = []
 
@@ -53,7 +53,7 @@ struct DeviceSimulation<Chain: SessionChain> {
                 refresh(at: now)
             } else {
                 uses.removeFirst()
-                // By its own clock, or because the server refuses the access token.
+                // By the device's clock the access token has expired, or the server refuses it.
                 if now + max(plan.skew, 0) >= accessExpiresAt, retryAt == nil { refresh(at: now) }
             }
         }

@@ -15,9 +15,9 @@ import Testing
         let (gatehouse, auth0, supabase, strict) = (results[0], results[1], results[2], results[3])
         #expect(gatehouse.spuriousLogouts == 0)
         for found in gatehouse.rotationsUntilFound.values { #expect(found.count == simulation.thieves / 2) }
-        // While the device sleeps a thief rotates alone, unseen: only turns have a bound.
+        // While the device sleeps, a thief rotates alone and cannot be found: only taking turns has a bound.
         #expect(gatehouse.rotationsUntilFound[.takingTurns]?.last ?? .max <= RotationRules().lateReplayLimit + 2)
-        // What the rules are held against does happen here: a simulation without losses would prove nothing.
+        // The simulation does lose responses: without any, it would prove nothing.
         #expect(auth0.spuriousLogouts > devices / 4)
         #expect(supabase.rotationsUntilFound[.takingTurns]?.count ?? .max < simulation.thieves / 2)
         #expect(strict.spuriousLogouts > auth0.spuriousLogouts)

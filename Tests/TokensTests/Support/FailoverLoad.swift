@@ -6,7 +6,7 @@ import TestKit
 
 @testable import TokensService
 
-/// A replica's view of one PostgreSQL server.
+/// A replica on one PostgreSQL server.
 struct ServiceSide: Sendable {
     let pool: PostgresPool
 
@@ -19,7 +19,7 @@ struct FeedReader: Sendable {
     var cursor: String?
     var seen: Set<UUID> = []
 
-    /// Reads on until nothing waits, starting over where the feed says so.
+    /// Reads until there are no more entries, starting over when the feed asks for it.
     mutating func follow(_ feed: RevocationFeed) async throws {
         while true {
             let page = try await feed.page(after: cursor, waitingUntil: .now)
@@ -87,7 +87,7 @@ final class FailoverLoad: Sendable {
         }
     }
 
-    /// Twice: the first may have begun before.
+    /// Waits for two refreshes of each client: the first may have begun before the call.
     func everyClientRefreshesAgain() async throws {
         let before = state.withLock { $0.served }
         try await eventually("every client was served again") {

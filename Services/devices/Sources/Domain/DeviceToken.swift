@@ -1,6 +1,7 @@
 import ServiceKit
 
-/// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never shown.
+/// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never
+/// shown.
 struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     static let maximumDigits = 2048
 

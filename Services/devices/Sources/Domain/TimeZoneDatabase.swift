@@ -28,8 +28,8 @@ struct TimeZoneDatabase: Sendable, Equatable {
 
     var isEmpty: Bool { names.isEmpty }
 
-    /// Whether the name is one of the database, or has the form of one (`Area/Location`): a phone's database may be newer
-    /// than this machine's.
+    /// Whether the name is one of the database, or has the form of one (`Area/Location`): a phone's database may be
+    /// newer than this machine's.
     func accepts(_ name: String) -> Bool {
         // The length comes first: a look-up hashes the text, and hashing normalizes it.
         name.utf8.count <= Self.maximumLength && (names.contains(name) || Self.isWellFormed(name))

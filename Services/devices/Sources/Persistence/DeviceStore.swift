@@ -4,7 +4,8 @@ import Postgres
 
 /// The registrations in PostgreSQL.
 struct DeviceStore: Sendable {
-    /// Devices of each kind that a user may have. One more, and the device of that kind that registered longest ago goes.
+    /// Devices of each kind that a user may have. One more, and the device of that kind that registered longest ago
+    /// goes.
     static let maximumDevices = 50
     /// Seconds for which a registration that changes nothing is not written.
     static let writeInterval = 86_400.0

@@ -6,8 +6,8 @@ import ServiceLifecycle
 
 /// Follows tokens' revocation feed for as long as the service runs, and detaches the devices of revoked sessions.
 ///
-/// The cursor is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows the feed;
-/// the first one to move the cursor does the work.
+/// The cursor is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows the
+/// feed; the first one to move the cursor does the work.
 struct RevocationConsumer: Service {
     /// Seconds for which tokens holds a request while there are no new entries.
     static let wait = 20

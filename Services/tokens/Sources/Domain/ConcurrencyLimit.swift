@@ -1,8 +1,9 @@
-/// Limits how much work is under way at once. The limit adapts to how long work takes: additive increase, multiplicative
-/// decrease, as in TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
+/// Limits how much work is under way at once. The limit adapts to how long work takes: additive increase,
+/// multiplicative decrease, as in TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease
+/// algorithms", 1989).
 ///
-/// Work that takes long waits for a processor or a database. With more of it at once, everything would wait longer, until
-/// clients give up before they are answered.
+/// Work that takes long waits for a processor or a database. With more of it at once, everything would wait longer,
+/// until clients give up before they are answered.
 struct ConcurrencyLimit: Sendable {
     typealias Instant = ContinuousClock.Instant
 

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
 
-/// PostgreSQL keeps the current token sealed. The key is derived from its predecessor and a server key together: a client
-/// that presents the predecessor again is given the same successor, and the database alone gives nobody a token.
+/// PostgreSQL keeps the current token sealed. The key is derived from its predecessor and a server key together: a
+/// client that presents the predecessor again is given the same successor, and the database alone gives nobody a token.
 extension RefreshKeyRing {
     /// Key id ‖ nonce ‖ AES-GCM(successor) ‖ tag.
     ///

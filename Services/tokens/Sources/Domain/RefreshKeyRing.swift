@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
 
-/// A secret of the service for refresh tokens, which is kept in a file and never in PostgreSQL. Two keys are derived from
-/// it: one for the tokens' HMAC, one for sealing successors.
+/// A secret of the service for refresh tokens, which is kept in a file and never in PostgreSQL. Two keys are derived
+/// from it: one for the tokens' HMAC, one for sealing successors.
 struct RefreshKey: Sendable {
     /// Bytes of the truncated HMAC-SHA256 in a token.
     static let codeLength = 16
@@ -30,8 +30,8 @@ struct RefreshKey: Sendable {
 
 /// The service's keys for refresh tokens. The first one mints tokens; all of them verify tokens and open successors.
 ///
-/// To replace the key: add a new one at the end, on every replica; then move it to the front, on every replica; remove the
-/// old one an idle lifetime later, when no session is left that was last rotated under it.
+/// To replace the key: add a new one at the end, on every replica; then move it to the front, on every replica; remove
+/// the old one an idle lifetime later, when no session is left that was last rotated under it.
 struct RefreshKeyRing: Sendable {
     let minting: RefreshKey
     private let keys: [UInt8: RefreshKey]

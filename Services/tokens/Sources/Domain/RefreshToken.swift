@@ -80,7 +80,8 @@ struct RefreshToken: Sendable, Equatable {
     enum Authenticity: Sendable {
         case genuine
         case forged
-        /// Made under a key that this replica does not have yet, or no longer. It is genuine if PostgreSQL has its hash.
+        /// Made under a key that this replica does not have yet, or no longer. It is genuine if PostgreSQL has its
+        /// hash.
         case unknownKey
     }
 }

@@ -8,7 +8,8 @@ struct RotationRules: Sendable, Equatable {
         case strict
     }
 
-    /// Seconds after a rotation for which the predecessor is answered again, as the retry of a client that lost the answer.
+    /// Seconds after a rotation for which the predecessor is answered again, as the retry of a client that lost the
+    /// answer.
     var retryWindow: TimeInterval = 60
     /// Seconds after a rotation for which an older token is taken for a request that was delayed, and not for theft.
     var raceWindow: TimeInterval = 5
@@ -22,8 +23,8 @@ struct RotationRules: Sendable, Equatable {
         var hash: [UInt8]
         /// Whether its HMAC was verified; `false` when this replica does not have the key.
         var isGenuine: Bool
-        /// Seconds since the request came, as far as gateway and replica know. The windows are measured at that moment: a
-        /// process that was stopped or busy in between must not make a request look late.
+        /// Seconds since the request came, as far as gateway and replica know. The windows are measured at that moment:
+        /// a process that was stopped or busy in between must not make a request look late.
         var age: TimeInterval = 0
     }
 

@@ -33,8 +33,8 @@ public struct SigningKeys: Sendable {
     public static let publicationTime: TimeInterval = 600
     /// Seconds within which every replica has noticed a change of the keys.
     public static let noticeTime: TimeInterval = 60
-    /// The least that either of these may be, in seconds: a replica looks at the file once a second, and the file's times are
-    /// whole seconds.
+    /// The least that either of these may be, in seconds: a replica looks at the file once a second, and the file's
+    /// times are whole seconds.
     public static let shortestNotice: TimeInterval = 3
 
     /// The active key first, then the others in the order in which they came.
@@ -87,8 +87,8 @@ public struct SigningKeys: Sendable {
     /// - Parameters:
     ///   - accessTokenLifetime: seconds; noted with the retiring key, in case it is shorter when that is to go.
     ///   - publicationTime: seconds for which the next key has to have been published.
-    ///   - force: rotates also when the next key was published only a moment ago. Readers that do not fetch the JWKS again
-    ///     for an unknown key then refuse good tokens for some minutes.
+    ///   - force: rotates also when the next key was published only a moment ago. Readers that do not fetch the JWKS
+    ///     again for an unknown key then refuse good tokens for some minutes.
     /// - Throws: when there is no next key, or it is too new.
     public mutating func rotate(
         at now: Date, accessTokenLifetime: Int? = nil, publicationTime: TimeInterval = Self.publicationTime,

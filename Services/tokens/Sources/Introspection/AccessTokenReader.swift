@@ -6,8 +6,8 @@ import Foundation
 struct AccessTokenReader: Sendable {
     let keys: SigningKeyStore
 
-    /// The claims of a token that this service signed, expired or not: whether it has expired is decided by PostgreSQL's
-    /// clock. `nil` for any other token.
+    /// The claims of a token that this service signed, expired or not: whether it has expired is decided by
+    /// PostgreSQL's clock. `nil` for any other token.
     ///
     /// - Throws: `UNAVAILABLE` when OpenSSL itself fails, so that nothing is known of the token.
     func genuineClaims(of text: String) throws(Problem) -> AccessTokenClaims? {

@@ -9,13 +9,13 @@ struct TokenIssuer: Sendable {
     let issuer: String
     let audience: String
     let clientID: String
-    /// Seconds. Each access token lives up to 5 % less, at random: clients that signed in during the same minute then do
-    /// not all refresh in the same minute.
+    /// Seconds. Each access token lives up to 5 % less, at random: clients that signed in during the same minute then
+    /// do not all refresh in the same minute.
     let accessLifetime: Int64
     let logger: Logger
 
-    /// - Throws: `UNAVAILABLE` when OpenSSL cannot sign. The rotation is committed: the client asks again with the token
-    ///   before, and gets the answer then.
+    /// - Throws: `UNAVAILABLE` when OpenSSL cannot sign. The rotation is committed: the client asks again with the
+    ///   token before, and gets the answer then.
     func issue(_ refreshToken: RefreshToken, for grant: SessionGrant) throws(Problem) -> IssuedTokens {
         let issuedAt = Int64(grant.now.timeIntervalSince1970.rounded(.down))
         let refreshExpiresAt = Int64(grant.expiresAt.timeIntervalSince1970.rounded(.down))

@@ -1,8 +1,8 @@
 import Foundation
 
 extension UUID {
-    /// A random identifier (RFC 9562 §5.4). `UUID()` would do, but opens the system's random device each time, which costs
-    /// more than all other claims of an access token.
+    /// A random identifier (RFC 9562 §5.4). `UUID()` would do, but opens the system's random device each time, which
+    /// costs more than all other claims of an access token.
     static func random() -> UUID {
         var halves = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
         return withUnsafeMutableBytes(of: &halves) { bytes in

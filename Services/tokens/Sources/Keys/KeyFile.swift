@@ -9,7 +9,8 @@ enum KeyFile {
         try write(text, to: path, mode: 0o600) { _ in }
     }
 
-    /// Replaces a file in one step. The new one gets the old one's owner and mode, so that the service can read it as well.
+    /// Replaces a file in one step. The new one gets the old one's owner and mode, so that the service can read it as
+    /// well.
     ///
     /// - Parameter mode: for a file that is not there yet.
     static func replace(_ path: String, with text: String, mode: mode_t = 0o600) throws {

@@ -12,8 +12,8 @@ public struct KeyGenerator: Sendable {
         self.isForDevelopment = isForDevelopment
     }
 
-    /// Makes an RSA key. Where there is no signing keys file yet, writes one in which the key signs; otherwise adds it to the
-    /// file as the next key.
+    /// Makes an RSA key. Where there is no signing keys file yet, writes one in which the key signs; otherwise adds it
+    /// to the file as the next key.
     ///
     /// - Parameter publicPath: where the public halves of all keys are written, before the new key may sign.
     /// - Returns: the new key with its state.
@@ -45,16 +45,16 @@ public struct KeyGenerator: Sendable {
 
     /// Writes a refresh keys file with one new key.
     ///
-    /// No id may be used twice. A token whose id is known but whose HMAC does not fit is a forgery: if another key got an old
-    /// one's id, all tokens of the old key would be forgeries, and their clients signed out. Under an unknown id the hash
-    /// in PostgreSQL decides instead. So an id is chosen at random from those that are not in use.
+    /// No id may be used twice. A token whose id is known but whose HMAC does not fit is a forgery: if another key got
+    /// an old one's id, all tokens of the old key would be forgeries, and their clients signed out. Under an unknown id
+    /// the hash in PostgreSQL decides instead. So an id is chosen at random from those that are not in use.
     ///
     /// - Parameters:
     ///   - id: `nil` chooses one.
     ///   - present: the refresh keys file that is in use, if there is one.
     /// - Returns: the new key's id.
-    /// - Throws: `CocoaError` when the file is there already or cannot be written; `RefreshKeyFileError` when the present
-    ///   file holds the id, or is none.
+    /// - Throws: `CocoaError` when the file is there already or cannot be written; `RefreshKeyFileError` when the
+    ///   present file holds the id, or is none.
     public func writeRefreshKey(id: UInt8?, to path: String, besides present: String?) throws -> UInt8 {
         var taken: Set<UInt8> = []
         if let present, FileManager.default.fileExists(atPath: present) {

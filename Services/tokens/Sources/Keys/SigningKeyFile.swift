@@ -21,8 +21,8 @@ public struct SigningKeyFile: Sendable {
         return try SigningKeys(text: text)
     }
 
-    /// Reads the keys, changes them and writes them back. A reader sees the old file or the new one, and of two changes at
-    /// the same time the second waits for the first.
+    /// Reads the keys, changes them and writes them back. A reader sees the old file or the new one, and of two changes
+    /// at the same time the second waits for the first.
     ///
     /// - Throws: `SigningKeysError`, what `change` throws (then the file stays as it was), `CocoaError` when the file
     ///   cannot be written.

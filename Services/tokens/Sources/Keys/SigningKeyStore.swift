@@ -5,7 +5,8 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// The signing keys in use. They are read again when their file changes, so that no replica needs a restart for a rotation.
+/// The signing keys in use. They are read again when their file changes, so that no replica needs a restart for a
+/// rotation.
 final class SigningKeyStore: Service {
     private struct Present {
         var signer: AccessTokenSigner

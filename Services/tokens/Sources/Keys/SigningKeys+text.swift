@@ -2,8 +2,8 @@ import AccessToken
 import Foundation
 import ServiceKit
 
-/// The signing keys file: PEM blocks, each with its state in a comment line before it, which RFC 7468 §2 allows. In a plain
-/// PEM file with one key, that key is active.
+/// The signing keys file: PEM blocks, each with its state in a comment line before it, which RFC 7468 §2 allows. In a
+/// plain PEM file with one key, that key is active.
 ///
 ///     # active since 2026-11-20T12:00:00Z
 ///     -----BEGIN PRIVATE KEY-----

@@ -60,8 +60,8 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was checked against
-    /// older credentials. When the account was deleted, the user is removed too and can have no session again.
+    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was checked
+    /// against older credentials. When the account was deleted, the user is removed too and can have no session again.
     func revokeAll(
         of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
         deadline: ContinuousClock.Instant?

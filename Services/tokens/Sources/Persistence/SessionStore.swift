@@ -26,7 +26,8 @@ struct SessionStore: Sendable {
         let user = try UserRecord(request.snapshot.user)
         return try await pool.withTransaction(deadline: deadline) { transaction in
             let admittedAt = try await transaction.lockUser(user.id)
-            // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never younger.
+            // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never
+            // younger.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
             try await transaction.admit(
                 user, version: request.snapshot.version, signInBeganAt: admittedAt.addingTimeInterval(-age))
@@ -102,7 +103,8 @@ struct SessionStore: Sendable {
 }
 
 extension PostgresTransaction {
-    /// Locks a user until the transaction ends: sessions of one user are created and ended by one transaction at a time.
+    /// Locks a user until the transaction ends: sessions of one user are created and ended by one transaction at a
+    /// time.
     ///
     /// - Returns: PostgreSQL's clock once the lock was acquired.
     @discardableResult

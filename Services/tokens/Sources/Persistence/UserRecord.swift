@@ -2,7 +2,8 @@ import Contracts
 import Foundation
 import Postgres
 
-/// What is kept of a user beside their sessions: the claims of access tokens, and the whole user as JSON for the answer.
+/// What is kept of a user beside their sessions: the claims of access tokens, and the whole user as JSON for the
+/// answer.
 struct UserRecord: Sendable, Equatable {
     var id: UUID
     var role: String

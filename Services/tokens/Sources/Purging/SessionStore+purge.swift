@@ -4,9 +4,9 @@ import Postgres
 
 /// Removes what has ended, a few rows with each statement, so that no refresh waits for a purge.
 ///
-/// There is no index on a session's expiry, since every rotation would have to update it. A sweep reads the table block by
-/// block instead. It misses a row that moves to another block meanwhile; but that row was just written, so its session
-/// lives.
+/// There is no index on a session's expiry, since every rotation would have to update it. A sweep reads the table block
+/// by block instead. It misses a row that moves to another block meanwhile; but that row was just written, so its
+/// session lives.
 extension SessionStore {
     /// Ends the expired sessions in these blocks, and adds them to the revocation feed.
     ///
@@ -31,8 +31,8 @@ extension SessionStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Removes the users in these blocks who have no session left. Those who signed out everywhere a moment ago stay until
-    /// no sign-in from before can be under way.
+    /// Removes the users in these blocks who have no session left. Those who signed out everywhere a moment ago stay
+    /// until no sign-in from before can be under way.
     ///
     /// - Returns: how many, and whether there are blocks after these.
     func purgeUsers(
@@ -54,8 +54,8 @@ extension SessionStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and stores the last transaction
-    /// whose entries were removed: a reader that has not seen it starts over.
+    /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and stores the last
+    /// transaction whose entries were removed: a reader that has not seen it starts over.
     ///
     /// In a database that was restored from a dump, entries bear transaction numbers of another cluster. Those that are
     /// still to come in this one are ignored.

@@ -2,8 +2,8 @@ import Foundation
 import Metrics
 import Redis
 
-/// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds the
-/// lock rotates; the others wait a moment and read its result.
+/// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds
+/// the lock rotates; the others wait a moment and read its result.
 ///
 /// The lock only saves work. Rotation is correct without it, by PostgreSQL's conditional UPDATE: when Redis is away, or
 /// the lock is lost or granted twice, every replica goes ahead.

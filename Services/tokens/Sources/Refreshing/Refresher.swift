@@ -155,9 +155,9 @@ final class Refresher: Sendable {
             metrics.count(.lateReplay)
             return try repeatSuccessor(of: token, in: record)
         case .revoke(let theft):
-            // On a busy machine an app gives up, asks again and rotates twice before this request gets its turn. Its own
-            // abandoned request then looks like a thief's. Only a client that still waits for the answer proves that
-            // two hold the token.
+            // On a busy machine an app gives up, asks again and rotates twice before this request gets its turn. Its
+            // own abandoned request then looks like a thief's. Only a client that still waits for the answer proves
+            // that two hold the token.
             guard origin.isAwaited() else {
                 metrics.count(.abandoned)
                 throw Problem(.unavailable)

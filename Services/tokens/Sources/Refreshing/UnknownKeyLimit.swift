@@ -19,8 +19,8 @@ final class UnknownKeyLimit: Sendable {
     /// For all addresses: a fraction of the refreshes that a replica has time for.
     private static let together = Rate(burst: 100, interval: .milliseconds(20))
     private static let ofAddress = Rate(burst: 10, interval: .seconds(1))
-    /// A fixed number, which bounds the memory. Addresses share buckets by a hash that is seeded anew in each process, so
-    /// that nobody can choose an address to share somebody's bucket.
+    /// A fixed number, which bounds the memory. Addresses share buckets by a hash that is seeded anew in each process,
+    /// so that nobody can choose an address to share somebody's bucket.
     private static let addressBuckets = 4096
 
     /// A bucket's state is the instant at which it will be full again.
@@ -79,8 +79,8 @@ final class UnknownKeyLimit: Sendable {
 }
 
 extension UnknownKeyLimit.Rate {
-    /// Whole seconds until the bucket has room for a token after which it will be full at `next`; `nil` when it has room
-    /// now.
+    /// Whole seconds until the bucket has room for a token after which it will be full at `next`; `nil` when it has
+    /// room now.
     fileprivate func wait(for next: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Int? {
         let excess = (now.duration(to: next) - interval * burst) / .seconds(1)
         return excess > 0 ? Int(excess.rounded(.up)) : nil

@@ -3,8 +3,9 @@ import Metrics
 import Postgres
 import ServiceLifecycle
 
-/// Warns of transactions that were prepared (two-phase commit) and then forgotten. They keep their locks, keep VACUUM from
-/// its work, and what they revoked stays invisible to everybody. Gatehouse prepares none; others on the same server may.
+/// Warns of transactions that were prepared (two-phase commit) and then forgotten. They keep their locks, keep VACUUM
+/// from its work, and what they revoked stays invisible to everybody. Gatehouse prepares none; others on the same
+/// server may.
 struct PreparedTransactionWatch: Service {
     let pool: PostgresPool
     let logger: Logger

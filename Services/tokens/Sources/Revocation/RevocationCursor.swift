@@ -1,6 +1,7 @@
 import AccessToken
 
-/// How far a reader of the revocation feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read everything.
+/// How far a reader of the revocation feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read
+/// everything.
 ///
 /// A snapshot, because entries are not committed in the order of their numbers: what the snapshot does not contain was
 /// committed later, and is still to be read.

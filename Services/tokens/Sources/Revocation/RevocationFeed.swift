@@ -3,13 +3,13 @@ import Foundation
 import Postgres
 import ServiceLifecycle
 
-/// The revocation feed (`GET /internal/revocations`): gives every reader each revoked session at least once, in no special
-/// order.
+/// The revocation feed (`GET /internal/revocations`): gives every reader each revoked session at least once, in no
+/// special order.
 struct RevocationFeed: Sendable {
     let pool: PostgresPool
     var pageSize = 1000
-    /// How often the feed is queried for a reader that waits. A revoked session's access token is to be refused everywhere
-    /// within a second, and this interval is a part of that second.
+    /// How often the feed is queried for a reader that waits. A revoked session's access token is to be refused
+    /// everywhere within a second, and this interval is a part of that second.
     var pollInterval: Duration = .milliseconds(150)
 
     /// The entries after `cursor`; if there are none yet, waits for some until `end`.
@@ -55,12 +55,12 @@ struct RevocationFeed: Sendable {
     /// A reader starts over in three cases:
     ///
     /// - The history is another one. It is named by the cluster, the timeline and an epoch. The timeline is that of the
-    ///   file which is being written: the control file learns of a promotion only at the next checkpoint, minutes after the
-    ///   new primary has begun to use transaction numbers again. The epoch ends with a crash, since after one, too, numbers
-    ///   are used again: those of transactions that were rolled back, or committed asynchronously, and had not reached the
-    ///   disk.
-    /// - Entries were purged that it has not read: of a transaction that began after its snapshot, or that was open in it
-    ///   and has ended since. A transaction that is still open, be it for weeks, had no entry that could be purged.
+    ///   file which is being written: the control file learns of a promotion only at the next checkpoint, minutes after
+    ///   the new primary has begun to use transaction numbers again. The epoch ends with a crash, since after one, too,
+    ///   numbers are used again: those of transactions that were rolled back, or committed asynchronously, and had not
+    ///   reached the disk.
+    /// - Entries were purged that it has not read: of a transaction that began after its snapshot, or that was open in
+    ///   it and has ended since. A transaction that is still open, be it for weeks, had no entry that could be purged.
     /// - Its snapshot is ahead of the database, which has gone back in time.
     private func state(for position: RevocationCursor?) async throws(PostgresError) -> State {
         let seen = position?.seen
@@ -101,11 +101,11 @@ struct RevocationFeed: Sendable {
         try await pool.query("INSERT INTO revocation_epoch DEFAULT VALUES ON CONFLICT DO NOTHING")
     }
 
-    /// Reads one page: the entries that the scan's snapshot contains and the position's does not. A scan from the beginning
-    /// takes every row, since in a restored dump some transactions are of another cluster and in no snapshot.
+    /// Reads one page: the entries that the scan's snapshot contains and the position's does not. A scan from the
+    /// beginning takes every row, since in a restored dump some transactions are of another cluster and in no snapshot.
     ///
-    /// `ORDER BY` names the table with the column. The bare name would mean the column of the result, which is text, and
-    /// sort 1000 before 999.
+    /// `ORDER BY` names the table with the column. The bare name would mean the column of the result, which is text,
+    /// and sort 1000 before 999.
     private func read(from position: RevocationCursor?, _ now: State) async throws(PostgresError) -> RevocationPage {
         let seen = position?.seen
         let last = position?.scan
@@ -137,9 +137,9 @@ struct RevocationFeed: Sendable {
 }
 
 extension PostgresQuery.Interpolation {
-    /// The first transaction of which the snapshot may not have all entries: the oldest that was open when it was taken and
-    /// has written entries since, or else the first that had not begun. The snapshot's own `xmin` will not do: it may be of
-    /// a transaction that has been open for weeks, and everything since would be read again.
+    /// The first transaction of which the snapshot may not have all entries: the oldest that was open when it was taken
+    /// and has written entries since, or else the first that had not begun. The snapshot's own `xmin` will not do: it
+    /// may be of a transaction that has been open for weeks, and everything since would be read again.
     fileprivate mutating func appendInterpolation(firstNotIn snapshot: String?) {
         appendLiteral("COALESCE((SELECT transaction_id FROM revocations WHERE transaction_id = ANY (ARRAY(SELECT ")
         appendLiteral("pg_snapshot_xip(")

@@ -92,7 +92,8 @@ extension ServiceTests {
                 let third = try await tokens.refresh(second).decode(AuthResponse.self).refreshToken
                 try await tokens.age(by: 61)
                 #expect(try await Self.isActive(tokens, second), "a late replay")
-                // Older, for which a refresh would end the session. Asking about it ends nothing, and counts nothing.
+                // An older token, with which a refresh would end the session. Introspection ends nothing and counts
+                // nothing.
                 #expect(try await !Self.isActive(tokens, first))
                 #expect(try await Self.isActive(tokens, third))
                 #expect(try await tokens.count("sessions WHERE late_replays = 0") == 1)
@@ -159,7 +160,7 @@ extension ServiceTests {
                     #expect(answer.header("WWW-Authenticate")?.hasPrefix("Basic ") == true)
                     #expect(try Self.members(answer)["error"] as? String == "invalid_client")
                 }
-                // Neither does another service's credential, and this one opens nothing else.
+                // Another service's credential is refused here, and this one is refused everywhere else.
                 for headers in [RunningTokens.identity, RunningTokens.devices, [:]] {
                     #expect(try await tokens.client.post(Self.path, headers: headers).status == 401)
                 }
@@ -212,7 +213,7 @@ extension ServiceTests {
             }
         }
 
-        /// Never `active: false`: whoever asks would turn away a user with a good token.
+        /// `active: false` would make the caller turn away a user with a good token.
         @Test func anOutageIsNoAnswer() async throws {
             try await withPostgresServer { server in
                 try await RunningTokens.with(databaseURL: server.url(), settings: Self.settings) { tokens in

@@ -120,7 +120,7 @@ extension ServiceTests {
             }
         }
 
-        /// Never `invalid_grant`: a client would sign its user out.
+        /// `invalid_grant` would make a client sign its user out.
         @Test func anOutageIsTemporary() async throws {
             try await withPostgresServer { server in
                 try await RunningTokens.with(databaseURL: server.url()) { tokens in

@@ -41,7 +41,7 @@ extension ServiceTests {
                 #expect(metadata["revocation_endpoint"] as? String == "http://gatehouse.localhost/oauth/revoke")
                 #expect(metadata["response_types_supported"] as? [String] == ["none"])
                 #expect(metadata["token_endpoint_auth_methods_supported"] as? [String] == ["none"])
-                // Clients do not reach it, and this document is theirs.
+                // The document is for clients, which cannot reach introspection.
                 #expect(metadata["introspection_endpoint"] == nil)
                 #expect(response.header("Cache-Control") == "public, max-age=300")
                 let tag = try #require(response.header("ETag"))

@@ -4,8 +4,8 @@ import Hummingbird
 import ServiceKit
 import Verbatim
 
-/// Introspection (RFC 7662), for a team's own services and tools: those that cannot verify an access token themselves, or
-/// have to know whether its session still lives.
+/// Introspection (RFC 7662), for a team's own services and tools: those that cannot verify an access token themselves,
+/// or have to know whether its session still lives.
 ///
 /// The path begins with `/internal`, which the gateway does not pass on. Callers show a credential of its own by Basic,
 /// as OAuth libraries do.
