@@ -3,7 +3,7 @@
 
 # Prints the packages whose content is not on this machine.
 missing_packages() {
-    local package
+    local package installed
     command -v curl >/dev/null || say curl
     command -v jq >/dev/null || say jq
     command -v openssl >/dev/null || say openssl
@@ -14,12 +14,12 @@ missing_packages() {
     command -v psql >/dev/null || say postgresql-client
     # Tests of the driver stand behind it.
     [ -x /usr/sbin/pgbouncer ] || say pgbouncer
-    # A test refreshes with a stock OAuth library, by the system's own Python.
-    for package in python3 python3-authlib python3-requests; do
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed' || say "$package"
-    done
-    for package in libpq-dev libhiredis-dev libssl-dev libargon2-dev; do
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed' || say "$package"
+    # The first three: a test refreshes with a stock OAuth library, by the system's own Python. One query for all packages:
+    # each takes as long as this whole function otherwise.
+    local packages=(python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev)
+    installed=$(dpkg-query -W -f '${Package} ${Status}\n' "${packages[@]}" 2>/dev/null || true)
+    for package in "${packages[@]}"; do
+        grep -q "^$package .* installed" <<<"$installed" || say "$package"
     done
 }
 

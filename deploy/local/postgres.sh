@@ -68,13 +68,11 @@ forget_killed_postgres() {
     fi
 }
 
-# One role and database for each service; nobody else may connect to it. Can be repeated.
-make_databases() {
-    local name variable
-    for name in identity tokens devices; do
-        variable=$(upper "$name")_DATABASE_PASSWORD
-        SERVICE_PASSWORD=${!variable} PGPASSWORD=$(cat "$state/postgres.password") psql -q -X -h 127.0.0.1 \
-            -p "$(port postgres)" -U postgres -d postgres -v ON_ERROR_STOP=1 -v name="$name" \
-            -f "$root/deploy/postgres/service-database.sql" >/dev/null || fail "could not make the database $name"
-    done
+# make_database SERVICE: its role and its database, to which nobody else may connect. Can be repeated.
+make_database() {
+    local variable
+    variable=$(upper "$1")_DATABASE_PASSWORD
+    SERVICE_PASSWORD=${!variable} PGPASSWORD=$(cat "$state/postgres.password") psql -q -X -h 127.0.0.1 \
+        -p "$(port postgres)" -U postgres -d postgres -v ON_ERROR_STOP=1 -v name="$1" \
+        -f "$root/deploy/postgres/service-database.sql" >/dev/null || fail "could not make the database $1"
 }

@@ -5,7 +5,12 @@
 # start_time PID: nothing when there is no such process, or when it only waits to be collected by its parent.
 start_time() {
     if [ -d /proc/self ]; then
-        sed -n 's/.*) //p' "/proc/$1/stat" 2>/dev/null | awk '$1 != "Z" { print $20 }'
+        # By the shell itself: this is asked dozens of times for each start.
+        local line fields
+        { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 0
+        # The name in brackets may hold spaces. The state follows, and 19 fields later the start.
+        read -ra fields <<<"${line##*) }"
+        [ "${fields[0]}" = Z ] || say "${fields[19]}"
     else
         ps -o lstart= -p "$1" 2>/dev/null || true
     fi
@@ -25,7 +30,11 @@ start() {
     printf '%s %s\n' "$pid" "$(start_time "$pid")" >"$run/$name.pid"
 }
 
-pid_of() { cut -d ' ' -f 1 "$run/$1.pid"; }
+pid_of() {
+    local pid
+    read -r pid _ <"$run/$1.pid"
+    printf '%s' "$pid"
+}
 
 alive() {
     [ -f "$run/$1.pid" ] || return 1

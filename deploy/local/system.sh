@@ -41,8 +41,10 @@ system_up() {
         start_postgres "$state/postgres" "$(port postgres)" -c max_connections=200
         started+=" postgres"
     fi
-    # Each time: a start that was interrupted may have left PostgreSQL without them.
-    make_databases
+    # Also when PostgreSQL runs: a start that was interrupted may have left it without them. A service that runs has its own.
+    for name in identity tokens devices; do
+        if dead "$name"; then make_database "$name"; fi
+    done
     if dead redis; then
         start_redis "$state/redis" "$(port redis)"
         started+=" redis"
