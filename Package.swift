@@ -194,7 +194,7 @@ let everyTest: [Target] = [
         "Identity",
         uses: [
             "AccessToken", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit", "Verbatim",
-            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .nioCore, .nioHTTP1,
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .nioCore, .nioHTTP1,
         ]),
     tests(
         "Tokens",

@@ -61,7 +61,7 @@ extension ServiceTests {
             }
         }
 
-        /// A code serves once: who is told to stop in the middle of its exchange waits for Apple's answer.
+        /// A code serves once: a service that is told to stop in the middle of its exchange waits for Apple's answer.
         @Test func aCodeIsNotLostWhenTheServiceStops() async throws {
             try await withIdentity(afterwards: { database in
                 let kept = try await database.query(
@@ -72,11 +72,10 @@ extension ServiceTests {
                 let client = TestHTTPClient(identity.url)
                 identity.apple.state.withLock { state in
                     state.whileExchanging = {
+                        // Apple answers when the service has closed its port.
                         while (try? await client.get("/v1/auth/me")) != nil {
                             try? await Task.sleep(for: .milliseconds(10))
                         }
-                        // The port is closed. Apple takes its time.
-                        try? await Task.sleep(for: .milliseconds(500))
                     }
                 }
                 #expect(try await identity.apple(identity.apple.token(sub: "1"), code: "c0de").status == 200)

@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import ServiceLifecycle
 import Synchronization
 import TestKit
 import Testing
@@ -92,84 +93,43 @@ import Testing
         }
     }
 
+    /// An authorization code serves once: stopping in the middle of its exchange would lose what came of it.
+    @Test func aTaskUnderWayIsFinishedWhenTheServiceStops() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let store = OutboxStore(database: pool)
+            let log = CapturedLog()
+            let isUnderWay = Mutex(false)
+            let worker = OutboxWorker(
+                store: store, housekeeping: Housekeeping(database: pool, auditRetention: nil, logger: log.logger),
+                logger: log.logger
+            ) { entry in
+                isUnderWay.withLock { $0 = true }
+                // Returns when the worker has been told to stop, and throws if that cancels its tasks.
+                try await gracefulShutdown()
+                try await store.complete(entry)
+            }
+            try await OutboxStore.enqueue(.exchangeCode(subject: "001"), user: nil, dueAtOnce: true, on: pool)
+            let services = ServiceGroup(
+                configuration: ServiceGroupConfiguration(services: [worker], logger: CapturedLog().logger))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await services.run() }
+                try await eventually("the task is under way") { isUnderWay.withLock { $0 } }
+                await services.triggerGracefulShutdown()
+                try await group.waitForAll()
+            }
+            #expect(log.lines == [])
+            let left = try await pool.query("SELECT id FROM outbox")
+            #expect(left.isEmpty)
+        }
+    }
+
     @Test func aClaimThatFailsIsLogged() async throws {
         try await withDatabase { database in
             let log = CapturedLog()
             #expect(await worker(on: database.pool, log: log).workOff(.tokens) == 0)
             #expect(log.lines.count == 1)
             #expect(log.lines.first?.hasPrefix("warning The outbox could not be read") == true)
-        }
-    }
-}
-
-@Suite struct HousekeepingTests {
-    /// Makes a statement fail that removes more rows than one batch has.
-    private static func guardBatches(of table: String, on database: PostgresPool) async throws {
-        try await database.query(
-            """
-            CREATE FUNCTION refuse_more_than_a_batch() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN
-                IF (SELECT count(*) FROM gone) > \(unescaped: "\(Housekeeping.batch)") THEN
-                    RAISE 'too many at once';
-                END IF;
-                RETURN NULL;
-            END $$
-            """)
-        try await database.query(
-            """
-            CREATE TRIGGER batches AFTER DELETE ON \(unescaped: table) REFERENCING OLD TABLE AS gone
-            FOR EACH STATEMENT EXECUTE FUNCTION refuse_more_than_a_batch()
-            """)
-    }
-
-    @Test(arguments: [nil, 30])
-    func whatHappenedIsKeptForAsLongAsTheSettingSays(days: Int?) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let pool = database.pool
-            try await Self.guardBatches(of: "audit", on: pool)
-            try await pool.query(
-                """
-                INSERT INTO audit (at, user_id, actor, event)
-                SELECT now() - make_interval(days => (i % 2 * 2 + 29)::integer), gen_random_uuid(), 'user', 'registered'
-                FROM generate_series(1, \(Housekeeping.batch * 4)) i
-                """)
-            let log = CapturedLog()
-            await Housekeeping(database: pool, auditRetention: days, logger: log.logger).removeExpired()
-            #expect(log.lines == [])
-            let left = try await pool.query("SELECT count(*) FROM audit")[0].decode(Int.self)
-            #expect(left == (days == nil ? 4 : 2) * Housekeeping.batch)
-        }
-    }
-
-    @Test func whatHasExpiredGoesInBatches() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let pool = database.pool
-            try await Self.guardBatches(of: "apple_notifications", on: pool)
-            try await pool.query(
-                """
-                INSERT INTO apple_notifications (id, received_at)
-                SELECT 'old ' || i, now() - interval '40 days' FROM generate_series(1, \(Housekeeping.batch * 2 + 1)) i
-                """)
-            try await pool.query("INSERT INTO apple_notifications (id) VALUES ('new')")
-            let log = CapturedLog()
-            await Housekeeping(database: pool, auditRetention: nil, logger: log.logger).removeExpired()
-            #expect(log.lines == [])
-            let left = try await pool.query("SELECT id FROM apple_notifications").decode(String.self)
-            #expect(left == ["new"])
-        }
-    }
-
-    @Test func whatFailsIsLoggedAndHindersNothingElse() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let pool = database.pool
-            try await pool.query("ALTER TABLE password_resets RENAME TO gone")
-            try await pool.query(
-                "INSERT INTO apple_notifications (id, received_at) VALUES ('old', now() - interval '40 days')")
-            let log = CapturedLog()
-            await Housekeeping(database: pool, auditRetention: nil, logger: log.logger).removeExpired()
-            #expect(log.lines.count == 1 && log.lines.first?.contains("password_resets") == true)
-            let left = try await pool.query("SELECT id FROM apple_notifications")
-            #expect(left.isEmpty)
         }
     }
 }
