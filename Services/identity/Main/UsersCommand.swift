@@ -38,11 +38,9 @@ struct UsersCommand: AsyncParsableCommand {
             guard let password = readLine(strippingNewline: true) else {
                 throw ValidationError("There is no password on standard input.")
             }
-            try await UserAdministration.run { administration in
-                try print(
-                    entry: await administration.create(
-                        identifier: identifier, password: password, displayName: displayName, role: role,
-                        storeIDs: stores))
+            try await printEntry { administration in
+                try await administration.create(
+                    identifier: identifier, password: password, displayName: displayName, role: role, storeIDs: stores)
             }
         }
     }
@@ -66,9 +64,7 @@ struct UsersCommand: AsyncParsableCommand {
         var user: String
 
         func run() async throws {
-            try await UserAdministration.run { administration in
-                try print(entry: await administration.setDisabled(true, user: user))
-            }
+            try await printEntry { try await $0.setDisabled(true, user: user) }
         }
     }
 
@@ -79,9 +75,7 @@ struct UsersCommand: AsyncParsableCommand {
         var user: String
 
         func run() async throws {
-            try await UserAdministration.run { administration in
-                try print(entry: await administration.setDisabled(false, user: user))
-            }
+            try await printEntry { try await $0.setDisabled(false, user: user) }
         }
     }
 
@@ -102,12 +96,17 @@ struct UsersCommand: AsyncParsableCommand {
         var noStores = false
 
         func run() async throws {
-            try await UserAdministration.run { administration in
-                let storeIDs = noStores ? [] : stores.isEmpty ? nil : stores
-                try print(entry: await administration.setRole(role, storeIDs: storeIDs, user: user))
-            }
+            let storeIDs = noStores ? [] : stores.isEmpty ? nil : stores
+            try await printEntry { try await $0.setRole(role, storeIDs: storeIDs, user: user) }
         }
     }
+}
+
+/// Prints the user as `change` has left them.
+private func printEntry(
+    _ change: (UserAdministration) async throws -> UserAdministration.Entry
+) async throws {
+    try await UserAdministration.run { try print(entry: await change($0)) }
 }
 
 private func print(entry: UserAdministration.Entry) throws {

@@ -23,7 +23,8 @@ public enum IdentityApplication: MigratingApplication {
         let parts = IdentityParts(
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let router = ServiceRouter()
-        parts.signInRoutes.add(to: router)
+        parts.passwordRoutes.add(to: router)
+        parts.appleRoutes.add(to: router)
         parts.accountRoutes.add(to: router)
         return ServiceAssembly(
             services: [parts.database, parts.redis, parts.hasher, parts.worker],
@@ -38,11 +39,12 @@ struct IdentityParts {
     let redis: RedisClient
     let hasher: PasswordHasher
     let worker: OutboxWorker
-    let signInRoutes: SignInRoutes
+    let passwordRoutes: PasswordRoutes
+    let appleRoutes: AppleRoutes
     let accountRoutes: AccountRoutes
     let administration: UserAdministration
 
-    /// Ends what works in the background without being run as a service.
+    /// Ends what works in the background when it is not run as a service.
     func close() async throws {
         database.close()
         try await hasher.stop()
@@ -52,38 +54,43 @@ struct IdentityParts {
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger
     ) {
-        guard let redisConfiguration = configuration.redis else {
-            preconditionFailure("built from settings that were not valid")
-        }
         database = configuration.database.pool(logger: logger)
-        redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
+        redis = RedisClient(configuration: configuration.redis, eventLoopGroup: eventLoopGroup, logger: logger)
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
             pepper: configuration.pepperKeys)
 
-        // How often somebody may try.
+        // What is kept.
+        let sealer = Sealer(keys: configuration.sealingKeys)
+        let outbox = OutboxStore(database: database)
+        let accounts = AccountStore(database: database)
+        let passwords = PasswordStore(database: database)
+        let passwordResets = PasswordResetStore(database: database)
+        let appleIdentities = AppleIdentityStore(database: database)
+        let appleGrants = AppleGrantStore(database: database, sealer: sealer)
+        let nonces = NonceStore(database: database)
+        let providers = AuthProviderStore(database: database, grants: appleGrants)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
+
+        // How often somebody may try.
         let allowances = AttemptLimits.allowances(messagesPerHour: configuration.resetMessagesPerHour)
         let limits = AttemptLimits(
             counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
             knownDevices: knownDevices, keys: configuration.pepperKeys,
             messagesPerHour: configuration.resetMessagesPerHour)
 
-        // What others are told.
+        // Whom this service calls.
         let tokens = TokensClient(client: configuration.tokens.client(httpClient))
         let devices = DevicesClient(client: configuration.devices.client(httpClient))
-        let apple = AppleServer(
-            httpClient: httpClient, keysURL: configuration.apple.keysURL, tokenURL: configuration.apple.tokenURL,
-            revokeURL: configuration.apple.revokeURL, clientSecret: configuration.apple.clientSecret)
+        let apple = AppleServer(httpClient: httpClient, configuration: configuration.apple)
         let resetHook = configuration.resetHook.map {
             ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
         }
-        let accounts = AccountStore(database: database)
-        let outbox = OutboxStore(database: database)
-        let sealer = Sealer(keys: configuration.sealingKeys)
         let delivery = OutboxDelivery(
-            accounts: accounts, outbox: outbox, tokens: tokens, devices: devices, apple: apple, resetHook: resetHook,
-            limits: limits, sealer: sealer, logger: logger)
+            accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
+            appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
+            passwordResets: PasswordResetDelivery(
+                passwords: passwords, resets: passwordResets, limits: limits, sealer: sealer, hook: resetHook))
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
@@ -91,43 +98,56 @@ struct IdentityParts {
             logger: logger,
             deliver: delivery.deliver)
 
-        // How somebody is proved.
+        // Signing in with a password.
         let sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, tokens: tokens, logger: logger)
         let policy = PasswordPolicy(minimumLength: configuration.passwordMinimumLength)
         let passwordSignIn = PasswordSignIn(
-            accounts: accounts, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
+            passwords: passwords, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
             logger: logger)
+        passwordRoutes = PasswordRoutes(
+            register: Registration(
+                passwords: passwords, hasher: hasher, policy: policy, sessions: sessions, limits: limits,
+                signIn: passwordSignIn, home: configuration.home),
+            login: passwordSignIn,
+            change: PasswordChange(
+                passwords: passwords, hasher: hasher, policy: policy, limits: limits, delivery: delivery,
+                worker: worker),
+            reset: PasswordReset(
+                resets: passwordResets, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
+                delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
+                isHooked: resetHook != nil))
+
+        // Signing in with Apple, and the user's own account.
         let verifier = AppleTokenVerifier(
             keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { try await apple.keys() },
             logger: logger)
-        let appleSignIn = AppleSignIn(
-            accounts: accounts, outbox: outbox, worker: worker, nonces: NonceStore(database: database),
-            issuer: AppleNonceIssuer(keys: configuration.sealingKeys), verifier: verifier,
-            policy: configuration.apple.policy, sessions: sessions, limits: limits, sealer: sealer,
-            exchangesCodes: apple.clientSecret != nil, logger: logger)
+        let nonceIssuer = AppleNonceIssuer(keys: configuration.sealingKeys)
+        let proofs = AppleProofs(
+            verifier: verifier, policy: configuration.apple.policy, issuer: nonceIssuer, nonces: nonces,
+            logger: logger)
         let deletion = AccountDeletion(
-            accounts: accounts, delivery: delivery, worker: worker, sealer: sealer, logger: logger)
-
-        signInRoutes = SignInRoutes(
-            register: Registration(accounts: accounts, hasher: hasher, policy: policy, signIn: passwordSignIn),
-            login: passwordSignIn, apple: appleSignIn,
+            deletions: AccountDeletionStore(database: database, grants: appleGrants), delivery: delivery,
+            worker: worker, logger: logger)
+        appleRoutes = AppleRoutes(
+            signIn: AppleSignIn(
+                identities: appleIdentities, grants: appleGrants, nonces: nonces, proofs: proofs, sessions: sessions,
+                limits: limits, worker: worker, exchangesCodes: apple.clientSecret != nil, logger: logger),
+            nonces: nonceIssuer, limits: limits,
+            linking: AppleLinking(identities: appleIdentities, proofs: proofs, limits: limits, worker: worker),
             notifications: AppleNotifications(
-                accounts: accounts, tokens: tokens, verifier: verifier, policy: configuration.apple.policy,
-                deletion: deletion, worker: worker, sealer: sealer, logger: logger),
-            reset: PasswordReset(
-                accounts: accounts, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
-                delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
-                isHooked: resetHook != nil))
+                notifications: AppleNotificationStore(database: database), identities: appleIdentities,
+                grants: appleGrants, providers: providers, tokens: tokens, verifier: verifier,
+                policy: configuration.apple.policy, deletion: deletion, worker: worker, logger: logger))
         accountRoutes = AccountRoutes(
-            accounts: accounts, deletion: deletion,
-            passwordChange: PasswordChange(
-                accounts: accounts, hasher: hasher, policy: policy, limits: limits, delivery: delivery,
-                worker: worker),
-            linking: AppleLinking(accounts: accounts, signIn: appleSignIn, sealer: sealer, worker: worker),
-            export: Export(accounts: accounts, tokens: tokens, devices: devices), worker: worker)
+            accounts: accounts, deletion: deletion, unlinking: Unlinking(providers: providers, worker: worker),
+            export: Export(
+                accounts: accounts, identifiers: IdentifierStore(database: database), passwords: passwords,
+                appleIdentities: appleIdentities, knownDevices: knownDevices, audit: AuditLog(database: database),
+                tokens: tokens, devices: devices),
+            worker: worker)
         administration = UserAdministration(
-            accounts: accounts, hasher: hasher, policy: policy, delivery: delivery, outbox: outbox,
-            home: configuration.home)
+            accounts: accounts, passwords: passwords, hasher: hasher, policy: policy, delivery: delivery,
+            outbox: outbox, home: configuration.home)
     }
 }

@@ -43,9 +43,7 @@ extension ServiceTests {
                     String.self)
                 #expect(events.contains("deleted"))
                 // Whoever comes back is somebody new.
-                let again: AuthResponse = try await identity.apple(
-                    identity.apple.token(sub: "001", email: "ada@example.com")
-                ).decode()
+                let again = try await identity.signIn("001", email: "ada@example.com")
                 #expect(again.user.id != id)
             }
         }
@@ -110,7 +108,7 @@ extension ServiceTests {
             }
         }
 
-        /// A code works once. When Apple does not answer after the exchange, the token is what remains to be revoked.
+        /// A code serves once. When revoking fails after the exchange, the token has to be revoked later.
         @Test func theTokenOfACodeThatADeletionExchangedIsNotForgotten() async throws {
             try await withIdentity { identity in
                 identity.apple.state.withLock { $0.revokeFailures = [(.internalServerError, "")] }
@@ -142,11 +140,8 @@ extension ServiceTests {
         @Test(arguments: DeletionStep.allCases)
         func aCrashAtAnyStepForgetsNothing(step: DeletionStep) async throws {
             try await withIdentity { identity in
-                let accounts = AccountStore(database: identity.database)
-                let id = UUID()
-                let job = try await accounts.database.withTransaction { transaction in
-                    try await OutboxStore.enqueue(.deletion(step), user: step.needsUser ? id : nil, on: transaction)
-                }
+                let job = try await OutboxStore.enqueue(
+                    .deletion(step), user: step.needsUser ? UUID() : nil, on: identity.database)
                 #expect(job.attempts == 0)
                 try await identity.database.query("UPDATE outbox SET next_attempt_at = now() - interval '1 second'")
                 try await eventually("it is finished") { try await identity.outboxCount == 0 }

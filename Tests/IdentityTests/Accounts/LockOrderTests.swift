@@ -7,31 +7,31 @@ import Testing
 
 @testable import IdentityService
 
-/// Transactions that change the same users do not end each other, and miss nothing that the other does.
+/// Transactions that change the same user do not deadlock, and miss nothing that the other does.
 @Suite struct LockOrderTests {
     enum Change: CaseIterable {
         case taking, following, consentEnding, resetting, linking, unlinking, deleting
     }
 
-    /// Each waits for a user's row that somebody else has locked, as whoever deletes the user does; meanwhile it must
-    /// hold nothing that the other is going to need.
+    /// Each change waits for the user's row, which another transaction has locked, as a deletion does. Meanwhile it must
+    /// hold no lock that the deletion needs next.
     @Test(arguments: Change.allCases)
     func usersAreLockedBeforeWhatBelongsToThem(change: Change) async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
-            let accounts = AccountStore(database: pool)
+            let stores = Stores(on: pool)
             let deadline = ContinuousClock.now + .seconds(60)
             let address = Identifier.email(try EmailAddress("ada@example.com"))
             let holder = try #require(
-                try await accounts.register(NewAccount(identifier: address, passwordHash: "x"), deadline: deadline))
-            _ = try await accounts.link(.sample(), to: holder.id, deadline: deadline)
+                try await stores.passwords.register(
+                    NewAccount(identifier: address, passwordHash: "x"), deadline: deadline))
+            _ = try await stores.appleIdentities.link(.sample(), to: holder.id, deadline: deadline)
             let reset = ResetToken()
             try await pool.query(
                 """
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
                 VALUES (\(reset.digest), \(holder.id), 'email', \(address.value), now() + interval '10 minutes')
                 """)
-            let sealer = Sealer(keys: .sample)
 
             let waiting = try await pool.withTransaction(deadline: deadline) { transaction in
                 #expect(try await AccountStore.lock(holder.id, on: transaction))
@@ -39,19 +39,20 @@ import Testing
                     switch change {
                     case .taking:
                         let new = NewAccount(identifier: address, isVerified: true, passwordHash: "y")
-                        _ = try await accounts.register(new, deadline: deadline)
+                        _ = try await stores.passwords.register(new, deadline: deadline)
                     case .following:
-                        _ = try await accounts.signIn(
-                            apple: .sample(email: "ada@example.org"), name: nil, deadline: deadline)
+                        _ = try await stores.appleIdentities.signIn(
+                            .sample(email: "ada@example.org"), name: nil, deadline: deadline)
                     case .consentEnding:
-                        _ = try await accounts.endAppleConsent(of: holder.id, at: .now, deadline: deadline)
+                        _ = try await stores.appleGrants.endConsent(of: holder.id, at: .now, deadline: deadline)
                     case .resetting:
-                        _ = try await accounts.reset(reset.digest, passwordHash: "z", deadline: deadline)
-                    case .linking: _ = try await accounts.link(.sample(), to: holder.id, deadline: deadline)
+                        _ = try await stores.resets.use(reset.digest, passwordHash: "z", deadline: deadline)
+                    case .linking:
+                        _ = try await stores.appleIdentities.link(.sample(), to: holder.id, deadline: deadline)
                     case .unlinking:
-                        _ = try await accounts.unlink(.apple, from: holder.id, sealer: sealer, deadline: deadline)
+                        _ = try await stores.providers.unlink(.apple, from: holder.id, deadline: deadline)
                     case .deleting:
-                        _ = try await accounts.delete(holder.id, actor: .user, sealer: sealer, deadline: deadline)
+                        _ = try await stores.deletions.delete(holder.id, actor: .user, deadline: deadline)
                     }
                 }
                 try await eventually("the change waits", within: .seconds(50)) {
@@ -66,14 +67,14 @@ import Testing
         }
     }
 
-    /// The code becomes a token while the account is being deleted: whichever of the two the deletion sees, it takes.
+    /// The code becomes a token while the account is being deleted: the deletion sees the one or the other.
     @Test func aDeletionMissesNoTokenThatArrivesMeanwhile() async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
-            let accounts = AccountStore(database: pool)
+            let stores = Stores(on: pool)
             let deadline = ContinuousClock.now + .seconds(60)
             let sealer = Sealer(keys: .sample)
-            let account = try await accounts.signIn(apple: .sample(), name: nil, deadline: deadline)
+            let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
             let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
             try await OutboxStore.enqueue(
                 .exchangeCode(subject: "001"), user: account.id, on: pool,
@@ -83,7 +84,7 @@ import Testing
             let deleting = try await pool.withTransaction(deadline: deadline) { transaction in
                 try await transaction.query("LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE")
                 let deleting = Task {
-                    try await accounts.delete(account.id, actor: .user, sealer: sealer, deadline: deadline)
+                    try await stores.deletions.delete(account.id, actor: .user, deadline: deadline)
                 }
                 try await eventually("the deletion waits for the outbox", within: .seconds(50)) {
                     try await !Self.locksOfWaiters(on: pool).isEmpty
@@ -99,7 +100,7 @@ import Testing
         }
     }
 
-    /// The tables that whoever waits for a row has locked, and how.
+    /// The tables that transactions waiting for a lock have locked themselves, and how.
     private static func locksOfWaiters(on pool: PostgresPool) async throws -> [String] {
         try await pool.query(
             """
@@ -111,17 +112,16 @@ import Testing
         ).decode(String.self)
     }
 
-    /// Two that meet head on: PostgreSQL ends one of them, which then waits its turn.
+    /// Two transactions deadlock. PostgreSQL ends one of them, which is run again.
     @Test func aDeadlockEndsNobody() async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
-            let accounts = AccountStore(database: pool)
             let users = [UUID(), UUID()]
             for user in users { try await pool.query("INSERT INTO users (id) VALUES (\(user))") }
             let meeting = Meeting()
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for order in [users, [users[1], users[0]]] {
-                    group.addTask { try await meeting.cross(order, on: accounts) }
+                    group.addTask { try await meeting.cross(order, on: pool) }
                 }
                 try await group.waitForAll()
             }
@@ -132,12 +132,12 @@ import Testing
         }
     }
 
-    /// Where two transactions meet, each with a row that the other one wants next.
+    /// Two transactions, each with a row that the other one needs next.
     private final class Meeting: Sendable {
         let arrivals = Mutex(0)
 
-        func cross(_ users: [UUID], on accounts: AccountStore) async throws {
-            try await accounts.withTransaction(deadline: .now + .seconds(60)) { transaction in
+        func cross(_ users: [UUID], on pool: PostgresPool) async throws {
+            try await pool.withRetriedTransaction(deadline: .now + .seconds(60)) { transaction in
                 _ = try await AccountStore.lock(users[0], on: transaction)
                 arrivals.withLock { $0 += 1 }
                 try await eventually("both hold one") { arrivals.withLock { $0 } >= 2 }

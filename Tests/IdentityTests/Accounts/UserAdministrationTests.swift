@@ -66,7 +66,7 @@ extension ServiceTests {
             }
         }
 
-        /// An operator's word proves the address: whoever merely wrote it down loses it.
+        /// An operator vouches for the address: the account that has not proved it loses it.
         @Test func anOperatorTakesAnAddressFromWhoHasNotProvedIt() async throws {
             try await withIdentity { identity in
                 let squatter = try await identity.register("ada@example.com", "kaffeekuchen")
@@ -150,7 +150,7 @@ extension ServiceTests {
             }
         }
 
-        /// Page by page, also where many came in the same moment.
+        /// Page by page, also where many were made at the same moment.
         @Test func everyUserIsListedOnceOldestFirst() async throws {
             try await withIdentity { identity in
                 try await identity.database.query(

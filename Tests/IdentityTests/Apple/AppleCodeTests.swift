@@ -42,7 +42,7 @@ extension ServiceTests {
             }
         }
 
-        /// Somebody else's code must not end somebody else's consent when the user goes.
+        /// Otherwise deleting this account would later end another user's consent.
         @Test(arguments: ["somebody else", nil])
         func aCodeThatIsNotTheUsersIsNotKept(subject: String?) async throws {
             try await withIdentity { identity in

@@ -37,7 +37,7 @@ extension ServiceTests {
             }
         }
 
-        /// What Apple's token carries may be the app's own where it is required, but then it serves once, as ours do.
+        /// Where a nonce is required, the app may choose it. Then it serves once, as ours do.
         @Test func requiredNoncesServeOnceWhoeverChoseThem() async throws {
             try await withIdentity(["IDENTITY_APPLE_NONCE": "required"]) { identity in
                 let token = try identity.apple.token(sub: "1", nonce: "raw")
@@ -73,7 +73,7 @@ extension ServiceTests {
             }
         }
 
-        /// The process died, or the network, before the answer was with the client.
+        /// The process or the network failed before the answer reached the client.
         @Test func aSignInWhoseAnswerWasLostMayBeRepeatedForAMinute() async throws {
             try await withIdentity { identity in
                 let nonce = try await identity.nonce()

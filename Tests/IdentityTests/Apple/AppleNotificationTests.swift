@@ -8,7 +8,7 @@ import Testing
 @testable import IdentityService
 
 extension ServiceTests {
-    /// What Apple tells of its users unasked, signed as Apple signs.
+    /// Apple's notifications, signed as Apple signs them.
     @Suite struct AppleNotificationTests {
         private func tell(_ payload: String, to identity: Harness) async throws {
             let answer = try await identity.post(
@@ -16,7 +16,7 @@ extension ServiceTests {
             #expect(answer.status == 200)
         }
 
-        /// Signs in with Apple's word of some time ago.
+        /// Signs in with an identity token that Apple issued some time ago.
         /// - Returns: the user, and the session that was made then.
         private func signIn(_ identity: Harness, secondsAgo age: Int) async throws -> (user: UUID, session: UUID) {
             let token = try identity.apple.token(sub: "001") { claims in

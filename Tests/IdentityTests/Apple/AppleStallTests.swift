@@ -33,7 +33,7 @@ import Testing
         try await httpClient.shutdown()
     }
 
-    /// The answers are nobody's but `UNAVAILABLE`, keys that are known go on working, and the next fetch brings others.
+    /// The answer is `UNAVAILABLE`, known keys are used on, and the next fetch brings new ones.
     @Test(arguments: FakeApple.Mode.stalling)
     func keysAreFetchedAnew(_ mode: FakeApple.Mode) async throws {
         try await withApple { apple, patient in
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// What waits in the outbox is tried again: nothing before it holds it up.
+    /// Each call ends with an error, so that the outbox tries its task again.
     @Test(arguments: FakeApple.Mode.stalling)
     func codesAndRevocationsAreTriedAgain(_ mode: FakeApple.Mode) async throws {
         try await withApple { apple, server in

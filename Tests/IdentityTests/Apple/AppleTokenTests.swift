@@ -10,7 +10,7 @@ import Testing
 @testable import IdentityService
 
 extension ServiceTests {
-    /// Which of Apple's tokens are believed, and with which of its keys.
+    /// Which of Apple's tokens are accepted, and with which of its keys.
     @Suite struct AppleTokenTests {
         @Test func badTokensAreRefused() async throws {
             try await withIdentity { identity in

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-/// A day of somebody who tries passwords, in simulated time, and of the user whose password is tried.
+/// A day in simulated time: a stranger tries passwords, and the user whose they are signs in.
 @Suite struct AttemptLimitsTests {
     private static let day = 86_400.0
     private static let ada = Identifier.phone(try! PhoneNumber("+491711234567"))
@@ -21,15 +21,15 @@ import Testing
         let limits: AttemptLimits
 
         init(on database: PostgresPool) async throws {
-            let accounts = AccountStore(database: database)
+            let passwords = PasswordStore(database: database)
             knownDevices = KnownDeviceStore(database: database, keys: .sample)
             limits = AttemptLimits(counter: counter, knownDevices: knownDevices, keys: .sample, messagesPerHour: 100)
             let new = NewAccount(identifier: ada, passwordHash: "x")
-            let account = try #require(try await accounts.register(new))
+            let account = try #require(try await passwords.register(new))
             try await knownDevices.remember(iPhone.installationId, of: account.id, deadline: .now + .seconds(60))
         }
 
-        /// - Returns: whether the password was looked at.
+        /// - Returns: whether the password was compared.
         func signIn(from address: String, on device: SessionDevice? = nil, isRight: Bool) async throws -> Bool {
             do {
                 try await limits.guess(
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// From so many addresses that the account's own total is what bounds them.
+    /// From so many addresses that only the identifier's total limits them.
     @Test func aBotnetIsBoundedAndKnownDevicesGetIn() async throws {
         try await withSituation { situation in
             var (guesses, knownRefusals, newRefusals) = (0, 0, 0)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Whoever has come by a known device's identifier does not guess without end either.
+    /// A stranger who has got hold of a known device's identifier is limited too.
     @Test func aKnownDeviceIsBoundedToo() async throws {
         try await withSituation { situation in
             var guesses = 0
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// There are few enough phone numbers to hash them all.
+    /// A plain hash of a phone number would be found by hashing all phone numbers.
     @Test func whoReadsRedisFindsNobodyByTrying() async throws {
         try await withSituation { situation in
             _ = try await situation.signIn(from: "203.0.113.1", isRight: false)

@@ -14,7 +14,7 @@ extension ServiceTests {
         private static let withoutRedis = withLimits.merging(["IDENTITY_REDIS_URL": "redis://127.0.0.1:1"]) { $1 }
         private let phone = SessionDevice(installationId: UUID().uuidString)
         private let user = "ada-\(UUID().uuidString.lowercased())@example.com"
-        /// Any text is an address that the gateway tells.
+        /// The gateway tells the address; any text will do.
         private let home = "home \(UUID())"
         private let stranger = "stranger \(UUID())"
 
@@ -33,7 +33,7 @@ extension ServiceTests {
             #expect(answer.status == 201)
         }
 
-        /// Tries wrong passwords until that is refused.
+        /// Tries wrong passwords until an attempt is refused.
         private func exhaust(_ identity: Harness, from address: String) async throws {
             var codes: [String?] = []
             while codes.last != "RATE_LIMITED", codes.count < 40 {
@@ -83,7 +83,7 @@ extension ServiceTests {
             }
         }
 
-        /// Else a registration would be another way to guess, for the ten minutes in which it may be repeated.
+        /// Otherwise passwords could be guessed by registering, during the ten minutes in which that may be repeated.
         @Test func repeatingARegistrationIsAnAttemptToSignIn() async throws {
             try await withIdentity(Self.withLimits) { identity in
                 try await register(identity)
@@ -148,10 +148,10 @@ extension ServiceTests {
 
         @Test func theDevicesThatServedLongestAgoAreForgotten() async throws {
             try await withDatabase(migrations: identityMigrations) { database in
-                let accounts = AccountStore(database: database.pool)
+                let passwords = PasswordStore(database: database.pool)
                 let address = Identifier.email(try EmailAddress("ada@example.com"))
                 let account = try #require(
-                    try await accounts.register(NewAccount(identifier: address, passwordHash: "x")))
+                    try await passwords.register(NewAccount(identifier: address, passwordHash: "x")))
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
                 let deadline = ContinuousClock.now + .seconds(60)
                 let names = (0...KnownDeviceStore.maximum).map { "installation number \($0)" }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import IdentityService
 
-/// What a stranger writes is bounded before anything normalizes it, which takes time that grows with the square.
+/// Input is bounded before it is normalized, which takes time that grows with the square of its length.
 @Suite struct InputCostTests {
     struct Field: Sendable, CustomTestStringConvertible {
         var name: String
@@ -68,7 +68,7 @@ import Testing
         #expect(time < usual * 3 + .milliseconds(4))
     }
 
-    /// The bounds refuse nothing that was a password before: four scalars that NFKC makes one of, 256 times.
+    /// The longest password, in the longest spelling: four scalars of which NFKC makes one, 256 times.
     @Test func theLongestPasswordMayBeTypedInPieces() throws {
         let pieces = String(repeating: "\u{3B1}\u{313}\u{300}\u{345}", count: 256)
         #expect(try Password(pieces).text.unicodeScalars.count == 256)

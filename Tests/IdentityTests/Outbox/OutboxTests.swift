@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    /// A newer replica's kind of task, or a step that this version does not know.
+    /// A kind of task that only a newer version knows, and a step that this one does not.
     @Test(
         arguments: [
             ("brew_coffee", #"{"brewCoffee":{}}"#), ("deletion", #"{"deletion":{"_0":"tidyUp"}}"#),
@@ -57,12 +57,12 @@ import Testing
         }
     }
 
-    /// One for each of those who are told something.
+    /// One for each destination.
     private static let tasks: [OutboxTask] = [
         .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"), .passwordReset,
     ]
 
-    /// Whoever is told something never answers, and there is more for them than is told at once.
+    /// One destination never answers, and has more tasks than are carried out at once.
     @Test(arguments: tasks)
     func whoIsSlowHoldsUpNobodyElse(slow: OutboxTask) async throws {
         try await withDatabase(migrations: identityMigrations) { database in

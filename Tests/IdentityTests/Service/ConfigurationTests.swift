@@ -21,7 +21,7 @@ import Testing
         #expect(!found.contains { $0.contains("hush") })
     }
 
-    /// Keys that stand nowhere would be made up at each start, and what they sealed would be lost.
+    /// Otherwise keys would be made up at each start, and what they sealed could not be opened after the next.
     @Test func aFileOfKeysMayNotBeEmpty() throws {
         let files = try TemporaryFiles()
         defer { files.remove() }
@@ -46,7 +46,7 @@ import Testing
                 "GATEHOUSE_ENVIRONMENT": "development", "IDENTITY_APPLE_TEAM_ID": "TEAM123456",
                 "IDENTITY_APPLE_KEY_ID": "KEY1234567", "IDENTITY_APPLE_PRIVATE_KEY_FILE": key,
             ])
-        let apple = IdentityConfiguration.Apple(settings: settings)
+        let apple = AppleConfiguration(settings: settings)
         #expect(apple.clientSecret != nil)
         var refused: [String] = []
         do { try settings.finish() } catch { refused = error.problems.map(\.name) }

@@ -10,9 +10,9 @@ import Testing
 @testable import IdentityService
 
 extension ServiceTests {
-    /// No sign-in outruns a revocation: what changes between the proof and the answer takes the session back.
+    /// No session outlives its proof: if the credentials change between the proof and the answer, it is taken back.
     @Suite struct RaceTests {
-        /// Lets `change` happen while a sign-in has its session but not yet its answer.
+        /// Runs `change` during a sign-in, after its session is made and before its answer.
         private func signIn(
             _ identity: Harness, whileHappens change: @escaping @Sendable (AccountStore) async throws -> Void
         ) async throws -> TestHTTPClient.Response {
@@ -129,7 +129,7 @@ extension ServiceTests {
         /// tokens hears of a deletion before it is asked for the session.
         @Test func deletingBeforeThereIsASession() async throws {
             try await withIdentity { identity in
-                let auth: AuthResponse = try await identity.apple(identity.apple.token(sub: "001")).decode()
+                let auth = try await identity.signIn("001")
                 let once = Once()
                 identity.tokens.state.withLock { state in
                     state.beforeSession = {
@@ -144,7 +144,7 @@ extension ServiceTests {
             }
         }
 
-        /// A revocation that is told late ends what was there before the change, and nothing newer.
+        /// A late revocation ends the sessions from before the change, and none that are newer.
         @Test func aLateRevocationSparesWhatIsNewer() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
@@ -163,7 +163,7 @@ extension ServiceTests {
             }
         }
 
-        /// A change that tokens hears of before it knows of a user to whom it matters is told again.
+        /// tokens ignores the snapshot of a user without a session. It is sent again when the first session is made.
         @Test func aChangeThatWasToldTooEarlyIsToldAgain() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
@@ -218,7 +218,7 @@ extension ServiceTests {
             }
         }
 
-        /// Sign-ins and a deletion at full speed: whatever order they fall into, nothing is left behind.
+        /// Sign-ins and a deletion at the same time: whatever their order, no session and no row is left.
         @Test func manySignInsAndADeletion() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id

@@ -11,7 +11,7 @@ import Testing
 @testable import IdentityService
 
 @Suite struct TokensClientTests {
-    /// Behind a wrong address, or a tokens service that is older than the route: nothing has been done.
+    /// At a wrong address, or in a tokens service that is older than the route, nothing has been done.
     @Test func aRouteThatIsNotThereHasDoneNothing() async throws {
         let problem = try JSON.encode(ProblemDocument(Problem(.notFound), requestID: "r"))
         let notFound: @Sendable (Request, BasicRequestContext) -> Response = { _, _ in

@@ -7,7 +7,7 @@ import JWTKit
 import NIOCore
 import Synchronization
 
-/// Apple, as identity sees it: keys, codes, revocations, and tokens of any kind for a test to show.
+/// Apple, as identity sees it: keys, codes, revocations; and it makes good and bad tokens for the tests.
 final class FakeApple: Sendable {
     enum Mode: CaseIterable {
         case none, down, garbage
@@ -26,7 +26,7 @@ final class FakeApple: Sendable {
         /// Answers of `/auth/revoke` before it works.
         var revokeFailures: [(HTTPResponse.Status, String)] = []
         var knowsCodes = true
-        /// Whose the codes are; `nil` for those of whoever an identity token was made for last.
+        /// Whose the codes are; `nil` for the user of the identity token that was made last.
         var subjectOfCodes: String?
         var lastSubject = ""
         /// Whether Apple says whose the codes are.
@@ -87,14 +87,14 @@ final class FakeApple: Sendable {
             payload: JSONSerialization.data(withJSONObject: claims), kid: kid)
     }
 
-    /// A JWS over whatever bytes a test has thought of.
+    /// A JWS with this header and payload, whatever they are.
     func sign(header: Data, payload: Data, kid: String = "first") throws -> String {
         let signed = "\(Base64URL.string(header)).\(Base64URL.string(payload))"
         let signature = try signers[kid]!.sign(Data(signed.utf8))
         return "\(signed).\(Base64URL.string(Data(signature)))"
     }
 
-    /// What Apple posts of a user.
+    /// A notification about a user.
     /// - Parameter asObject: as documented, instead of as JSON in a string.
     func notification(_ type: String, of sub: String, at time: Date, asObject: Bool = false) throws -> String {
         let event: [String: Any] = ["type": type, "sub": sub, "event_time": Int(time.timeIntervalSince1970 * 1000)]
@@ -154,7 +154,7 @@ final class FakeApple: Sendable {
         return router
     }
 
-    /// An answer whose body does not end, until the mode is another or nobody reads it any more.
+    /// An answer whose body does not end until the mode changes or the connection is closed.
     private func stalling() -> Response {
         Response(
             status: .ok, headers: [.contentType: "application/json"],

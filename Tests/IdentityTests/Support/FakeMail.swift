@@ -8,7 +8,7 @@ import Synchronization
 /// The team's sender of mail.
 final class FakeMail: Sendable {
     let messages = Mutex<[PasswordResetMessage]>([])
-    /// The same as they came.
+    /// The bodies in which they came.
     let bodies = Mutex<[Data]>([])
 
     func router() -> Router<BasicRequestContext> {

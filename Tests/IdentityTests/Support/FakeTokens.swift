@@ -5,7 +5,7 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// What identity sees of tokens: sessions that are made, taken back and revoked, and what a test wants to go wrong.
+/// tokens, as identity sees it: sessions are made, taken back and revoked, and fail as a test wants it.
 final class FakeTokens: Sendable {
     struct State {
         var sessions: [UUID: CreateSessionRequest] = [:]
@@ -139,7 +139,7 @@ final class FakeTokens: Sendable {
     }
 }
 
-/// What identity sees of devices.
+/// devices, as identity sees it.
 final class FakeDevices: Sendable {
     struct State {
         var erased: [UUID] = []

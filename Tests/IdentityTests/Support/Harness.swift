@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-/// The real service on a free port, with a database of its own, and around it what it calls.
+/// The real service on a free port, with a database of its own, and stand-ins for the services that it calls.
 struct Harness: Sendable {
     let url: URL
     let database: PostgresPool
@@ -34,7 +34,7 @@ struct Harness: Sendable {
         try await send(.POST, path, json: String(decoding: JSON.encode(body), as: UTF8.self))
     }
 
-    /// As the gateway sends what a user asks for.
+    /// Sends a request of a user, as the gateway does.
     func send(
         _ method: HTTPMethod, _ path: String, as user: UUID, session: UUID = UUID(), json: String? = nil
     ) async throws -> TestHTTPClient.Response {
@@ -56,7 +56,7 @@ struct Harness: Sendable {
         try await post("/v1/auth/login", LoginRequest(identifier: identifier, password: password))
     }
 
-    /// As the gateway sends what comes from the address.
+    /// Sends a request from the address, as the gateway does.
     func post(_ path: String, _ body: some Encodable, from address: String) async throws -> TestHTTPClient.Response {
         try await send(
             .POST, path, json: String(decoding: JSON.encode(body), as: UTF8.self),
@@ -71,7 +71,13 @@ struct Harness: Sendable {
             AppleSignInRequest(identityToken: token, authorizationCode: code, nonce: nonce, fullName: name))
     }
 
-    /// How many rows know the user.
+    /// Signs in with Apple.
+    /// - Parameter email: which Apple vouches for.
+    func signIn(_ sub: String, email: String? = nil) async throws -> AuthResponse {
+        try await apple(apple.token(sub: sub, email: email)).decode()
+    }
+
+    /// How many rows hold the user's id.
     func rows(of user: UUID) async throws -> Int {
         try await database.query(
             """
@@ -97,7 +103,7 @@ struct Harness: Sendable {
 /// Runs `body` against a service of its own.
 ///
 /// - Parameters:
-///   - settings: added to those that a test needs anyway, or instead of them.
+///   - settings: added to the usual ones, or instead of them.
 ///   - afterwards: is run when the service has stopped.
 func withIdentity(
     _ settings: [String: String] = [:], afterwards: @escaping @Sendable (PostgresPool) async throws -> Void = { _ in },

@@ -1,5 +1,5 @@
 import Testing
 
-/// What runs against the whole service with real servers: one at a time, since each hashes passwords by the dozen and
-/// the service gives statements up after two seconds.
+/// Tests of the whole service, with real servers. They run one at a time: each hashes many passwords, and the service
+/// gives a statement up after two seconds.
 @Suite(.serialized) enum ServiceTests {}

@@ -1,4 +1,4 @@
-/// Keys that protect nothing: they sign what the tests' own Apple says.
+/// Keys that protect nothing: ``FakeApple`` signs with them.
 enum TestKeys {
     static let first = """
         -----BEGIN PRIVATE KEY-----

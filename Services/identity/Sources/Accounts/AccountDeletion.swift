@@ -5,22 +5,21 @@ import ServiceKit
 
 /// Deleting one's own account (`DELETE /v1/auth/account`).
 ///
-/// The user's rows go first, in one transaction with the job that tells the others: from then on nobody signs in, and
-/// whatever dies, the job remains. The sessions are revoked before the answer, so that what it says is true. May be
-/// repeated: what was begun is carried on, and an account that is gone is deleted.
+/// The user's rows go first, in one transaction with the task that tells the other services. From then on nobody signs
+/// in, and the task survives a crash of this process. The sessions are revoked before the answer, so that the answer is
+/// true. The request may be repeated: a deletion that was begun goes on, and an account that is gone counts as deleted.
 struct AccountDeletion: Sendable {
-    let accounts: AccountStore
+    let deletions: AccountDeletionStore
     let delivery: OutboxDelivery
     let worker: OutboxWorker
-    let sealer: Sealer
     let logger: Logger
 
-    /// - Throws: `UNAVAILABLE` when the deletion stands but the sessions could not be revoked yet.
+    /// - Throws: `UNAVAILABLE` when the account is deleted but its sessions could not be revoked yet.
     func callAsFunction(_ userID: UUID, actor: AuditActor = .user, deadline: Deadline) async throws {
-        let job = try await accounts.delete(userID, actor: actor, sealer: sealer, deadline: deadline.forDatabase)
-        guard let job else { return }
+        let entry = try await deletions.delete(userID, actor: actor, deadline: deadline.forDatabase)
+        guard let entry else { return }
         do {
-            try await delivery.begin(deletion: job)
+            try await delivery.begin(deletion: entry)
         } catch {
             logger.warning("A deletion waits for the tokens service", metadata: ["error": "\(error)"])
             throw Problem(.unavailable)

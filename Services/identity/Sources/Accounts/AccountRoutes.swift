@@ -1,15 +1,12 @@
 import Contracts
-import Foundation
-import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// What a user who is signed in does with the own account. Who that is the gateway has found out.
+/// What a user who is signed in does with their own account. The gateway says who that is.
 struct AccountRoutes: Sendable {
     let accounts: AccountStore
     let deletion: AccountDeletion
-    let passwordChange: PasswordChange
-    let linking: AppleLinking
+    let unlinking: Unlinking
     let export: Export
     let worker: OutboxWorker
 
@@ -27,21 +24,12 @@ struct AccountRoutes: Sendable {
         router.get("/v1/auth/export") { _, context in
             try await Response.json(export(context.requireUser(), context: context), holdsToken: true)
         }
-        router.post("/v1/auth/password") { request, context in
-            let user = try context.requireUser()
-            try await passwordChange(request.decode(ChangePasswordRequest.self), by: user, context: context)
-            return Response.empty()
-        }
-        router.post("/v1/auth/identities/apple") { request, context in
-            let user = try context.requireUser()
-            return try await Response.json(
-                linking.link(request.decode(LinkAppleRequest.self), to: user, context: context))
-        }
-        // Each by its name: a path that is spelled out hides a parameter in its place, for every method.
+        // One route for each provider. A route with a parameter in that place would be hidden, for every method, by
+        // the one that is spelled out (POST /v1/auth/identities/apple).
         for provider in AuthProvider.known {
             router.delete("/v1/auth/identities/\(provider.rawValue)") { _, context in
                 let user = try context.requireUser()
-                return try await Response.json(linking.unlink(provider, from: user, context: context))
+                return try await Response.json(unlinking(provider, from: user, context: context))
             }
         }
     }

@@ -1,30 +1,23 @@
+import Contracts
 import Foundation
 import Postgres
 
-/// Who did it.
-enum AuditActor: String, Sendable {
-    case user, `operator`, apple, system
-}
+/// What has happened to accounts (table `audit`). It is kept beyond the account, so it holds nothing of the person but
+/// the user's id.
+struct AuditLog: Sendable {
+    let database: PostgresPool
 
-/// What happened to an account.
-enum AuditEvent: String, Sendable {
-    case registered
-    case identifierLost = "identifier_lost"
-    case passwordChanged = "password_changed"
-    case passwordReset = "password_reset"
-    case passwordRemoved = "password_removed"
-    case appleLinked = "apple_linked"
-    case appleUnlinked = "apple_unlinked"
-    case appleConsentRevoked = "apple_consent_revoked"
-    case roleChanged = "role_changed"
-    case disabled
-    case enabled
-    case deleted
-}
+    /// The latest thousand entries about the user, the newest first.
+    func events(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.Event] {
+        try await database.query(
+            "SELECT at, actor, event FROM audit WHERE user_id = \(userID) ORDER BY at DESC, id DESC LIMIT 1000",
+            deadline: deadline
+        ).decode((Date, String, String).self).map { at, actor, event in
+            AccountExport.Event(at: at, actor: actor, event: event)
+        }
+    }
 
-extension AccountStore {
-    /// Kept beyond the account, so nothing of the person stands in it.
-    static func audit(
+    static func record(
         _ event: AuditEvent, _ userID: UUID, by actor: AuditActor, on transaction: PostgresTransaction
     ) async throws {
         try await transaction.query(

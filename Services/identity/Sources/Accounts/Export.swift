@@ -5,6 +5,11 @@ import ServiceKit
 /// All that is kept of a user (`GET /v1/auth/export`), gathered from the three services that keep something.
 struct Export: Sendable {
     let accounts: AccountStore
+    let identifiers: IdentifierStore
+    let passwords: PasswordStore
+    let appleIdentities: AppleIdentityStore
+    let knownDevices: KnownDeviceStore
+    let audit: AuditLog
     let tokens: TokensClient
     let devices: DevicesClient
 
@@ -20,12 +25,12 @@ struct Export: Sendable {
         }
         return AccountExport(
             user: account.user, state: account.state.rawValue,
-            phoneVerified: try await accounts.isPhoneVerified(of: user.id, deadline: deadline.forDatabase),
-            apple: try await accounts.appleLink(of: user.id, deadline: deadline.forDatabase),
-            passwordChangedAt: try await accounts.passwordChangedAt(user.id, deadline: deadline.forDatabase),
+            phoneVerified: try await identifiers.isPhoneVerified(of: user.id, deadline: deadline.forDatabase),
+            apple: try await appleIdentities.identity(of: user.id, deadline: deadline.forDatabase),
+            passwordChangedAt: try await passwords.changedAt(user.id, deadline: deadline.forDatabase),
             sessions: sessions,
-            knownDevices: try await accounts.knownDevices(of: user.id, deadline: deadline.forDatabase),
+            knownDevices: try await knownDevices.devices(of: user.id, deadline: deadline.forDatabase),
             devices: try await devices.devices(of: user.id, deadline: deadline).devices,
-            events: try await accounts.events(of: user.id, deadline: deadline.forDatabase))
+            events: try await audit.events(of: user.id, deadline: deadline.forDatabase))
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import JWTKit
 
-/// What the team proves itself with at Apple: a JWT that it signs with its own key, made for each call, since one that
-/// is made once expires one day and takes sign-in with it.
+/// The team's `client_secret` at Apple: a JWT that is signed with the team's own key. It is made anew for each call; one
+/// that was made once would expire some day, and sign-in would end with it.
 struct AppleClientSecret: Sendable {
     let teamID: String
     let keyID: String
@@ -15,7 +15,7 @@ struct AppleClientSecret: Sendable {
     init(teamID: String, keyID: String, pem: String) throws {
         self.teamID = teamID
         self.keyID = keyID
-        // Comment lines before the key are allowed by RFC 7468 but not by the parser.
+        // RFC 7468 allows lines of comment before the key; the parser does not.
         let start = pem.range(of: "-----BEGIN")?.lowerBound ?? pem.startIndex
         key = try ES256PrivateKey(pem: String(pem[start...]))
     }

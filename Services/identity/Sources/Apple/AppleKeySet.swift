@@ -9,8 +9,9 @@ struct AppleKeySet: Sendable {
 
     struct Malformed: Error {}
 
-    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks; those that
-    /// no one should trust (under 2048 bits, another exponent than 65537, a name twice) make the whole set unusable.
+    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks. A key of
+    /// fewer than 2048 bits or with another exponent than 65537, and a key id that is there twice, make the whole set
+    /// unusable.
     init(jwks: Data) async throws {
         struct Document: Decodable {
             var keys: [Key]

@@ -3,7 +3,7 @@ import JWTKit
 import Logging
 import Metrics
 
-/// Apple's keys, fetched when needed, by one task at a time.
+/// Apple's keys. They are fetched when they are needed, by one task at a time (see ``AppleKeyCache``).
 actor AppleKeys {
     private var cache: AppleKeyCache<AppleKeySet>
     private var fetching: Task<Void, Never>?
@@ -20,8 +20,8 @@ actor AppleKeys {
         self.fetch = fetch
     }
 
-    /// The key of the name, `nil` when Apple has none of it.
-    /// - Throws: `UNAVAILABLE` while that cannot be told.
+    /// The key of the id; `nil` when Apple has no such key.
+    /// - Throws: `UNAVAILABLE` while Apple cannot be asked.
     func key(_ kid: String) async throws(Problem) -> (any JWTAlgorithm)? {
         var hasFetched = false
         while true {
@@ -36,7 +36,7 @@ actor AppleKeys {
                 await startFetching().value
                 hasFetched = true
             case .unknownKey where isFetching && !hasFetched, .unavailable where isFetching && !hasFetched:
-                // Somebody else's fetch may be just about to bring it.
+                // The fetch that another request has begun may bring the key.
                 await fetching?.value
                 hasFetched = true
             case .unknownKey:

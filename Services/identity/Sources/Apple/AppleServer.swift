@@ -3,20 +3,21 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import ServiceKit
+import Verbatim
 
-/// The three endpoints of Apple's that identity asks. Their addresses are configuration; nothing is discovered.
+/// The three endpoints of Apple that identity calls. Their addresses are settings; nothing is discovered.
 struct AppleServer: Sendable {
     let httpClient: HTTPClient
     let keysURL: URL
     let tokenURL: URL
     let revokeURL: URL
-    /// `nil` where the team has configured no key of its own: then codes are not exchanged and nothing is revoked.
+    /// `nil` where the team has no key of its own at Apple: then codes are not exchanged and nothing is revoked.
     let clientSecret: AppleClientSecret?
 
-    /// For the whole of an answer: one that stalls in the middle of its body must not keep what comes after it.
+    /// For the whole answer: an answer that stalls in the middle of its body must not hold up the requests after it.
     var timeout = Duration.seconds(3)
-    /// A code works once: should Apple's answer be missed, its token can never be revoked. Nobody waits for an exchange.
-    /// It and the first attempt at a revocation end before the task's claim does.
+    /// Longer, because a code serves once: without Apple's answer its token could never be revoked. No client waits for
+    /// an exchange. It and the first attempt at a revocation end before the task's claim does.
     var exchangeTimeout = Duration.seconds(10)
     private static let maximumAnswer = 64 * 1024
 
@@ -36,7 +37,8 @@ struct AppleServer: Sendable {
     /// What Apple gives for a code.
     struct Exchange: Decodable {
         var refreshToken: String
-        /// Whose code it was; from Apple itself, over TLS (OpenID Connect Core 1.0 §3.1.3.7 asks for no more).
+        /// Tells whose code it was. It comes from Apple itself over TLS, so that its signature need not be verified
+        /// (OpenID Connect Core 1.0 §3.1.3.7).
         var identityToken: String?
 
         enum CodingKeys: String, CodingKey {
@@ -44,12 +46,12 @@ struct AppleServer: Sendable {
             case identityToken = "id_token"
         }
 
-        /// Whether the code was given for that user and that app.
+        /// Whether Apple gave the code for that user and that app.
         func isOf(subject: String, clientID: String) -> Bool {
             guard let identityToken, let parts = JWSParts(identityToken),
                 let claims = try? StrictJSON.decode(AppleIdentityClaims.self, from: Array(parts.payload))
             else { return false }
-            return claims.subject.utf8.elementsEqual(subject.utf8) && claims.audience.utf8.elementsEqual(clientID.utf8)
+            return claims.subject.isVerbatim(subject) && claims.audience.isVerbatim(clientID)
         }
     }
 
@@ -99,5 +101,13 @@ struct AppleServer: Sendable {
     private func send(_ request: HTTPClientRequest, timeout: Duration) async throws -> (Int, Data) {
         let answer = try await httpClient.exchange(request, upTo: Self.maximumAnswer, before: .after(timeout))
         return (answer.status, Data(answer.body.readableBytesView))
+    }
+}
+
+extension AppleServer {
+    init(httpClient: HTTPClient, configuration: AppleConfiguration) {
+        self.init(
+            httpClient: httpClient, keysURL: configuration.keysURL, tokenURL: configuration.tokenURL,
+            revokeURL: configuration.revokeURL, clientSecret: configuration.clientSecret)
     }
 }

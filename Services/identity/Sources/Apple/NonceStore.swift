@@ -1,26 +1,12 @@
-import Crypto
 import Foundation
 import Postgres
 
-/// A nonce that serves once, and the identity token that carries it; kept as their SHA-256.
-struct NonceUse: Sendable {
-    let nonce: [UInt8]
-    let token: [UInt8]
-    /// Seconds since 1970; from then on nobody gets in with it anyway.
-    let expiresAt: Int64
-
-    init(of nonce: String, with identityToken: String, expiresAt: Int64) {
-        self.nonce = Array(SHA256.hash(data: Data(nonce.utf8)))
-        self.token = Array(SHA256.hash(data: Data(identityToken.utf8)))
-        self.expiresAt = expiresAt
-    }
-}
-
-/// Remembers which nonces have served.
+/// Remembers which nonces have been used (table `used_nonces`).
 struct NonceStore: Sendable {
     let database: PostgresPool
 
-    /// Seconds for which a nonce may come again with the token that it served with: the answer may have been lost.
+    /// Seconds for which a nonce is accepted again together with the token that it was used with: the answer may have
+    /// been lost.
     static let retryWindow = 60.0
 
     /// Whether it can no longer serve.
@@ -34,12 +20,12 @@ struct NonceStore: Sendable {
         ).isEmpty
     }
 
-    /// - Returns: whether this was the first use, or its repetition.
+    /// - Returns: whether this was the first use, or a repetition of it.
     func use(_ use: NonceUse, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await Self.use(use, on: database, deadline: deadline)
     }
 
-    /// The same within a transaction, with what the nonce is used for.
+    /// The same within the transaction for which the nonce is used.
     static func use(
         _ use: NonceUse, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
     ) async throws -> Bool {

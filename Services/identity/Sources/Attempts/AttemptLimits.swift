@@ -4,14 +4,14 @@ import Crypto
 import Foundation
 import ServiceKit
 
-/// How often somebody may try, so that no password is guessed by patience and nobody is sent messages without end, and
-/// so that no stranger keeps a user out by trying instead of the user.
+/// How often somebody may try to sign in, to register, and to have messages sent. Passwords cannot be guessed by
+/// patience, and a stranger who guesses does not keep the user out.
 ///
-/// An attempt to sign in counts against the identifier together with the network that it comes from, and against the
-/// identifier from everywhere. A device on which the account was signed in to before has an allowance of its own, which
-/// nobody else can use up. Only wrong guesses count: what was right, or was never compared, is given back.
+/// An attempt to sign in counts for the identifier from one network, and for the identifier from everywhere. A device on
+/// which the user has signed in before has an allowance of its own, which nobody else can use up. Only wrong passwords
+/// count: an attempt whose password was right, or was never compared, is given back.
 struct AttemptLimits: Sendable {
-    /// `nil` in load tests alone.
+    /// `nil` in load tests only: then nothing is counted.
     private let counter: (any AttemptCounter)?
     private let knownDevices: KnownDeviceStore
     private let key: SymmetricKey
@@ -26,9 +26,9 @@ struct AttemptLimits: Sendable {
     }
 
     /// - Parameters:
-    ///   - keys: those of the passwords' pepper. What is counted stands in Redis under names that cannot be found out
-    ///     by trying: there are not many phone numbers.
-    ///   - messagesPerHour: to everybody together.
+    ///   - keys: those of the passwords' pepper. Redis keys hold an HMAC under one derived from them, since a plain hash
+    ///     of a phone number would be found by hashing all phone numbers.
+    ///   - messagesPerHour: how many messages are sent to all users together.
     init(
         counter: (any AttemptCounter)?, knownDevices: KnownDeviceStore, keys: KeyRing, messagesPerHour: Int
     ) {
@@ -38,12 +38,12 @@ struct AttemptLimits: Sendable {
         allMessages = .allMessages(perHour: messagesPerHour)
     }
 
-    /// What an attempt takes.
+    /// What an attempt takes from one allowance.
     private struct Charge {
         var allowance: AttemptAllowance
-        /// Of what the allowance is, in parts.
+        /// Whose attempts the allowance counts, in parts.
         var subject: [String]
-        /// Whether it is given back where no wrong guess was made.
+        /// Whether it is given back unless a wrong password was tried.
         var isForWrongGuesses = true
     }
 
@@ -52,7 +52,7 @@ struct AttemptLimits: Sendable {
             allowance: .address(purpose), subject: [ClientNetwork.subscriber(of: address)], isForWrongGuesses: false)
     }
 
-    /// For what is no guess at anything that somebody could have thought of.
+    /// For requests that try no password.
     /// - Throws: `RATE_LIMITED`.
     func admit(_ purpose: AttemptPurpose, from address: String) async throws(Problem) {
         try await take([Self.work(purpose, from: address)])
@@ -69,7 +69,7 @@ struct AttemptLimits: Sendable {
     /// - Throws: `RATE_LIMITED`.
     func admit(messageTo identifier: Identifier, from address: String) async throws(Problem) {
         try await take([
-            // By the site: messages are few, and whoever has a site has 65,536 networks.
+            // Counted by the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
             Charge(allowance: .address(.forgot), subject: [ClientNetwork.site(of: address)]),
             Charge(allowance: .messages, subject: identifier.parts),
         ])
@@ -77,9 +77,9 @@ struct AttemptLimits: Sendable {
 
     /// Runs `body`, which sends a message or finds that there is none to send.
     ///
-    /// Messages cost the team money, so there is a total of those to everybody together. What counts is what is sent:
-    /// nobody uses it up by asking for identifiers that have no account.
-    /// - Parameter body: answers whether there was a message.
+    /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: nobody
+    /// uses the total up by asking for identifiers that have no account.
+    /// - Parameter body: returns whether it has sent a message.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
     func sending(_ body: () async throws -> Bool) async throws {
         let taken = try await take([Charge(allowance: allMessages, subject: [])])
@@ -91,8 +91,8 @@ struct AttemptLimits: Sendable {
         }
     }
 
-    /// Runs `body`, which finds out whether a password is that of the identifier's account.
-    /// - Throws: `RATE_LIMITED`, or what `body` throws; its `INVALID_CREDENTIALS` is a wrong guess.
+    /// Runs `body`, which compares a password with that of the identifier's account.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; an `INVALID_CREDENTIALS` counts as a wrong guess.
     func guess<Value>(
         passwordOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
         _ body: () async throws -> Value
@@ -115,7 +115,7 @@ struct AttemptLimits: Sendable {
         return try await counting(taken, body)
     }
 
-    /// The same for somebody who is signed in and has to show the password again.
+    /// The same for a user who is signed in and has to enter the current password.
     func guess<Value>(
         passwordOf userID: UUID, from address: String, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -126,7 +126,7 @@ struct AttemptLimits: Sendable {
         return try await counting(take(charges), body)
     }
 
-    /// What was taken.
+    /// What an attempt has taken.
     private struct Taken {
         var charges: [Charge] = []
         var isShared = false
@@ -163,9 +163,9 @@ struct AttemptLimits: Sendable {
         Attempt(allowance: charge.allowance, key: name(of: charge.subject))
     }
 
-    /// What is counted in the place of the subject.
+    /// The subject's HMAC, which stands in Redis in its place.
     private func name(of subject: [String]) -> String {
-        // No part holds a NUL.
+        // No part holds a NUL, so that two subjects never make the same text.
         let text = Data(subject.joined(separator: "\0").utf8)
         return Base64URL.string(HMAC<SHA256>.authenticationCode(for: text, using: key).prefix(16))
     }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What text from outside is searched for before it is kept or compared.
+/// Which characters of a text from outside are left out or refused.
 enum Text {
-    /// White space at both ends is what keyboards and clipboards add, never what a person means.
+    /// Without white space at both ends, which keyboards and clipboards add.
     static func trimmed(_ text: some StringProtocol) -> String {
         let scalars = text.unicodeScalars
         let visible = scalars.drop { $0.properties.isWhitespace }
@@ -18,8 +18,8 @@ enum Text {
         }
     }
 
-    /// Scalars that make a name lie about its order or its extent. Joiners stay allowed: emoji and several scripts
-    /// cannot be written without them.
+    /// Whether the scalar makes a name look other than it is: reordered, or shorter. Joiners are allowed, because emoji
+    /// and several scripts cannot be written without them.
     static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00AD, 0x200B, 0x2060...0x2064, 0xFEFF, 0xFFF9...0xFFFB: return true

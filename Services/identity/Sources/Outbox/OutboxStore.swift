@@ -1,48 +1,19 @@
 import Foundation
 import Postgres
 
-/// A task in the outbox.
-struct OutboxEntry: Sendable {
-    var id: UUID
-    /// `nil` once the user no longer matters to it.
-    var userID: UUID?
-    var task: OutboxTask
-    var sealed: Data?
-    /// Moves when a later change joins the same entry.
-    var revision: Int64
-    var attempts: Int
-    var createdAt: Date
-}
-
-/// Tasks that were claimed together.
-struct OutboxClaim: Sendable {
-    var entries: [OutboxEntry] = []
-    var unreadable: [UnreadableOutboxEntry] = []
-
-    var count: Int { entries.count + unreadable.count }
-}
-
-/// A task that this version of the program cannot read: a newer replica has put it there, or an older one that is gone.
-struct UnreadableOutboxEntry: Sendable {
-    var id: UUID
-    var kind: String
-    var revision: Int64
-    var attempts: Int
-    /// Why it cannot be read.
-    var flaw: any Error
-}
-
-/// The outbox, in PostgreSQL: tasks are committed with the change that they tell of.
+/// Tasks for which other services or Apple have to be called (table `outbox`). A task is committed together with the
+/// change that it belongs to.
 struct OutboxStore: Sendable {
     let database: PostgresPool
 
     private static let columns = "id, user_id, task, sealed, revision, attempts, created_at"
 
-    /// How long a task belongs to whoever claimed it, in seconds: longer than any attempt takes, so that a claim
-    /// comes free only when its owner has died.
+    /// Seconds for which a task belongs to the process that claimed it: longer than any attempt takes, so that another
+    /// process takes the task up only when this one has died.
     static let claimLifetime = 15.0
 
-    /// Tokens hears of a user's latest state only, so one entry is enough for any number of changes.
+    /// Puts into the outbox that tokens is told what the user is like. It is told the latest state only, so that one
+    /// entry is enough for any number of changes.
     static func enqueueSnapshot(of userID: UUID, on database: some PostgresQuerying) async throws {
         try await database.query(
             """
@@ -54,8 +25,10 @@ struct OutboxStore: Sendable {
     }
 
     /// Puts a task into the outbox.
-    /// - Parameter dueAtOnce: else it is claimed: who puts it there tries it, and if that fails or is cut off it comes
-    ///   due by itself.
+    /// - Parameters:
+    ///   - dueAtOnce: whether a worker is to carry it out at once. Otherwise the caller claims the task and carries it
+    ///     out; if that fails or is cut off, a worker does when the claim has run out.
+    ///   - sealing: the sealed value that belongs to the task, made with the task's id.
     @discardableResult
     static func enqueue(
         _ task: OutboxTask, user userID: UUID?, dueAtOnce: Bool = false, on database: some PostgresQuerying,
@@ -89,9 +62,9 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init(row:))
     }
 
-    /// Takes tasks for one destination that are due, each for one of however many processes ask. One that cannot be
-    /// read spoils no other.
-    /// - Parameter userID: takes those about one user alone.
+    /// Claims tasks for one destination that are due. No other process gets them as long as the claim lasts. A task
+    /// that cannot be read does not keep the others from being claimed.
+    /// - Parameter userID: claims only the tasks about this user.
     func claim(
         for destination: OutboxDestination, limit: Int, about userID: UUID? = nil
     ) async throws -> OutboxClaim {
@@ -115,7 +88,7 @@ struct OutboxStore: Sendable {
         }
     }
 
-    /// The kinds of what one destination is still to be told of a user.
+    /// The kinds of the tasks about a user that are left for one destination.
     func kinds(for destination: OutboxDestination, about userID: UUID) async throws -> [String] {
         try await database.query(
             """
@@ -125,17 +98,17 @@ struct OutboxStore: Sendable {
         ).decode(String.self)
     }
 
-    /// The task is done, unless more was added to it meanwhile.
+    /// Removes the task, unless a later change was added to it in between.
     func complete(_ entry: OutboxEntry) async throws {
         try await database.query("DELETE FROM outbox WHERE id = \(entry.id) AND revision = \(entry.revision)")
     }
 
-    /// The task is to be tried again.
+    /// Has the task tried again.
     func postpone(_ entry: OutboxEntry, seconds: Double) async throws {
         try await postpone(entry.id, revision: entry.revision, seconds: seconds)
     }
 
-    /// Somebody else may be able to read it, or this program's next version.
+    /// Leaves the task to a replica of another version, or to the next version of this one.
     func postpone(_ entry: UnreadableOutboxEntry, seconds: Double) async throws {
         try await postpone(entry.id, revision: entry.revision, seconds: seconds)
     }
@@ -148,13 +121,13 @@ struct OutboxStore: Sendable {
             """)
     }
 
-    /// The task's grant is spent; this one came of it.
+    /// Replaces the task's grant, a code that is used up, by the refresh token that it was exchanged for.
     func replaceGrant(of entry: OutboxEntry, by sealed: Data) async throws {
         try await database.query(
             "UPDATE outbox SET sealed = \(sealed) WHERE id = \(entry.id) AND revision = \(entry.revision)")
     }
 
-    /// A deletion goes on to its next step, which is due at once, unless somebody else has taken it further.
+    /// Moves a deletion on to its next step, which is due at once, unless another process has done so already.
     func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws {
         try await database.query(
             """
@@ -164,27 +137,5 @@ struct OutboxStore: Sendable {
                 user_id = \((step.needsUser ? entry.userID : nil))
             WHERE id = \(entry.id) AND revision = \(entry.revision)
             """)
-    }
-}
-
-extension OutboxEntry {
-    init(row: PostgresRow) throws {
-        id = try row.decode(column: 0)
-        userID = try row.decode(column: 1)
-        task = try row.decode(PostgresJSON<OutboxTask>.self, column: 2).value
-        sealed = try row.decode(column: 3)
-        revision = try row.decode(column: 4)
-        attempts = try row.decode(Int.self, column: 5)
-        createdAt = try row.decode(column: 6)
-    }
-}
-
-extension UnreadableOutboxEntry {
-    init(row: PostgresRow, flaw: any Error) throws {
-        id = try row.decode(column: 0)
-        kind = try row.decode(column: 7)
-        revision = try row.decode(column: 4)
-        attempts = try row.decode(Int.self, column: 5)
-        self.flaw = flaw
     }
 }

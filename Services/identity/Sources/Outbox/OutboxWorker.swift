@@ -5,7 +5,7 @@ import Metrics
 import Postgres
 import ServiceLifecycle
 
-/// Works off the outbox: whatever could not be told at once is told later, for as long as it takes.
+/// Works off the outbox: what fails is tried again for as long as it takes.
 final class OutboxWorker: Service, Sendable {
     private let store: OutboxStore
     private let housekeeping: Housekeeping
@@ -15,7 +15,7 @@ final class OutboxWorker: Service, Sendable {
     private let failures = Counter(label: "identity_outbox_failed_total")
     private let claimFailures = Counter(label: "identity_outbox_claim_failed_total")
 
-    /// The tasks for one destination, worked off apart from all others.
+    /// The tasks for one destination, which are worked off apart from all others.
     private struct Line: Sendable {
         let destination: OutboxDestination
         let wakeUps: AsyncStream<Void>
@@ -27,10 +27,9 @@ final class OutboxWorker: Service, Sendable {
         }
     }
 
-    /// How many tasks are told at once, to each destination.
+    /// How many tasks are carried out at the same time for each destination.
     private static let batch = 16
-    /// How often the outbox is looked at when nobody rings: for what was postponed, and for what a process that died
-    /// had claimed.
+    /// How often the outbox is read when nobody rings: for tasks that were postponed, or claimed by a process that died.
     private static let interval = Duration.seconds(1)
 
     init(
@@ -43,13 +42,13 @@ final class OutboxWorker: Service, Sendable {
         self.logger = logger
     }
 
-    /// There is something in the outbox.
+    /// Has the outbox read now, because something was put into it.
     func ring() {
         for line in lines { line.wakeUp.yield() }
     }
 
-    /// Ends once it is told to stop and what it is at is done: a code of Apple's serves once, and who stops in the
-    /// middle of its exchange has lost what came of it. Every delivery has a deadline of its own.
+    /// Ends when the service is told to stop and the tasks under way are done. An authorization code serves once:
+    /// stopping in the middle of its exchange would lose the refresh token. Every task has a deadline of its own.
     func run() async throws {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -79,19 +78,19 @@ final class OutboxWorker: Service, Sendable {
         }
     }
 
-    /// Within ``run()``: whether nothing more is to be taken up.
+    /// Within ``run()``: whether no further task is to be claimed.
     private var isStopping: Bool {
         Task.isCancelled || Task.isShuttingDownGracefully
     }
 
-    /// Tries what is due for one destination, once.
+    /// Tries the tasks that are due for one destination, once.
     /// - Returns: how many tasks that were.
     func workOff(_ destination: OutboxDestination) async -> Int {
         let claim: OutboxClaim
         do {
             claim = try await store.claim(for: destination, limit: Self.batch)
         } catch {
-            // Whoever stops the service ends a claim that is under way, too.
+            // Stopping the service cancels a claim that is under way. That is no failure.
             if !Task.isCancelled {
                 claimFailures.increment()
                 logger.warning(
@@ -114,7 +113,7 @@ final class OutboxWorker: Service, Sendable {
     private func attempt(_ entry: OutboxEntry) async {
         do {
             try await deliver(entry)
-            // Its next step waits in another line.
+            // The deletion's next step is in another destination's line.
             if case .deletion = entry.task { ring() }
         } catch {
             failures.increment()
@@ -124,7 +123,7 @@ final class OutboxWorker: Service, Sendable {
                     "task": "\(entry.task.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
                     "error": "\(error)",
                 ])
-            // Should this fail, the claim runs out by itself.
+            // If this fails, the task is due again when its claim runs out.
             try? await store.postpone(entry, seconds: delay(after: entry.attempts))
         }
     }

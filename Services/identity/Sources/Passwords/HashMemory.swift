@@ -1,11 +1,12 @@
 import Foundation
 import Synchronization
 
-/// The memory that hashing works in, 19 MiB for each hash under way: kept from one hash to the next, since touching
-/// fresh pages costs a tenth of a hash, and given back to the system when nobody has signed in for a while.
-/// The library wipes a block before it comes back here.
+/// The memory that hashing needs, 19 MiB for each hash under way. It is kept from one hash to the next, because fresh
+/// pages make a hash a tenth slower, and given back to the system when nobody has signed in for a while.
+///
+/// The library wipes a block before it gives it back.
 final class HashMemory: Sendable {
-    /// One for the process, because the library's callbacks carry no context.
+    /// One for the process, because the library's callbacks are given no context.
     static let shared = HashMemory()
 
     private struct Block {

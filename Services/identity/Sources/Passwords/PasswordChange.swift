@@ -1,11 +1,10 @@
 import Contracts
 import Foundation
-import Logging
 import ServiceKit
 
 /// Changing or setting one's password (`POST /v1/auth/password`). All other sessions end.
 struct PasswordChange: Sendable {
-    let accounts: AccountStore
+    let passwords: PasswordStore
     let hasher: PasswordHasher
     let policy: PasswordPolicy
     let limits: AttemptLimits
@@ -20,8 +19,7 @@ struct PasswordChange: Sendable {
             try request.currentPassword.map { text throws(Refusal) in try Password(text) }
         }
         let deadline = context.deadline
-        guard let (account, hash) = try await accounts.accountWithPassword(user.id, deadline: deadline.forDatabase)
-        else {
+        guard let (account, hash) = try await passwords.account(user.id, deadline: deadline.forDatabase) else {
             throw Problem(.invalidToken)
         }
         guard account.hasIdentifier else {
@@ -39,12 +37,12 @@ struct PasswordChange: Sendable {
             try await limits.admit(.passwordChange, from: context.clientAddress)
         }
         let newHash = try await hasher.hash(new, deadline: deadline)
-        let entry = try await accounts.setPassword(
+        let entry = try await passwords.setPassword(
             of: account, to: newHash, sparing: user.sessionID, deadline: deadline.forDatabase)
-        // The credentials moved while we looked at them: the client may look again.
+        // The credentials have changed since they were read. The client may repeat its request.
         guard let entry else { throw Problem(.unavailable) }
         worker.ring()
-        // The change stands; should tokens be away, the outbox ends the sessions as soon as it is back.
+        // The password is changed. If tokens is away now, the outbox ends the sessions once it is back.
         try? await delivery.deliver(entry)
     }
 }

@@ -7,17 +7,17 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 
-/// Hashes and verifies passwords, on threads of its own and never more at once than there is room for.
+/// Hashes and verifies passwords, on threads of its own.
 ///
-/// A flood of sign-ins must not take the service down with it: who does not fit into the queue is answered at once, and
-/// whoever has stopped waiting by the time a thread is free is not hashed at all.
+/// A flood of sign-ins must not take the service down: when the queue is full, a request is refused at once, and when a
+/// request's deadline has passed before a thread is free, nothing is hashed for it.
 final class PasswordHasher: Service, Sendable {
     private let threads: NIOThreadPool
     private let capacity: Int
     private let admitted = Mutex(0)
     private let pepper: KeyRing
     private let parameters: Argon2Parameters
-    /// Of nobody: what a sign-in without an account is hashed against.
+    /// A hash of no password, against which a sign-in without an account is verified.
     private let decoy: PasswordHash
     private let refusals = Counter(label: "identity_password_hash_refused_total")
     private let duration = Timer(label: "identity_password_hash_seconds")
@@ -46,7 +46,7 @@ final class PasswordHasher: Service, Sendable {
         try await stop()
     }
 
-    /// Ends the threads, once what they are at is done.
+    /// Ends the threads when the hashes under way are done.
     func stop() async throws {
         try await threads.shutdownGracefully()
     }
@@ -60,8 +60,8 @@ final class PasswordHasher: Service, Sendable {
         return stored.phcString
     }
 
-    /// Whether the password is the one behind the PHC string. Without one, or with one that cannot be read, the same
-    /// work is done for nothing, so that time does not tell who has an account.
+    /// Whether the password is that of the PHC string. Without one, or with one that cannot be read, as much work is done,
+    /// so that the time does not tell who has an account.
     func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
         let stored = phcString.flatMap { PasswordHash($0) }.flatMap { isVerifiable($0) ? $0 : nil }
         let against = stored ?? decoy
@@ -99,14 +99,14 @@ final class PasswordHasher: Service, Sendable {
         return result
     }
 
-    /// The password under the pepper: a copy of the database alone is not enough to guess at it.
+    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password.
     private func keyed(_ password: Password, as stored: PasswordHash) -> [UInt8] {
         let bytes = Array(password.text.utf8)
         guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return bytes }
         return Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
     }
 
-    /// A hash whose pepper is gone can no longer be verified.
+    /// A hash whose pepper is no longer in the keys file cannot be verified.
     private func isVerifiable(_ stored: PasswordHash) -> Bool {
         stored.pepperID.map { pepper[$0] != nil } ?? true
     }

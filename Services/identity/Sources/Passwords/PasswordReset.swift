@@ -1,15 +1,13 @@
-import AccessToken
 import Contracts
-import Crypto
 import Foundation
 import ServiceKit
 
 /// A forgotten password (`POST /v1/auth/password/forgot` and `/reset`).
 ///
-/// Gatehouse sends no mail: the team's own sender is told through a hook. What is answered and how long that takes does
-/// not depend on whether there is an account, since everything about it happens later, in the outbox.
+/// Gatehouse sends no mail: the team's own sender is told, by ``ResetHook``. The answer and its time do not depend on
+/// whether there is an account, because all that follows is done later, by the outbox (``PasswordResetDelivery``).
 struct PasswordReset: Sendable {
-    let accounts: AccountStore
+    let resets: PasswordResetStore
     let outbox: OutboxStore
     let hasher: PasswordHasher
     let policy: PasswordPolicy
@@ -18,7 +16,7 @@ struct PasswordReset: Sendable {
     let worker: OutboxWorker
     let sealer: Sealer
     let home: PhoneRegion?
-    /// Whether anybody would send the token on.
+    /// Whether there is anybody to send the token.
     let isHooked: Bool
 
     func forgot(_ request: ForgotPasswordRequest, context: GatehouseRequestContext) async throws {
@@ -30,7 +28,7 @@ struct PasswordReset: Sendable {
         let text = Data(identifier.value.utf8)
         try await OutboxStore.enqueue(
             .passwordReset, user: nil, dueAtOnce: true, on: outbox.database,
-            sealing: { try sealer.seal(text, context: Self.context(ofJob: $0)) })
+            sealing: { try sealer.seal(text, context: PasswordResetDelivery.context(of: $0)) })
         worker.ring()
     }
 
@@ -39,36 +37,15 @@ struct PasswordReset: Sendable {
         try policy.check(password, for: [], field: "newPassword")
         try await limits.admit(.reset, from: context.clientAddress)
         let deadline = context.deadline
-        // Looked at before hashing: guesses must not cost what hashes cost.
+        // Looked up before hashing, so that a made-up token does not cost a hash.
         let digest = ResetToken.digest(request.token)
         let wrong = Problem.invalid("token", "The link is no longer valid. Please ask for a new one.")
-        guard try await accounts.knows(resetToken: digest, deadline: deadline.forDatabase) else { throw wrong }
+        guard try await resets.knows(digest, deadline: deadline.forDatabase) else { throw wrong }
         let hash = try await hasher.hash(password, deadline: deadline)
-        guard let entry = try await accounts.reset(digest, passwordHash: hash, deadline: deadline.forDatabase) else {
+        guard let entry = try await resets.use(digest, passwordHash: hash, deadline: deadline.forDatabase) else {
             throw wrong
         }
         worker.ring()
         try? await delivery.deliver(entry)
-    }
-
-    static func context(ofJob id: UUID) -> String {
-        "password reset \(id.uuidString)"
-    }
-}
-
-/// What proves that its bearer reads what is sent to the identifier: 256 random bits, kept as their hash.
-struct ResetToken: Sendable {
-    let text: String
-    var digest: [UInt8] { Self.digest(text) }
-
-    /// Seconds.
-    static let lifetime: TimeInterval = 1800
-
-    init() {
-        text = "ghpr_" + Base64URL.string([UInt8].random(count: 32))
-    }
-
-    static func digest(_ text: String) -> [UInt8] {
-        Array(SHA256.hash(data: Data(text.utf8)))
     }
 }

@@ -1,11 +1,15 @@
 import Foundation
 import Postgres
 
-extension AccountStore {
-    /// Whether what is sent to the identifier `i` may open the account of the user `u`.
+/// Tokens for setting a new password (table `password_resets`).
+struct PasswordResetStore: Sendable {
+    let database: PostgresPool
+
+    /// Whether a message to the identifier `i` may open the account of the user `u`.
     ///
-    /// An identifier that nobody has proved opens it only if nothing else does but the password: else a stranger who
-    /// wrote down somebody's address could lie in wait behind an Apple account or a second identifier of their own.
+    /// An identifier that nobody has proved opens the account only while nothing but a password does. Otherwise a
+    /// stranger could register somebody else's address, keep an Apple account or a second identifier as a way in of
+    /// their own, and share the account with the address's owner, who resets the password later.
     private static let isOpenedByItsIdentifier = """
         u.state = 'active' AND (
             i.verified OR (
@@ -14,11 +18,9 @@ extension AccountStore {
         """
 
     /// Keeps a token for whoever reads what is sent to the identifier.
-    /// - Returns: the account; `nil` when there is none to be opened in this way.
-    func startReset(
-        of identifier: Identifier, token: ResetToken, expiresAt: Date
-    ) async throws -> Account? {
-        try await withTransaction { transaction in
+    /// - Returns: the account; `nil` when the identifier opens none.
+    func start(of identifier: Identifier, token: ResetToken, expiresAt: Date) async throws -> Account? {
+        try await database.withRetriedTransaction { transaction in
             let kind = identifier.kind.rawValue
             let owner = try await transaction.query(
                 """
@@ -33,27 +35,28 @@ extension AccountStore {
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
                 VALUES (\(token.digest), \(owner), \(kind), \(identifier.value), \(expiresAt))
                 """)
-            return try await Self.account(owner, on: transaction)
+            return try await AccountStore.account(owner, on: transaction)
         }
     }
 
-    func knows(resetToken digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> Bool {
+    /// - Parameter digest: of a token, ``ResetToken/digest(_:)``.
+    func knows(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> Bool {
         try await !database.query(
             "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()", deadline: deadline
         ).isEmpty
     }
 
-    /// Uses the token up, with all others of the user, and sets the password. Having received it proves the identifier,
-    /// if that still is the user's and still opens the account.
-    /// - Returns: the entry in the outbox that ends all sessions; `nil` when the token is none.
-    func reset(
+    /// Uses the token up, together with all others of the user, and sets the password. Whoever has received the token
+    /// has proved the identifier, if it still is the user's and still opens the account.
+    /// - Returns: the task in the outbox that ends all sessions; `nil` when the token does not count.
+    func use(
         _ digest: [UInt8], passwordHash: String, deadline: ContinuousClock.Instant
     ) async throws -> OutboxEntry? {
-        try await withTransaction(deadline: deadline) { transaction in
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
             let holder = try await transaction.query(
                 "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
             ).first?.decode(UUID.self)
-            guard let userID = holder, try await Self.lock(userID, on: transaction) else { return nil }
+            guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else { return nil }
             let used = try await transaction.query(
                 "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(userID) RETURNING kind, value"
             ).first?.decode((String, String).self)
@@ -65,8 +68,12 @@ extension AccountStore {
                     AND \(unescaped: Self.isOpenedByItsIdentifier)
                 """)
             guard proved.affectedRows == 1 else { return nil }
-            return try await Self.replacePassword(
+            return try await PasswordStore.replace(
                 of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, on: transaction)
         }
+    }
+
+    static func removeAll(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
     }
 }

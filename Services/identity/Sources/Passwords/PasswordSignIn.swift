@@ -5,7 +5,7 @@ import ServiceKit
 
 /// Signing in with an identifier and a password (`POST /v1/auth/login`).
 struct PasswordSignIn: Sendable {
-    let accounts: AccountStore
+    let passwords: PasswordStore
     let hasher: PasswordHasher
     let sessions: SessionIssuer
     let limits: AttemptLimits
@@ -18,20 +18,15 @@ struct PasswordSignIn: Sendable {
         }
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
         let device = try request.device?.checked()
-        // Whoever changes the password while we are at it gets the last word; more than once is no coincidence.
-        for _ in 0..<3 {
-            let account = try await prove(identifier, password, device: device, context: context)
-            let issued = try await sessions.issue(
-                for: account, device: device, context: context, refusal: Problem(.invalidCredentials))
-            if let issued { return issued.auth }
-        }
-        throw Problem(.unavailable)
+        return try await sessions.issue(on: device, context: context, refusal: Problem(.invalidCredentials)) {
+            try await prove(identifier, password, device: device, context: context)
+        }.auth
     }
 
     /// The account that the identifier and the password belong to.
     ///
-    /// One answer and one amount of work, whether there is no such account, no password, or a wrong one. That an
-    /// account is disabled is told to its owner alone.
+    /// No account, no password and a wrong password get the same answer after the same amount of work. Only who knows
+    /// the password is told that the account is disabled.
     func prove(
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
@@ -45,7 +40,7 @@ struct PasswordSignIn: Sendable {
     private func compare(
         _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {
-        let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forDatabase)
+        let found = try await passwords.account(identifiedBy: identifier, deadline: context.deadline.forDatabase)
         let isRight = try await hasher.verify(password, against: found?.passwordHash, deadline: context.deadline)
         guard isRight, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
         guard found.account.state == .active else { throw Problem(.accountDisabled) }
@@ -55,13 +50,14 @@ struct PasswordSignIn: Sendable {
         return found.account
     }
 
-    /// Parameters grow and peppers change; only at a sign-in is the password there to follow. It may fail: next time.
+    /// Hashes the password with today's parameters and pepper: only at a sign-in is the password known. May fail; the
+    /// next sign-in tries again.
     private func rehash(
         _ password: Password, of account: Account, replacing old: String, deadline: Deadline
     ) async {
         do {
             let new = try await hasher.hash(password, deadline: deadline)
-            try await accounts.rehash(account.id, from: old, to: new)
+            try await passwords.rehash(account.id, from: old, to: new)
         } catch {
             logger.warning("A password was not hashed anew", metadata: ["error": "\(error)"])
         }

@@ -1,11 +1,12 @@
+import Contracts
 import Foundation
 import Postgres
 
-/// A user who is about to exist.
+/// A user who is about to be registered.
 struct NewAccount: Sendable {
     var id = UUID()
     var identifier: Identifier
-    /// Whether the identifier is known to be theirs: by an operator's word, never by their own.
+    /// Whether an operator vouches for the identifier. Whoever registers has not proved theirs.
     var isVerified = false
     var passwordHash: String
     var displayName: DisplayName?
@@ -14,76 +15,105 @@ struct NewAccount: Sendable {
     var actor = AuditActor.user
 }
 
-extension AccountStore {
+/// Passwords' hashes (table `passwords`), and the accounts that are signed in to with them.
+struct PasswordStore: Sendable {
+    let database: PostgresPool
+
+    func account(
+        _ userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> (account: Account, passwordHash: String?)? {
+        let result = try await database.query(
+            """
+            SELECT \(unescaped: Account.columns), w.hash FROM users u \(unescaped: Account.joins)
+            WHERE u.id = \(userID)
+            """, deadline: deadline)
+        guard let row = result.first else { return nil }
+        return (try Account(row: row), try row.decode(column: Account.columnCount))
+    }
+
+    /// The account that is signed in to with the identifier.
+    func account(
+        identifiedBy identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> (account: Account, passwordHash: String?)? {
+        let result = try await database.query(
+            """
+            SELECT \(unescaped: Account.columns), w.hash
+            FROM identifiers i JOIN users u ON u.id = i.user_id \(unescaped: Account.joins)
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
+            """, deadline: deadline)
+        guard let row = result.first else { return nil }
+        return (try Account(row: row), try row.decode(column: Account.columnCount))
+    }
+
+    func changedAt(_ userID: UUID, deadline: ContinuousClock.Instant) async throws -> Date? {
+        try await database.query("SELECT changed_at FROM passwords WHERE user_id = \(userID)", deadline: deadline)
+            .decode(Date.self).first
+    }
+
     /// Makes the account whole or not at all.
-    /// - Returns: `nil` when somebody else has the identifier and keeps it.
+    /// - Returns: `nil` when another user has the identifier and keeps it.
     func register(_ new: NewAccount, deadline: ContinuousClock.Instant? = nil) async throws -> Account? {
         struct Taken: Error {}
         do {
-            return try await withTransaction(deadline: deadline) { transaction in
+            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
                 try await transaction.query(
                     """
                     INSERT INTO users (id, display_name, role, store_ids)
                     VALUES (\(new.id), \(new.displayName?.value), \(new.role.name), \(new.stores.ids.map(\.value)))
                     """)
-                guard
-                    try await Self.claim(
-                        new.identifier, for: new.id, proves: new.isVerified, actor: new.actor, on: transaction)
-                else { throw Taken() }
+                let isTheirs = try await IdentifierStore.claim(
+                    new.identifier, for: new.id, proves: new.isVerified, actor: new.actor, on: transaction)
+                guard isTheirs else { throw Taken() }
                 try await transaction.query(
                     "INSERT INTO passwords (user_id, hash) VALUES (\(new.id), \(new.passwordHash))")
-                try await Self.audit(.registered, new.id, by: new.actor, on: transaction)
-                return try await Self.account(new.id, on: transaction)
+                try await AuditLog.record(.registered, new.id, by: new.actor, on: transaction)
+                return try await AccountStore.account(new.id, on: transaction)
             }
         } catch is Taken {
             return nil
         }
     }
 
-    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. Whenever somebody else was faster it
-    /// looks again at who has it.
-    /// - Returns: whether the user has it now.
-    static func claim(
-        _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, on transaction: PostgresTransaction
-    ) async throws -> Bool {
-        let kind = identifier.kind.rawValue
-        while true {
-            let holder = try await transaction.query(
-                "SELECT user_id, verified FROM identifiers WHERE kind = \(kind) AND value = \(identifier.value)"
-            ).first.map { row in
-                let (id, verified) = try row.decode((UUID, Bool).self)
-                return IdentifierClaim.Holder(userID: id, isVerified: verified)
-            }
-            switch IdentifierClaim.decide(holder: holder, claimant: userID, proves: proves) {
-            case .free:
-                let inserted = try await transaction.query(
-                    """
-                    INSERT INTO identifiers (kind, value, user_id, verified)
-                    VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
-                    """)
-                if inserted.affectedRows == 1 { return true }
-            case .own:
-                guard proves else { return true }
-                let verified = try await transaction.query(
-                    """
-                    UPDATE identifiers SET verified = true
-                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
-                    """)
-                if verified.affectedRows == 1 { return true }
-            case .takeOver(let former):
-                guard try await lock(former, on: transaction) else { continue }
-                let moved = try await transaction.query(
-                    """
-                    UPDATE identifiers SET user_id = \(userID), verified = true
-                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
-                    """)
-                guard moved.affectedRows == 1 else { continue }
-                try await touch(former, credentials: true, on: transaction)
-                try await audit(.identifierLost, former, by: actor, on: transaction)
-                return true
-            case .refused:
-                return false
-            }
+    /// Keeps another hash of the same password. Nothing changes that the user or a client could notice.
+    func rehash(_ userID: UUID, from old: String, to new: String) async throws {
+        try await database.query(
+            "UPDATE passwords SET hash = \(new) WHERE user_id = \(userID) AND hash = \(old)")
+    }
+
+    /// Sets or replaces the password, and puts into the outbox that all sessions but `session` end.
+    /// - Returns: that task; `nil` when the account's credentials have changed since it was read.
+    func setPassword(
+        of account: Account, to hash: String, sparing session: UUID?, actor: AuditActor = .user,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> OutboxEntry? {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(account, on: transaction) else { return nil }
+            return try await Self.replace(
+                of: account.id, by: hash, sparing: session, event: .passwordChanged, actor: actor, on: transaction)
         }
+    }
+
+    /// Sets or replaces the password of a user whose row is locked, and puts into the outbox that all sessions but
+    /// `session` end.
+    /// - Returns: that task; `nil` when there is no such user.
+    static func replace(
+        of userID: UUID, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
+        on transaction: PostgresTransaction
+    ) async throws -> OutboxEntry? {
+        try await transaction.query(
+            """
+            INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(hash))
+            ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
+            """)
+        guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
+            return nil
+        }
+        try await AuditLog.record(event, userID, by: actor, on: transaction)
+        return try await OutboxStore.enqueue(
+            .revokeSessions(reason: .passwordChanged, except: session, below: version), user: userID, on: transaction)
+    }
+
+    static func remove(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM passwords WHERE user_id = \(userID)")
     }
 }

@@ -2,19 +2,22 @@ import Contracts
 import Foundation
 import ServiceKit
 
-/// Becoming a user with an identifier and a password (`POST /v1/auth/register`).
+/// Registering with an identifier and a password (`POST /v1/auth/register`).
 struct Registration: Sendable {
-    let accounts: AccountStore
+    let passwords: PasswordStore
     let hasher: PasswordHasher
     let policy: PasswordPolicy
+    let sessions: SessionIssuer
+    let limits: AttemptLimits
     let signIn: PasswordSignIn
+    let home: PhoneRegion?
 
-    /// Seconds within which a registration may be repeated: its answer may have been lost.
+    /// Seconds within which a registration may be repeated, since its answer may have been lost.
     static let repetitionWindow: TimeInterval = 600
 
     func callAsFunction(_ request: RegisterRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
-            try Identifier(request.identifier, home: signIn.home)
+            try Identifier(request.identifier, home: home)
         }
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
         let displayName = try Problem.checking("displayName") { () throws(Refusal) in
@@ -22,37 +25,32 @@ struct Registration: Sendable {
         }
         let device = try request.device?.checked()
         try policy.check(password, for: [identifier.value], field: "password")
-        try await signIn.limits.admit(registrationOf: identifier, from: context.clientAddress)
-        for _ in 0..<3 {
-            let account = try await account(
-                identifier, password, displayName, device: device, context: context)
-            let issued = try await signIn.sessions.issue(
-                for: account, device: device, context: context, refusal: Problem(.invalidCredentials))
-            if let issued { return issued.auth }
-        }
-        throw Problem(.unavailable)
+        try await limits.admit(registrationOf: identifier, from: context.clientAddress)
+        return try await sessions.issue(on: device, context: context, refusal: Problem(.invalidCredentials)) {
+            try await account(identifier, password, displayName, device: device, context: context)
+        }.auth
     }
 
-    /// The new account, or the one that a moment ago the same registration made.
+    /// The new account, or the one that the same registration made a moment ago.
     private func account(
         _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, device: SessionDevice?,
         context: GatehouseRequestContext
     ) async throws -> Account {
         let deadline = context.deadline
-        if try await accounts.account(identifiedBy: identifier, deadline: deadline.forDatabase) == nil {
+        if try await passwords.account(identifiedBy: identifier, deadline: deadline.forDatabase) == nil {
             let hash = try await hasher.hash(password, deadline: deadline)
             let new = NewAccount(identifier: identifier, passwordHash: hash, displayName: displayName)
-            if let account = try await accounts.register(new, deadline: deadline.forDatabase) { return account }
+            if let account = try await passwords.register(new, deadline: deadline.forDatabase) { return account }
         }
         return try await repeated(identifier, password, device: device, context: context)
     }
 
-    /// Whoever repeats a registration could be guessing, so this counts as an attempt to sign in.
+    /// A repetition compares the password, so it counts as an attempt to sign in.
     private func repeated(
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
         let taken = Problem(.identifierTaken)
-        guard let found = try await accounts.account(identifiedBy: identifier, deadline: context.deadline.forDatabase),
+        guard let found = try await passwords.account(identifiedBy: identifier, deadline: context.deadline.forDatabase),
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {

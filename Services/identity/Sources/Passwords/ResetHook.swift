@@ -8,7 +8,7 @@ import NIOHTTP1
 struct ResetHook: Sendable {
     let httpClient: HTTPClient
     let url: URL
-    /// Shown as `Authorization: Bearer`, so that the sender knows whom it is working for.
+    /// Sent as `Authorization: Bearer`, by which the sender knows that the request is from Gatehouse.
     let secret: String
 
     struct Refused: Error {
@@ -21,7 +21,7 @@ struct ResetHook: Sendable {
         request.headers.add(name: "Content-Type", value: "application/json")
         request.headers.add(name: "Authorization", value: "Bearer \(secret)")
         request.body = .bytes(Array(try JSON.encode(message)))
-        // Its status is all that is asked: who sends more is not listened to.
+        // Only the status counts. A body is not read.
         let response = try await httpClient.execute(request, timeout: .seconds(5))
         guard (200..<300).contains(response.status.code) else { throw Refused(status: Int(response.status.code)) }
     }

@@ -2,8 +2,8 @@ import Logging
 import Metrics
 import Postgres
 
-/// Removes what has expired, as far as nobody asks for it any more: a batch at a time, each a statement of its own, so
-/// that no amount of it takes longer than a statement may. Every replica does it; they pass over each other's rows.
+/// Removes rows that have expired, in batches. Each batch is a statement of its own, so that none runs into the
+/// statement time-out however many rows there are. Every replica does this; they skip rows that another has locked.
 struct Housekeeping: Sendable {
     let database: PostgresPool
     let logger: Logger
@@ -13,7 +13,7 @@ struct Housekeeping: Sendable {
 
     static let batch = 500
 
-    /// - Parameter auditRetention: in days; `nil` keeps what happened to accounts for ever.
+    /// - Parameter auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
     init(database: PostgresPool, auditRetention: Int?, logger: Logger) {
         self.database = database
         self.logger = logger
@@ -23,7 +23,7 @@ struct Housekeeping: Sendable {
         chores = Self.chores + [audit].compactMap(\.self)
     }
 
-    /// A table, its key, and which of its rows are of no more use.
+    /// A table, its key, and which of its rows have expired.
     private struct Chore {
         var table: String
         var key: String
@@ -31,7 +31,7 @@ struct Housekeeping: Sendable {
     }
 
     private static let chores = [
-        // Nonces are judged by the replicas' clocks, which may differ from the database's.
+        // Whether a nonce has expired is decided by the replicas' clocks, which may differ from the database's.
         Chore(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
         Chore(table: "password_resets", key: "digest", condition: "expires_at < now()"),
         Chore(
@@ -42,7 +42,7 @@ struct Housekeeping: Sendable {
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.lifetime))"),
     ]
 
-    /// One that fails is tried again the next time, and keeps none of the others from being done.
+    /// When one table fails, the others are done all the same, and it is tried again the next time.
     func removeExpired() async {
         for chore in chores {
             do {

@@ -1,19 +1,21 @@
 import AccessToken
+import Contracts
 import Crypto
 import Foundation
 import Postgres
 
-/// Remembers on which devices an account has been signed in to: a stranger who tries passwords cannot use up what these
-/// are allowed. Of a device's `installationId` an HMAC is kept, under a key that is not in the database.
+/// Remembers on which devices a user has signed in (table `known_devices`): these have allowances of their own, which a
+/// stranger who tries passwords cannot use up. Of a device's `installationId` only an HMAC is kept, under a key that is
+/// not in the database.
 struct KnownDeviceStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
 
-    /// Those that served longest ago are forgotten beyond it.
+    /// For each user; of more, those that were used longest ago are forgotten.
     static let maximum = 20
-    /// Days after which one that has not served is forgotten.
+    /// Days after which a device that was not used is forgotten.
     static let lifetime = 180
-    /// In UTF-8. What is shorter, such as the name of a model, somebody else could say too.
+    /// In bytes of UTF-8. A shorter identifier, such as the name of a model, can be guessed.
     static let minimumLength = 16
 
     struct Device: Sendable {
@@ -21,14 +23,14 @@ struct KnownDeviceStore: Sendable {
         var userID: UUID
     }
 
-    /// - Parameter keys: those of the passwords' pepper; each names the devices that it remembers for as long as it is
-    ///   there.
+    /// - Parameter keys: those of the passwords' pepper. When one is taken out of its file, the devices that were
+    ///   remembered under it are forgotten.
     init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity known devices")
     }
 
-    /// Notes that the user has signed in there. Once a day is enough.
+    /// Notes that the user has signed in on the device, at most once a day.
     func remember(_ installationID: String?, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return }
         let digest = Self.digest(installationID, keys.current.secret)
@@ -49,7 +51,7 @@ struct KnownDeviceStore: Sendable {
             """, deadline: deadline)
     }
 
-    /// The device, if the account that the identifier leads to has been signed in to on it.
+    /// The device, if the user who has the identifier has signed in on it.
     func device(
         _ installationID: String?, of identifier: Identifier, deadline: ContinuousClock.Instant
     ) async throws -> Device? {
@@ -65,6 +67,14 @@ struct KnownDeviceStore: Sendable {
             let (id, userID) = try row.decode((Int64, UUID).self)
             return Device(id: id, userID: userID)
         }
+    }
+
+    /// When each of the user's devices was used last, which is all that is known of one.
+    func devices(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
+        try await database.query(
+            "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC",
+            deadline: deadline
+        ).decode(Date.self).map(AccountExport.KnownDevice.init)
     }
 
     private static func digest(_ installationID: String, _ key: SymmetricKey) -> String {

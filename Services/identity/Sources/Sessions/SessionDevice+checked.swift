@@ -5,7 +5,7 @@ extension SessionDevice {
     /// In characters, of each field.
     static let maximumLength = 200
 
-    /// What the app says of its device is shown to the user among the sessions.
+    /// Refuses text that could not be shown: the user sees it in the list of sessions.
     /// - Throws: `INVALID_REQUEST` naming the field.
     func checked() throws(Problem) -> SessionDevice {
         let fields = [

@@ -3,11 +3,11 @@ import Foundation
 import Logging
 import ServiceKit
 
-/// Gets a session for a user who has been proved, and makes sure that it does not outlive the proof.
+/// Gets a session for a user who has proved who they are, and makes sure that the session does not outlive the proof.
 ///
-/// Whoever changes a user's credentials commits first and revokes after. So when the credentials still stand once the
-/// session is made, whoever changes them later revokes the session; and when they moved, it is taken back here. So is a
-/// session of which nobody knows whether it was made.
+/// Whoever changes a user's credentials commits first and revokes the sessions after that. If the credentials are
+/// unchanged once the session is made, every later change revokes the session too. If they have changed, the session
+/// is taken back here. So is a session of which it is not known whether it was made.
 struct SessionIssuer: Sendable {
     let accounts: AccountStore
     let outbox: OutboxStore
@@ -18,21 +18,41 @@ struct SessionIssuer: Sendable {
     struct Issued {
         var auth: AuthResponse
         var sessionID: UUID
+        /// As it was when the proof was made.
+        var account: Account
     }
 
-    /// - Returns: the session, or `nil` when the credentials moved meanwhile and the proof has to be made again.
-    /// - Throws: `refusal` when the account was deleted meanwhile, `ACCOUNT_DISABLED` when it was disabled.
+    /// Makes the proof, gets a session, and starts again if the credentials have changed in between: three times at most.
+    /// - Parameters:
+    ///   - refusal: what is thrown when the account was deleted in between.
+    ///   - prove: finds out whose sign-in it is.
+    /// - Throws: what `prove` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
     func issue(
-        for account: Account, device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
+        on device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem,
+        prove: () async throws -> Account
+    ) async throws -> Issued {
+        for _ in 0..<3 {
+            let account = try await prove()
+            if let issued = try await issue(for: account, on: device, context: context, refusal: refusal) {
+                return issued
+            }
+        }
+        throw Problem(.unavailable)
+    }
+
+    /// - Returns: the session, or `nil` when the credentials have changed in between.
+    private func issue(
+        for account: Account, on device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
-        let issued = try await create(for: account, device: device, context: context, refusal: refusal)
+        let issued = try await create(for: account, on: device, context: context, refusal: refusal)
         let outcome: SignInOutcome
         do {
             let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forDatabase)
             outcome = SignInOutcome.judge(provedAt: account.credentialsVersion, now: standing)
             if outcome == .stands, standing?.version != account.version {
-                // What changed meanwhile may have been told before tokens knew of a user to whom it matters.
+                // tokens keeps nothing about users without a session. If this is the user's first, tokens has ignored
+                // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {
@@ -51,7 +71,7 @@ struct SessionIssuer: Sendable {
         }
     }
 
-    /// It may fail: then the device is a stranger's until the next sign-in.
+    /// May fail: the device is then a new one at the next sign-in, too.
     private func remember(_ device: SessionDevice?, of userID: UUID, deadline: Deadline) async {
         do {
             try await knownDevices.remember(device?.installationId, of: userID, deadline: deadline.forDatabase)
@@ -61,7 +81,7 @@ struct SessionIssuer: Sendable {
     }
 
     private func create(
-        for account: Account, device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
+        for account: Account, on device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued {
         let request = CreateSessionRequest(
             sessionID: UUID(), snapshot: account.snapshot, credentialsVersion: account.credentialsVersion,
@@ -69,7 +89,7 @@ struct SessionIssuer: Sendable {
             ipAddress: context.clientAddress)
         do {
             let auth = try await tokens.createSession(request, deadline: context.deadline)
-            return Issued(auth: auth, sessionID: request.sessionID)
+            return Issued(auth: auth, sessionID: request.sessionID, account: account)
         } catch .userErased {
             throw refusal
         } catch .unknown {
@@ -78,8 +98,8 @@ struct SessionIssuer: Sendable {
         throw Problem(.unavailable)
     }
 
-    /// Ends a session that may not be there yet: what was asked of tokens may still be under way. So it is done at
-    /// once, and by the outbox once more when that must be over. Nobody waits for either.
+    /// Ends a session that may not have been made yet, because the request for it may still be under way. It is ended
+    /// at once, and again by the outbox when that request must be over. The client waits for neither.
     private func takeBack(uncertain session: UUID) async {
         await Task {
             do {
@@ -91,8 +111,8 @@ struct SessionIssuer: Sendable {
         Task { try? await tokens.takeBack(session: session) }
     }
 
-    /// Ends a session that nobody has been told of. It must happen, also when the client has gone away; what cannot be
-    /// done now is left to the outbox.
+    /// Ends a session that no client has been told of, even when the client has gone away in between. If tokens cannot
+    /// be reached now, the outbox does it.
     func takeBack(_ session: UUID) async {
         await Task {
             do {

@@ -3,8 +3,8 @@ import Foundation
 import HTTPTypes
 import ServiceKit
 
-/// The tokens service, as identity uses it. Its troubles are `UNAVAILABLE` here, whatever they are: none of them is the
-/// user's fault.
+/// The tokens service, as identity uses it. Whatever goes wrong there is `UNAVAILABLE` to the client, whose fault it is
+/// not.
 struct TokensClient: Sendable {
     let client: ServiceClient
 
@@ -14,11 +14,11 @@ struct TokensClient: Sendable {
         case userErased
         /// tokens was not reached.
         case notMade
-        /// Whether there is one, the answer does not say, or was lost.
+        /// The answer was lost, or does not say whether a session was made.
         case unknown
     }
 
-    /// Not repeated when its answer is lost: nobody is told a session's tokens twice.
+    /// Not repeated when its answer is lost: a session's tokens are given out once.
     func createSession(
         _ request: CreateSessionRequest, deadline: Deadline
     ) async throws(SessionFailure) -> AuthResponse {
@@ -52,38 +52,11 @@ struct TokensClient: Sendable {
         }
     }
 
-    /// Each of these may be done twice, and succeeds where there is nothing to do it to.
+    /// For requests that may be repeated, and that succeed where there is nothing to change.
     private func change(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil
     ) async throws {
         try await client.send(
             method, path, body: body, deadline: .after(client.timeout), idempotent: true)
-    }
-}
-
-/// The devices service, as identity uses it.
-struct DevicesClient: Sendable {
-    let client: ServiceClient
-
-    func erase(_ userID: UUID) async throws {
-        try await client.send(
-            .delete, "/internal/users/\(userID.path)", deadline: .after(client.timeout),
-            idempotent: true)
-    }
-
-    func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceExport {
-        do {
-            return try await client.send(
-                .get, "/internal/users/\(userID.path)/devices", deadline: deadline, idempotent: true)
-        } catch {
-            throw Problem(.unavailable)
-        }
-    }
-}
-
-extension UUID {
-    /// As it stands in a path.
-    fileprivate var path: String {
-        uuidString.lowercased()
     }
 }

@@ -11,14 +11,15 @@ struct Account: Sendable, Equatable {
     var role: String
     var storeIDs: [String]
     var state: AccountState
-    /// Whether there is something to sign in with beside a password. `email` alone does not tell: it may be Apple's
-    /// word about an address that belongs to somebody else here.
+    /// Whether there is an address or number that a password can be entered with. `email` does not tell: it may be the
+    /// address in Apple's token, which can be another user's identifier here.
     var hasIdentifier: Bool
     var hasPassword: Bool
     var hasApple: Bool
-    /// Moves with everything that others are shown; tokens keeps the highest.
+    /// Counts up with every change that clients and other services are shown. tokens keeps the snapshot of the highest.
     var version: Int64
-    /// Moves whenever a sign-in that was proved before may no longer count.
+    /// Counts up with every change after which a proof that was made before no longer counts: of the password, the
+    /// state, the ways to sign in, or a lost identifier.
     var credentialsVersion: Int64
     var createdAt: Date
     var updatedAt: Date?
@@ -34,7 +35,7 @@ struct Account: Sendable, Equatable {
         UserSnapshot(user: user, version: version)
     }
 
-    /// The ways in, in the contract's order.
+    /// The ways to sign in, in the contract's order.
     var providers: [AuthProvider] {
         (hasApple ? [.apple] : []) + (hasPassword ? [.password] : [])
     }
@@ -44,38 +45,14 @@ struct Account: Sendable, Equatable {
         switch provider {
         case .apple: hasPassword && hasIdentifier
         case .password: hasApple
-        // One that this version does not know leads in nowhere, and takes no way in with it.
+        // Nobody signs in with a provider that this version does not know: without it nothing is missing.
         default: !providers.isEmpty
         }
     }
 }
 
-/// Whether an account may be used. A deleted one has no state: it is not there.
+/// Whether an account may be used. A deleted account has no state, because its row is gone.
 enum AccountState: String, Sendable, CaseIterable {
     case active
     case disabled
-}
-
-/// What a sign-in is held against once its session is made.
-struct AccountStanding: Sendable, Equatable {
-    var state: AccountState
-    var version: Int64
-    var credentialsVersion: Int64
-}
-
-/// How a proof that was made against one state of the account stands after the session was made.
-enum SignInOutcome: Equatable {
-    /// Nothing moved: the session may be given out.
-    case stands
-    /// The account was deleted meanwhile: as if it had never been there.
-    case gone
-    case disabled
-    /// The credentials moved: the proof has to be made again.
-    case moved
-
-    static func judge(provedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
-        guard let now else { return .gone }
-        if now.state == .disabled { return .disabled }
-        return now.credentialsVersion == credentialsVersion ? .stands : .moved
-    }
 }

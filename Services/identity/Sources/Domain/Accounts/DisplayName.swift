@@ -1,12 +1,12 @@
 import Foundation
 
-/// The name a user goes by: free text, shown to others, trusted by nobody.
+/// The name a user goes by: free text that is shown to others.
 struct DisplayName: Hashable, Sendable {
     let value: String
 
     /// In characters as a reader counts them.
     static let maximumLength = 100
-    /// Of UTF-8: what a reader counts as one character can be a letter with any number of marks.
+    /// In bytes of UTF-8: one character can be a letter with any number of combining marks.
     static let maximumBytes = 16 * maximumLength
 
     /// `nil` where the text is blank, which is how a user takes the name away.
@@ -14,7 +14,7 @@ struct DisplayName: Hashable, Sendable {
         let trimmed = Text.trimmed(text)
         guard !trimmed.isEmpty else { return nil }
         let tooLong = Refusal("The name is longer than \(maximumLength) characters.")
-        // Length first: to normalize takes time that grows with the square of it.
+        // The length first: the time to normalize grows with its square.
         guard trimmed.utf8.count <= maximumBytes else { throw tooLong }
         let name = trimmed.precomposedStringWithCanonicalMapping
         guard name.utf8.count <= maximumBytes, name.count <= maximumLength else { throw tooLong }
@@ -26,8 +26,8 @@ struct DisplayName: Hashable, Sendable {
         return DisplayName(value: name)
     }
 
-    /// The name that Apple's dialog gave the app, once and unsigned. It must never fail a sign-in: what cannot be shown
-    /// is left out, what is too long is cut.
+    /// The name that Apple's dialog gave the app, once and unsigned. It must not fail a sign-in: characters that cannot
+    /// be shown are left out, and a name that is too long is cut.
     static func fromApple(givenName: String?, familyName: String?) -> DisplayName? {
         let parts = [givenName, familyName].compactMap(\.self).map { part in
             var visible = String.UnicodeScalarView()

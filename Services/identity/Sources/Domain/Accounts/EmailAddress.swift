@@ -10,7 +10,7 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// RFC 5321 §4.5.3.1 with erratum 1690, in UTF-8 bytes.
     static let maximumLength = 254
-    /// Before NFKC, which makes one byte of four at most.
+    /// In bytes before NFKC, which leaves a quarter of them at least.
     private static let bytesBefore = 4 * maximumLength
 
     init(_ text: String) throws(Refusal) {

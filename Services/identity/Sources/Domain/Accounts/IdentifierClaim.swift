@@ -1,9 +1,9 @@
 import Foundation
 
-/// Who gets an identifier that somebody asks for.
+/// Who gets an identifier that somebody claims.
 ///
-/// An identifier that nobody has proved neither blocks nor joins the one who proves it: the prover gets it, and the
-/// account that merely wrote it down goes on without it. What is proved stays with whoever proved it first.
+/// An identifier that its account has not proved goes to the first who proves it; the former account goes on without it.
+/// An identifier that is proved stays with the account that proved it first.
 enum IdentifierClaim: Equatable {
     /// Nobody has it.
     case free

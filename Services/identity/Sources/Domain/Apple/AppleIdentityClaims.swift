@@ -58,7 +58,7 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
     }
 }
 
-/// Apple writes truth as a boolean or as a string, by mood.
+/// Apple writes booleans as `true` or as `"true"`.
 private struct AppleBool: Decodable {
     var value: Bool
 

@@ -1,14 +1,14 @@
-/// When Apple's keys are fetched, and what stands while they cannot be: a pure state machine.
+/// When Apple's keys are fetched, and which keys are used while they cannot be: a pure state machine.
 ///
-/// Good keys outlive failed fetches, up to a limit. A name that is not among them is worth one fetch, but not one fetch
-/// for each forged token.
+/// When a fetch fails, the known keys are used on, up to a limit. A key id that is not among them causes a fetch, but at
+/// most one in a while, so that forged tokens do not cause one each.
 struct AppleKeyCache<Keys: Sendable>: Sendable {
     struct Rules: Sendable {
         /// Keys older than this are fetched again, in the background.
         var maximumAge: Duration = .seconds(600)
-        /// Keys older than this are as good as none.
+        /// Keys older than this are not used any more.
         var staleLimit: Duration = .seconds(86_400)
-        /// Between two fetches that unknown names caused, failed ones too.
+        /// Between two fetches that unknown key ids cause, also when they fail.
         var unknownKeyCooldown: Duration = .seconds(30)
         /// Between two attempts while there are no keys at all.
         var retryInterval: Duration = .seconds(1)
@@ -17,13 +17,13 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
     enum Decision: Equatable {
         /// The key is there.
         case use
-        /// The key is there, but the set should be fetched again by and by.
+        /// The key is there; the keys are to be fetched again in the background.
         case useAndRefresh
         /// Fetch now, then decide again.
         case fetch
         /// Apple has no such key.
         case unknownKey
-        /// Whether Apple has such a key cannot be told.
+        /// Apple cannot be asked whether it has such a key.
         case unavailable
     }
 
@@ -39,8 +39,8 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
     }
 
     /// - Parameters:
-    ///   - has: whether the keys hold the wanted one.
-    ///   - hasFetched: a fetch has just ended on behalf of this question.
+    ///   - hasFetched: whether a fetch for this question has just ended.
+    ///   - has: whether the keys hold the one that is asked for.
     mutating func decide(now: ContinuousClock.Instant, hasFetched: Bool, has: (Keys) -> Bool) -> Decision {
         guard let keys, let fetchedAt, now - fetchedAt < rules.staleLimit else {
             return !hasFetched && isOver(rules.retryInterval, since: attemptedAt, now) ? .fetch : .unavailable

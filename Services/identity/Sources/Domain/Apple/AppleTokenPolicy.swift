@@ -1,15 +1,15 @@
 import Foundation
 import Verbatim
 
-/// Which of Apple's identity tokens count, once their signature has been found good.
+/// Which of Apple's identity tokens are accepted, once their signature has been verified.
 struct AppleTokenPolicy: Sendable {
-    /// Apple's two names. The second appeared unannounced in June 2025.
+    /// Apple's two issuers. The second appeared unannounced in June 2025.
     static let appleIssuers: Set<VerbatimString> = ["https://appleid.apple.com", "https://account.apple.com"]
 
     enum NonceRule: String, CaseIterable, Sendable {
-        /// Where the request or the token carries one, they must match.
+        /// If the request or the token carries a nonce, both must, and they must match.
         case optional
-        /// A sign-in without one is refused, and each serves once, the app's own too.
+        /// A sign-in without a nonce is refused. Each nonce serves once, also those that the app has chosen.
         case required
     }
 
@@ -22,7 +22,7 @@ struct AppleTokenPolicy: Sendable {
     /// Seconds by which Apple's clock and ours may differ.
     var clockSkew: Int64 = 60
 
-    /// Why a token does not count: for the log, never for the client.
+    /// Why a token is refused. It is logged, and not told to the client.
     enum Flaw: String, Error, Equatable {
         case issuer, audience, subject, expired, issuedInFuture, tooOld, nonceMissing, nonceMismatch
     }
@@ -41,7 +41,7 @@ struct AppleTokenPolicy: Sendable {
         try checkNonce(of: claims, against: nonce)
     }
 
-    /// From when on a token that was found good is too old, in seconds since 1970.
+    /// From when on a token is too old, in seconds since 1970.
     func end(of claims: AppleIdentityClaims) -> Int64 {
         claims.issuedAt + maximumAge + 1
     }
@@ -51,12 +51,12 @@ struct AppleTokenPolicy: Sendable {
         case (nil, nil):
             if nonceRule == .required { throw .nonceMissing }
         case (let raw?, let claimed?):
-            // The app gives Apple either the value itself or, as Apple's samples do, its SHA-256.
+            // The app gives Apple the nonce itself or, as in Apple's samples, its SHA-256.
             guard claimed.isVerbatim(raw) || claimed.lowercased().isVerbatim(sha256Hex(raw)) else {
                 throw .nonceMismatch
             }
         case (_?, nil):
-            // Platforms where Apple cannot carry a nonce say so.
+            // On platforms where Apple does not support nonces the token says so.
             guard nonceRule == .optional, claims.nonceSupported == false else { throw .nonceMissing }
         case (nil, _?):
             throw .nonceMissing

@@ -1,7 +1,7 @@
-/// How many attempts of one kind somebody has, a few at once and then one by one.
+/// How many attempts of one kind are allowed: some at once, and then one in each interval.
 ///
-/// There must be room in every tier. The first is used up soonest and fills soonest, so whoever goes on after it waits
-/// longer for each attempt, and longer still after the next: half a minute, then a quarter of an hour.
+/// An attempt needs room in every tier. The first tier is the smallest and fills up fastest. When it is empty there is
+/// an attempt every half minute, say, and when the second is empty too, one every quarter of an hour.
 struct AttemptAllowance: Sendable, Hashable {
     struct Tier: Sendable, Hashable {
         var atOnce: Int
@@ -9,7 +9,7 @@ struct AttemptAllowance: Sendable, Hashable {
         var interval: Double
     }
 
-    /// What stands before its keys in Redis.
+    /// Part of the names of its keys in Redis.
     let name: String
     let tiers: [Tier]
 
@@ -19,14 +19,14 @@ struct AttemptAllowance: Sendable, Hashable {
     }
 }
 
-/// What is attempted. Each has allowances of its own, so that none can be used up by way of another.
+/// What is attempted. Each purpose has an allowance of its own, so that none is used up by another.
 enum AttemptPurpose: String, Sendable, CaseIterable {
     case login, register, apple, forgot, reset, passwordChange
 }
 
 extension AttemptAllowance {
-    /// Of an address, whoever is meant. Generous, since thousands of phones share one carrier's, but for what sends
-    /// messages.
+    /// For one address and all users. Generous, since thousands of phones share a carrier's address; small where messages
+    /// are sent.
     static func address(_ purpose: AttemptPurpose) -> AttemptAllowance {
         switch purpose {
         case .forgot: AttemptAllowance("forgot:address", (30, every: 120))
@@ -37,10 +37,10 @@ extension AttemptAllowance {
 
     /// Wrong passwords for one identifier from one network.
     static let loginFromNetwork = AttemptAllowance("login:network", (10, every: 30), (30, every: 900))
-    /// Wrong passwords for one identifier from everywhere but known devices: what is left to somebody who has many
+    /// Wrong passwords for one identifier from everywhere except known devices. It limits a stranger who has many
     /// networks.
     static let loginFromAnywhere = AttemptAllowance("login:anywhere", (300, every: 180))
-    /// Wrong passwords on a device on which the account was signed in to before.
+    /// Wrong passwords on a device on which the user has signed in before.
     static let loginOnKnownDevice = AttemptAllowance("login:device", (10, every: 30), (30, every: 900))
     /// Wrong current passwords of somebody who is signed in.
     static let passwordChange = AttemptAllowance("passwordChange:account", (10, every: 30), (30, every: 900))
@@ -49,7 +49,7 @@ extension AttemptAllowance {
     /// Messages to one identifier: three an hour at first, then six a day.
     static let messages = AttemptAllowance("forgot:identifier", (3, every: 1200), (6, every: 14_400))
 
-    /// Messages to everybody together.
+    /// Messages to all users together.
     static func allMessages(perHour count: Int) -> AttemptAllowance {
         AttemptAllowance("forgot:all", (count, every: 3600 / Double(count)))
     }

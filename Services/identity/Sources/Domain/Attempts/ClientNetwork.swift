@@ -1,14 +1,14 @@
 import Foundation
 
-/// Which addresses are somebody's together.
+/// Which addresses belong to the same client, and are counted together.
 enum ClientNetwork {
     /// A subscriber's IPv6 addresses share their first 64 bits.
     static func subscriber(of address: String) -> String {
         prefix(of: address, groups: 4)
     }
 
-    /// A whole site's share their first 48: who has so many is one attacker, and no user is hurt who shares them, since
-    /// what is counted by them is one identifier's alone.
+    /// A site's IPv6 addresses share their first 48 bits. Counting them together keeps out an attacker who has a whole
+    /// site. It harms no other user there, since only attempts at one identifier are counted in this way.
     static func site(of address: String) -> String {
         prefix(of: address, groups: 3)
     }

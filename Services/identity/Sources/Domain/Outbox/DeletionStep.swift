@@ -1,8 +1,7 @@
-/// The steps that follow once an account's rows are gone from identity's own database, in their order.
+/// The steps of a deletion after the account's rows are gone from identity's own database, in their order.
 ///
-/// Each may be done twice without harm, so a crash between doing one and noting it loses nothing. Sessions are revoked
-/// once more after everything else that could still make one: a sign-in that was cut off between making its session and
-/// taking it back leaves one behind.
+/// Each step may be done twice, so that a crash between doing one and noting it does no harm. Sessions are revoked a
+/// second time, because a sign-in that was cut off between making its session and taking it back leaves one behind.
 enum DeletionStep: String, Codable, Sendable, CaseIterable {
     case revokeSessions
     case eraseDevices
@@ -23,7 +22,7 @@ enum DeletionStep: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// From here on the job needs to know the user no longer, and forgets.
+    /// Whether the step needs the user's id. From the first that does not on, the task does not hold it any more.
     var needsUser: Bool {
         self != .revokeAtApple
     }

@@ -1,22 +1,23 @@
 import Contracts
 import Foundation
 
-/// Something that another service or Apple is still to be told.
+/// Something for which another service or Apple has to be called.
 enum OutboxTask: Codable, Sendable, Equatable {
-    /// tokens: what the user is like now.
+    /// tokens is told what the user is like now.
     case snapshot
-    /// tokens: the user's sessions end, but one and those that were proved against credentials of the version or newer.
+    /// tokens ends the user's sessions, except one, and except those of sign-ins that were proved by credentials of the
+    /// version `below` or a newer one.
     case revokeSessions(reason: RevocationReason, except: UUID?, below: Int64)
-    /// tokens: a session that was made for nothing, if it was made.
+    /// tokens ends a session that no client was given, if there is one.
     case takeBack(session: UUID)
-    /// Apple: a code becomes the refresh token of the Apple account that it came with.
+    /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
     case exchangeCode(subject: String)
-    /// The team's mail sender: somebody has asked for a new password.
+    /// The team's mail sender is told that somebody has asked for a new password.
     case passwordReset
-    /// Everybody: the user is gone.
+    /// Everybody is told that the user is gone, step by step.
     case deletion(DeletionStep)
 
-    /// What the entry is found by.
+    /// The name by which statements find tasks like this one.
     var kind: String {
         switch self {
         case .snapshot: "snapshot"
@@ -29,8 +30,8 @@ enum OutboxTask: Codable, Sendable, Equatable {
     }
 }
 
-/// Whom a task of the outbox is for. Tasks wait in line for those alone who are told the same way, so that whoever is
-/// slow or away holds up nobody else.
+/// Whom a task of the outbox is for. Each destination has a line of its own, so that one that is slow or away holds up
+/// no other.
 enum OutboxDestination: String, Sendable, CaseIterable {
     case tokens
     case devices
@@ -46,18 +47,5 @@ extension OutboxTask {
         case .passwordReset: .mail
         case .deletion(let step): step.destination
         }
-    }
-}
-
-/// When a task that failed is tried again.
-enum OutboxSchedule {
-    /// Seconds until the next attempt: doubling from half a second to five minutes, and spread, so that what failed
-    /// together does not come back together.
-    /// - Parameters:
-    ///   - attempts: how many have been made.
-    ///   - spread: from 0 to 1, at random.
-    static func delay(after attempts: Int, spread: Double) -> Double {
-        let delay = min(0.5 * Double(1 << min(max(attempts - 1, 0), 12)), 300)
-        return delay * (0.75 + 0.5 * spread)
     }
 }

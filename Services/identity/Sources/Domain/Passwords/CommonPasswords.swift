@@ -1,6 +1,5 @@
-/// The passwords that are tried first, of eight characters and more: a filter that needs no network.
-/// A leaked-password corpus would be gigabytes; against guessing online the head of the list is what matters, since
-/// attempts are limited.
+/// The passwords of eight characters and more that are tried first. A corpus of leaked passwords would be gigabytes; the
+/// first of them are enough, because attempts are limited.
 enum CommonPasswords {
     /// - Parameter password: in lower case.
     static func contains(_ password: String) -> Bool {

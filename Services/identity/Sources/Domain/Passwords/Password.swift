@@ -1,12 +1,12 @@
 import Foundation
 
-/// A password as it was typed, in NFKC (NIST SP 800-63B-4 §3.1.1.2), so that two keyboards agree about one password.
-/// It never shows itself: not in logs, not in errors.
+/// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2): keyboards type the same password in different ways. Printing one
+/// does not show it, so that it appears in no log and no error.
 struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// In Unicode scalars; nothing is ever cut off.
+    /// In Unicode scalars. A longer password is refused, not cut.
     static let maximumLength = 256
-    /// NFKC makes one scalar of four at most, and those have 16 bytes at most. What is longer need not be normalized,
-    /// which takes a second for one letter with 56 KB of combining marks.
+    /// NFKC makes one scalar of four at most, which have 16 bytes at most: a longer text is too long in NFKC as well. It
+    /// is not normalized, which takes a second for one letter with 56 KB of combining marks.
     private static let scalarsBefore = 4 * maximumLength
     private static let bytesBefore = 16 * maximumLength
 

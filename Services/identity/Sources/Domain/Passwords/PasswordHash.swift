@@ -1,28 +1,10 @@
 import Foundation
 
-/// How much work one hash is.
-struct Argon2Parameters: Sendable, Equatable {
-    /// KiB.
-    var memory: Int
-    /// Passes.
-    var iterations: Int
-    /// Lanes.
-    var parallelism: Int
-
-    /// OWASP's floor for Argon2id.
-    static let current = Argon2Parameters(memory: 19_456, iterations: 2, parallelism: 1)
-
-    /// What a stored hash may ask for at most: the database must not decide how much work this process does.
-    var isAcceptable: Bool {
-        (1...4).contains(parallelism) && (8 * parallelism...131_072).contains(memory) && (1...10).contains(iterations)
-    }
-}
-
 /// A stored password hash, in the PHC string format:
 /// `$argon2id$v=19$m=19456,t=2,p=1,keyid=BASE64$SALT$HASH`, where `keyid` names the pepper key.
 struct PasswordHash: Sendable, Equatable {
     var parameters: Argon2Parameters
-    /// The pepper that the password was keyed with; none in hashes that came from elsewhere.
+    /// The pepper that the password was keyed with; `nil` in a hash that another program made.
     var pepperID: String?
     var salt: [UInt8]
     var hash: [UInt8]

@@ -1,4 +1,3 @@
-import Contracts
 import Foundation
 
 /// What a new password must be. Length counts; composition does not (NIST SP 800-63B-4 §3.1.1.2).
@@ -6,14 +5,8 @@ struct PasswordPolicy: Sendable {
     /// In Unicode scalars after NFKC.
     var minimumLength = 8
 
-    /// - Throws: `WEAK_PASSWORD`, naming `field`.
-    func check(_ password: Password, for identifiers: [String], field: String) throws(Problem) {
-        guard let reason = weakness(of: password, for: identifiers) else { return }
-        throw Problem(
-            .weakPassword, "Please choose a stronger password.",
-            errors: [Problem.FieldError(field: field, message: reason)])
-    }
-
+    /// Why the password is refused, in words for whoever chose it; `nil` where it is not.
+    /// - Parameter identifiers: the user's own, in the form in which they are kept.
     func weakness(of password: Password, for identifiers: [String]) -> String? {
         let scalars = password.text.unicodeScalars
         if scalars.count < minimumLength {

@@ -9,7 +9,7 @@ import Testing
 @testable import IdentityService
 
 extension ServiceTests {
-    /// A forgotten password, from the question to the sign-in.
+    /// A forgotten password, from the request for a message to the sign-in.
     @Suite struct PasswordResetRoutesTests {
         /// Runs `body` against a service whose mail can be read.
         private func withMail(
@@ -59,7 +59,7 @@ extension ServiceTests {
             }
         }
 
-        /// Whoever registers another's address would speak to them in the team's name.
+        /// Otherwise whoever registers another's address could write to them in the team's name.
         @Test func nothingThatTheUserWroteIsSent() async throws {
             try await withMail { identity, mail in
                 let name = "You have won! Call 0900"
@@ -79,7 +79,7 @@ extension ServiceTests {
             }
         }
 
-        /// The total is of what is sent: else a few strangers' questions would keep it from everybody.
+        /// Only messages that are sent count: otherwise strangers could use the total up for everybody.
         @Test func whatNobodyHasRegisteredUsesUpNobodysMessages() async throws {
             let settings = [
                 "GATEHOUSE_RATE_LIMITS": "on", "IDENTITY_REDIS_URL": "redis://127.0.0.1:1",
@@ -93,7 +93,7 @@ extension ServiceTests {
                 try await eventually("mail is sent") { mail.messages.withLock { $0.count } == 1 }
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
 
-                // Is answered the same, and waits for its turn.
+                // The answer is the same; the message waits.
                 try await forget("bob@example.com", at: identity)
                 try await eventually("the message is put off") {
                     try await identity.database.query("SELECT id FROM outbox WHERE next_attempt_at > created_at").count
@@ -121,101 +121,6 @@ extension ServiceTests {
                 let me: User = try await identity.send(.GET, "/v1/auth/me", as: eve).decode()
                 #expect(!me.emailVerified)
             }
-        }
-    }
-}
-
-/// Which accounts what is sent to an identifier opens.
-@Suite struct PasswordResetTests {
-    private let address: Identifier
-
-    init() throws {
-        address = .email(try EmailAddress("ada@example.com"))
-    }
-
-    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
-
-    /// A user with an address that nobody has proved.
-    private func register(on accounts: AccountStore) async throws -> Account {
-        let new = NewAccount(identifier: address, passwordHash: "old")
-        return try #require(try await accounts.register(new, deadline: deadline))
-    }
-
-    private func password(of account: Account, on accounts: AccountStore) async throws -> String? {
-        try await accounts.accountWithPassword(account.id, deadline: deadline)?.passwordHash
-    }
-
-    enum Change: CaseIterable {
-        /// The owner signs in with Apple, too.
-        case linking
-        /// Somebody else proves the address.
-        case takingOver
-        case disabling
-        case settingAPassword
-
-        func happen(to account: Account, on accounts: AccountStore, apple: (String?) -> AppleProof) async throws {
-            let deadline = ContinuousClock.now + .seconds(60)
-            switch self {
-            case .linking:
-                _ = try await accounts.link(apple(nil), to: account.id, deadline: deadline)
-            case .takingOver:
-                _ = try await accounts.signIn(apple: apple("ada@example.com"), name: nil, deadline: deadline)
-            case .disabling:
-                _ = try await accounts.setState(.disabled, of: account.id, actor: .operator)
-            case .settingAPassword:
-                _ = try await accounts.setPassword(of: account, to: "old", sparing: nil)
-            }
-        }
-    }
-
-    @Test(arguments: Change.allCases)
-    func whatMovesTheCredentialsEndsWhatWasSent(change: Change) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let accounts = AccountStore(database: database.pool)
-            let account = try await register(on: accounts)
-            let token = ResetToken()
-            #expect(try await accounts.startReset(of: address, token: token, expiresAt: .now + 600) != nil)
-            #expect(try await accounts.knows(resetToken: token.digest, deadline: deadline))
-            try await change.happen(to: account, on: accounts) { .sample(email: $0) }
-            #expect(try await !accounts.knows(resetToken: token.digest, deadline: deadline))
-            #expect(try await accounts.reset(token.digest, passwordHash: "new", deadline: deadline) == nil)
-            #expect(try await password(of: account, on: accounts) == "old")
-        }
-    }
-
-    /// A token that was kept in the same moment and so has outlived the change.
-    @Test(arguments: [Change.linking, .takingOver, .disabling])
-    func theConditionHoldsWhenTheTokenIsUsedToo(change: Change) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let accounts = AccountStore(database: database.pool)
-            let account = try await register(on: accounts)
-            try await change.happen(to: account, on: accounts) { .sample(email: $0) }
-            let token = ResetToken()
-            try await database.pool.query(
-                """
-                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
-                VALUES (\(token.digest), \(account.id), 'email', \(address.value), now() + interval '10 minutes')
-                """)
-            #expect(try await accounts.reset(token.digest, passwordHash: "new", deadline: deadline) == nil)
-            #expect(try await password(of: account, on: accounts) == "old")
-            let after = try #require(try await accounts.account(account.id))
-            #expect(!after.emailVerified)
-        }
-    }
-
-    /// The address that Apple's word has left behind opens the account, so nobody else may come to rely on it.
-    @Test func nobodyLiesInWaitBehindAnotherIdentifier() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let accounts = AccountStore(database: database.pool)
-            let phone = Identifier.phone(try PhoneNumber("+491711234567"))
-            let new = NewAccount(identifier: phone, passwordHash: "old")
-            let eve = try #require(try await accounts.register(new, deadline: deadline))
-            let sealer = Sealer(keys: .sample)
-            _ = try await accounts.link(.sample("eve", email: "eve@example.com"), to: eve.id, deadline: deadline)
-            _ = try await accounts.unlink(.apple, from: eve.id, sealer: sealer)
-            #expect(try await accounts.startReset(of: phone, token: ResetToken(), expiresAt: .now + 600) == nil)
-            let own = Identifier.email(try EmailAddress("eve@example.com"))
-            #expect(try await accounts.startReset(of: own, token: ResetToken(), expiresAt: .now + 600)?.id == eve.id)
         }
     }
 }

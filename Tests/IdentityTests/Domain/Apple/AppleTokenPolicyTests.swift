@@ -1,84 +1,9 @@
-import AccessToken
 import Contracts
-import Foundation
 import ServiceKit
 import Testing
 import Verbatim
 
 @testable import IdentityService
-
-@Suite struct AppleKeyCacheTests {
-    private typealias Cache = AppleKeyCache<Set<String>>
-    private let start = ContinuousClock.now
-
-    private func at(_ seconds: Int) -> ContinuousClock.Instant { start + .seconds(seconds) }
-
-    private func ask(_ cache: inout Cache, for kid: String, at seconds: Int, hasFetched: Bool = false) -> Cache.Decision
-    {
-        cache.decide(now: at(seconds), hasFetched: hasFetched) { $0.contains(kid) }
-    }
-
-    private func fetch(_ cache: inout Cache, _ keys: Set<String>?, at seconds: Int) {
-        cache.attempted(now: at(seconds))
-        if let keys { cache.fetched(keys, now: at(seconds)) } else { cache.failed() }
-    }
-
-    @Test func withoutKeysItFetchesOncePerSecondAndSaysUnavailable() {
-        var cache = Cache()
-        #expect(ask(&cache, for: "a", at: 0) == .fetch)
-        fetch(&cache, nil, at: 0)
-        #expect(ask(&cache, for: "a", at: 0, hasFetched: true) == .unavailable)
-        #expect(ask(&cache, for: "a", at: 0) == .unavailable)
-        #expect(ask(&cache, for: "a", at: 1) == .fetch)
-        fetch(&cache, ["a"], at: 1)
-        #expect(ask(&cache, for: "a", at: 1, hasFetched: true) == .use)
-    }
-
-    @Test func anUnknownNameIsWorthOneFetchInThirtySeconds() {
-        var cache = Cache()
-        fetch(&cache, ["a"], at: 0)
-        #expect(ask(&cache, for: "b", at: 1) == .fetch)
-        fetch(&cache, ["a"], at: 1)
-        #expect(ask(&cache, for: "b", at: 1, hasFetched: true) == .unknownKey)
-        #expect(ask(&cache, for: "c", at: 30) == .unknownKey)
-        #expect(ask(&cache, for: "c", at: 31) == .fetch)
-        fetch(&cache, ["a", "c"], at: 31)
-        #expect(ask(&cache, for: "c", at: 31, hasFetched: true) == .use)
-    }
-
-    @Test func whileTheLastFetchFailedAnUnknownNameIsNobodysFault() {
-        var cache = Cache()
-        fetch(&cache, ["a"], at: 0)
-        #expect(ask(&cache, for: "b", at: 1) == .fetch)
-        fetch(&cache, nil, at: 1)
-        #expect(ask(&cache, for: "b", at: 1, hasFetched: true) == .unavailable)
-        #expect(ask(&cache, for: "b", at: 20) == .unavailable)
-        #expect(ask(&cache, for: "a", at: 20) == .use)
-        #expect(ask(&cache, for: "b", at: 31) == .fetch)
-    }
-
-    @Test func goodKeysOutliveFailuresButNotForever() {
-        var cache = Cache()
-        fetch(&cache, ["a"], at: 0)
-        #expect(ask(&cache, for: "a", at: 599) == .use)
-        #expect(ask(&cache, for: "a", at: 600) == .useAndRefresh)
-        fetch(&cache, nil, at: 600)
-        #expect(ask(&cache, for: "a", at: 601) == .use)
-        #expect(ask(&cache, for: "a", at: 630) == .useAndRefresh)
-        #expect(ask(&cache, for: "a", at: 86_400) == .fetch)
-        fetch(&cache, nil, at: 86_400)
-        #expect(ask(&cache, for: "a", at: 86_400, hasFetched: true) == .unavailable)
-    }
-
-    @Test func aRemovedKeyIsGoneWithTheNextFetch() {
-        var cache = Cache()
-        fetch(&cache, ["a", "b"], at: 0)
-        fetch(&cache, ["b"], at: 700)
-        #expect(ask(&cache, for: "a", at: 701) == .fetch)
-        fetch(&cache, ["b"], at: 701)
-        #expect(ask(&cache, for: "a", at: 701, hasFetched: true) == .unknownKey)
-    }
-}
 
 @Suite struct AppleTokenPolicyTests {
     private let now: Int64 = 1_800_000_000
@@ -190,42 +115,5 @@ import Verbatim
         #expect(!absent.emailVerified && absent.email == nil && absent.nonceSupported == nil)
         #expect(throws: Problem.self) { try decode(#","email_verified":"yes""#) }
         #expect(throws: Problem.self) { try decode(#","email_verified":1"#) }
-    }
-}
-
-@Suite struct AppleNonceTests {
-    private let keys = KeyRing.sample
-    private let now: Int64 = 1_800_000_000
-
-    @Test func isKnownAgainUntilItExpires() {
-        let issuer = AppleNonceIssuer(keys: keys)
-        let nonce = issuer.issue(now: now)
-        #expect(nonce != issuer.issue(now: now))
-        #expect(issuer.judge(nonce, now: now) == .ours(expiresAt: now + 600))
-        #expect(issuer.judge(nonce, now: now + 599) == .ours(expiresAt: now + 600))
-        #expect(issuer.judge(nonce, now: now + 600) == .invalid)
-        #expect(issuer.judge("of the app's own", now: now) == .notOurs)
-    }
-
-    @Test func isNotForged() throws {
-        let issuer = AppleNonceIssuer(keys: keys)
-        let nonce = issuer.issue(now: now)
-        let bytes = try #require(Base64URL.decode(nonce.dropFirst(4)))
-        for index in bytes.indices {
-            var changed = bytes
-            changed[index] ^= 1
-            #expect(issuer.judge("ghn_" + Base64URL.string(changed), now: now) == .invalid)
-        }
-        for text in ["ghn_", nonce + "A", nonce + "=", String(nonce.dropLast())] {
-            #expect(issuer.judge(text, now: now) == .invalid)
-        }
-    }
-
-    @Test func survivesAChangeOfKeys() throws {
-        let nonce = AppleNonceIssuer(keys: keys).issue(now: now)
-        let second = "k2:\(Data(repeating: 2, count: 32).base64EncodedString())"
-        let both = try KeyRing(second + "\nk1:\(Data(repeating: 1, count: 32).base64EncodedString())")
-        #expect(AppleNonceIssuer(keys: both).judge(nonce, now: now) == .ours(expiresAt: now + 600))
-        #expect(AppleNonceIssuer(keys: try KeyRing(second)).judge(nonce, now: now) == .invalid)
     }
 }

@@ -9,13 +9,14 @@ import ServiceKit
 /// operator gives to a user is verified.
 public struct UserAdministration: Sendable {
     let accounts: AccountStore
+    let passwords: PasswordStore
     let hasher: PasswordHasher
     let policy: PasswordPolicy
     let delivery: OutboxDelivery
     let outbox: OutboxStore
     let home: PhoneRegion?
 
-    /// A refusal, in words for the operator.
+    /// Why something was not done, in words for the operator.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
     }
@@ -25,7 +26,7 @@ public struct UserAdministration: Sendable {
         public var user: User
         /// `active` or `disabled`.
         public var state: String
-        /// What tokens is still to be told of the change, since it could not be reached: the service that runs goes on
+        /// What tokens could not be told of the change yet, because it was not reached. The running service goes on
         /// trying. `revoke_sessions` means that the user's sessions have not ended yet.
         public var pending: [String]?
     }
@@ -35,7 +36,7 @@ public struct UserAdministration: Sendable {
         try await run(ServiceConfiguration<IdentityApplication>.loadOrExit().application, body)
     }
 
-    /// Leaves no thread and no connection behind.
+    /// Runs `body` and ends all threads and connections after it.
     static func run(
         _ configuration: IdentityConfiguration, _ body: (UserAdministration) async throws -> Void
     ) async throws {
@@ -76,7 +77,7 @@ public struct UserAdministration: Sendable {
             passwordHash: try await hasher.hash(password, deadline: Deadline.after(.seconds(10))), displayName: name,
             role: try reading { () throws(Refusal) in try Role(role) },
             stores: try reading { () throws(Refusal) in try StoreList(storeIDs) }, actor: .operator)
-        guard let account = try await accounts.register(new) else {
+        guard let account = try await passwords.register(new) else {
             throw Failure(description: "\(identifier.value) belongs to another user.")
         }
         return entry(account)
@@ -117,9 +118,9 @@ public struct UserAdministration: Sendable {
         return try await entry(account, pending: deliver(about: id))
     }
 
-    /// Tells tokens at once. Should that fail, the running service does it; it may be at it already, so this waits a
-    /// moment.
-    /// - Returns: the kinds of what is left to be told.
+    /// Tells tokens at once. The running service does it where that fails, and may have claimed the tasks before this
+    /// command did; so this waits for a moment until they are done.
+    /// - Returns: the kinds of the tasks that are left.
     private func deliver(about userID: UUID) async throws -> [String] {
         for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
             do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
@@ -135,7 +136,7 @@ public struct UserAdministration: Sendable {
     private func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
-        let found = try await accounts.account(identifiedBy: identifier, deadline: .now + .seconds(5))
+        let found = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))
         guard let found else { throw Failure(description: "There is no user with \(identifier.value).") }
         return found.account.id
     }

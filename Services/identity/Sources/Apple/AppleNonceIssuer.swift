@@ -3,16 +3,17 @@ import Crypto
 import Foundation
 import ServiceKit
 
-/// Nonces that Gatehouse gives out for Sign in with Apple. They are known again by their HMAC, so giving one out writes
-/// nothing; that each serves once is kept where it is used.
+/// Nonces that Gatehouse gives out for Sign in with Apple. Each carries an HMAC by which it is recognized, so that giving
+/// one out writes nothing. ``NonceStore`` remembers which were used.
 ///
 /// Form: `ghn_` + base64url(expiry in seconds since 1970 (8 bytes) ‖ 16 random bytes ‖ 16 bytes of HMAC-SHA-256).
 struct AppleNonceIssuer: Sendable {
     static let prefix = "ghn_"
     /// Seconds.
     static let lifetime: Int64 = 600
-    /// In bytes: of a nonce that an app made up itself, too. An identity token has little room for longer ones.
-    static let longestOfAnybody = 512
+    /// The longest nonce that is accepted, in bytes, also of those that the app has chosen. An identity token has no
+    /// room for a much longer one.
+    static let maximumLength = 512
 
     private let keys: KeyRing
 
@@ -28,7 +29,7 @@ struct AppleNonceIssuer: Sendable {
     enum Verdict: Equatable {
         /// Chosen by the app.
         case notOurs
-        /// One of ours; to be used up, and to be remembered as used until then (seconds since 1970).
+        /// One of ours, which serves once. It has to be remembered as used until then (seconds since 1970).
         case ours(expiresAt: Int64)
         /// Ours by its look, but forged or expired.
         case invalid

@@ -1,0 +1,47 @@
+import Foundation
+import Postgres
+
+extension Account {
+    /// The columns of an account, over the users `u` of a statement and ``joins``. A column behind them has the number
+    /// ``columnCount``.
+    static let columns = """
+        u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, u.display_name, u.role, u.store_ids,
+        u.state, e.value IS NOT NULL OR p.value IS NOT NULL, w.user_id IS NOT NULL, a.user_id IS NOT NULL,
+        u.version, u.credentials_version, u.created_at, u.updated_at
+        """
+    static let columnCount = 15
+
+    static let joins = """
+        LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
+        LEFT JOIN identifiers p ON p.user_id = u.id AND p.kind = 'phone'
+        LEFT JOIN passwords w ON w.user_id = u.id
+        LEFT JOIN apple_identities a ON a.user_id = u.id
+        """
+
+    init(row: PostgresRow) throws {
+        id = try row.decode(column: 0)
+        email = try row.decode(column: 1)
+        emailVerified = try row.decode(column: 2)
+        phone = try row.decode(column: 3)
+        displayName = try row.decode(column: 4)
+        role = try row.decode(column: 5)
+        storeIDs = try row.decode(column: 6)
+        state = try AccountState.read(try row.decode(String.self, column: 7))
+        hasIdentifier = try row.decode(column: 8)
+        hasPassword = try row.decode(column: 9)
+        hasApple = try row.decode(column: 10)
+        version = try row.decode(column: 11)
+        credentialsVersion = try row.decode(column: 12)
+        createdAt = try row.decode(column: 13)
+        updatedAt = try row.decode(column: 14)
+    }
+}
+
+extension AccountState {
+    struct Unknown: Error {}
+
+    static func read(_ text: String) throws(Unknown) -> AccountState {
+        guard let state = AccountState(rawValue: text) else { throw Unknown() }
+        return state
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Postgres
+
+/// E-mail addresses and phone numbers, and whose they are (table `identifiers`).
+struct IdentifierStore: Sendable {
+    let database: PostgresPool
+
+    /// - Returns: `nil` when the user has no phone number.
+    func isPhoneVerified(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool? {
+        try await database.query(
+            "SELECT verified FROM identifiers WHERE user_id = \(userID) AND kind = 'phone'", deadline: deadline
+        ).decode(Bool.self).first
+    }
+
+    static func email(of userID: UUID, on transaction: PostgresTransaction) async throws -> String? {
+        try await transaction.query(
+            "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = 'email'"
+        ).first?.decode(String.self)
+    }
+
+    static func removeEmail(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM identifiers WHERE user_id = \(userID) AND kind = 'email'")
+    }
+
+    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. When another transaction has changed
+    /// the identifier's row in between, it decides again.
+    /// - Parameter proves: whether the claimant has proved the identifier.
+    /// - Returns: whether the user has it now.
+    static func claim(
+        _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, on transaction: PostgresTransaction
+    ) async throws -> Bool {
+        let kind = identifier.kind.rawValue
+        while true {
+            let holder = try await holder(of: identifier, on: transaction)
+            switch IdentifierClaim.decide(holder: holder, claimant: userID, proves: proves) {
+            case .free:
+                let inserted = try await transaction.query(
+                    """
+                    INSERT INTO identifiers (kind, value, user_id, verified)
+                    VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
+                    """)
+                if inserted.affectedRows == 1 { return true }
+            case .own:
+                guard proves else { return true }
+                let verified = try await transaction.query(
+                    """
+                    UPDATE identifiers SET verified = true
+                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
+                    """)
+                if verified.affectedRows == 1 { return true }
+            case .takeOver(let former):
+                guard try await AccountStore.lock(former, on: transaction) else { continue }
+                let moved = try await transaction.query(
+                    """
+                    UPDATE identifiers SET user_id = \(userID), verified = true
+                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
+                    """)
+                guard moved.affectedRows == 1 else { continue }
+                try await AccountStore.touch(former, credentials: true, on: transaction)
+                try await AuditLog.record(.identifierLost, former, by: actor, on: transaction)
+                return true
+            case .refused:
+                return false
+            }
+        }
+    }
+
+    private static func holder(
+        of identifier: Identifier, on transaction: PostgresTransaction
+    ) async throws -> IdentifierClaim.Holder? {
+        try await transaction.query(
+            """
+            SELECT user_id, verified FROM identifiers
+            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)
+            """
+        ).first.map { row in
+            let (id, verified) = try row.decode((UUID, Bool).self)
+            return IdentifierClaim.Holder(userID: id, isVerified: verified)
+        }
+    }
+}

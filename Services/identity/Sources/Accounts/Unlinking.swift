@@ -1,0 +1,25 @@
+import Contracts
+import ServiceKit
+
+/// Removing a way to sign in (`DELETE /v1/auth/identities/{provider}`).
+struct Unlinking: Sendable {
+    let providers: AuthProviderStore
+    let worker: OutboxWorker
+
+    /// - Throws: `FORBIDDEN` when it is the last way to sign in to the account.
+    func callAsFunction(
+        _ provider: AuthProvider, from user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws -> User {
+        switch try await providers.unlink(provider, from: user.id, deadline: context.deadline.forDatabase) {
+        case .unlinked(let account):
+            worker.ring()
+            return account.user
+        case .lastOne:
+            throw Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
+        case .notLinked:
+            throw Problem(.notFound)
+        case .noSuchUser:
+            throw Problem(.invalidToken)
+        }
+    }
+}

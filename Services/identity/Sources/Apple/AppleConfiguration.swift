@@ -1,0 +1,51 @@
+import Foundation
+import ServiceKit
+import Verbatim
+
+/// What identity is told from outside about Sign in with Apple.
+struct AppleConfiguration: Sendable {
+    var keysURL: URL
+    var tokenURL: URL
+    var revokeURL: URL
+    var policy: AppleTokenPolicy
+    var keyRules: AppleKeyCache<AppleKeySet>.Rules
+    /// `nil` where the team has no key of its own at Apple.
+    var clientSecret: AppleClientSecret?
+
+    init(settings: Settings) {
+        keysURL = settings.url("appleKeysURL", default: "https://appleid.apple.com/auth/keys")
+        tokenURL = settings.url("appleTokenURL", default: "https://appleid.apple.com/auth/token")
+        revokeURL = settings.url("appleRevokeURL", default: "https://appleid.apple.com/auth/revoke")
+        let clientIDs = settings.strings(
+            "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : nil)
+        policy = AppleTokenPolicy(
+            issuers: Set(
+                verbatim: settings.strings("appleIssuers", default: AppleTokenPolicy.appleIssuers.map(\.text))),
+            clientIDs: Set(verbatim: clientIDs), nonceRule: settings.choice("appleNonce", default: .optional))
+        keyRules = AppleKeyCache.Rules()
+        keyRules.unknownKeyCooldown = settings.seconds("appleKeysCooldown", default: 30, in: 0...3600)
+        clientSecret = Self.clientSecret(settings)
+    }
+
+    /// The team's own key: all three settings are there, or none.
+    private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {
+        let teamID = settings.optionalString("appleTeamID")
+        let keyID = settings.optionalString("appleKeyID")
+        let pem = settings.optionalSecretFile("applePrivateKeyFile")
+        guard let teamID, let keyID, let pem else {
+            let parts = [("appleTeamID", teamID), ("appleKeyID", keyID), ("applePrivateKeyFile", pem)]
+            if parts.contains(where: { $0.1 != nil }) {
+                for (name, value) in parts where value == nil {
+                    settings.problem(name, "is not set, but others of Apple's key are")
+                }
+            }
+            return nil
+        }
+        do {
+            return try AppleClientSecret(teamID: teamID, keyID: keyID, pem: pem)
+        } catch {
+            settings.problem("applePrivateKeyFile", "names a file that holds no P-256 private key in PEM")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Contracts
+import Foundation
+import Postgres
+
+/// What Apple has granted for a user: a refresh token, sealed (in `apple_identities`), or an authorization code that
+/// has not become one yet (in the outbox).
+struct AppleGrantStore: Sendable {
+    let database: PostgresPool
+    let sealer: Sealer
+
+    /// What has to be revoked at Apple when the user goes: the refresh token, or the code that has not become one yet.
+    func grant(of userID: UUID, on transaction: PostgresTransaction) async throws -> AppleGrant? {
+        // The code is read before the token. An exchange keeps the token before it removes the code, so that one that
+        // ends in between is seen here as the one or the other.
+        let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
+        let identity = try await transaction.query(
+            "SELECT client_id, refresh_token FROM apple_identities WHERE user_id = \(userID)"
+        ).first?.decode((String, Data?).self)
+        if let (clientID, sealed) = identity, let sealed,
+            let token = sealer.open(sealed, context: AppleGrant.context(ofUser: userID)),
+            let text = String(validating: token, as: UTF8.self)
+        {
+            return AppleGrant(clientID: clientID, kind: .refreshToken, secret: text)
+        }
+        return pending.flatMap { AppleGrant.open($0.sealed, for: $0.id, by: sealer) }
+    }
+
+    /// Keeps Apple's refresh token beside the identity that it was granted for.
+    /// - Returns: whether the user still has that identity.
+    func keepRefreshToken(
+        _ token: String, clientID: String, of userID: UUID, subject: String
+    ) async throws -> Bool {
+        let sealed = try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
+        return try await database.query(
+            """
+            UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID)
+            WHERE subject = \(subject) AND user_id = \(userID)
+            """
+        ).affectedRows == 1
+    }
+
+    /// Has the authorization code exchanged for a refresh token, by the outbox.
+    func enqueueExchange(of code: AppleGrant, subject: String, userID: UUID) async throws {
+        try await OutboxStore.enqueue(
+            .exchangeCode(subject: subject), user: userID, dueAtOnce: true, on: database,
+            sealing: { try code.sealed(by: sealer, for: $0) })
+    }
+
+    /// Has the grant revoked at Apple, by the outbox.
+    func enqueueRevocation(of grant: AppleGrant, on database: some PostgresQuerying) async throws {
+        try await OutboxStore.enqueue(
+            .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: database,
+            sealing: { try grant.sealed(by: sealer, for: $0) })
+    }
+
+    /// The refresh token is void and the user's sessions end. The Apple account stays linked, for when the user comes
+    /// back.
+    /// - Parameter time: when the user withdrew the consent.
+    /// - Returns: `false` when the user has given consent again since. Nothing has been done then.
+    func endConsent(of userID: UUID, at time: Date, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(userID, on: transaction) else { return true }
+            let ended = try await transaction.query(
+                """
+                UPDATE apple_identities SET refresh_token = NULL
+                WHERE user_id = \(userID) AND coalesce(consented_at, created_at) <= \(time)
+                """)
+            guard ended.affectedRows == 1 else { return false }
+            guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
+                return true
+            }
+            try await AuditLog.record(.appleConsentRevoked, userID, by: .apple, on: transaction)
+            try await OutboxStore.enqueue(
+                .revokeSessions(reason: .logout, except: nil, below: version), user: userID, dueAtOnce: true,
+                on: transaction)
+            return true
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Redis
+import Synchronization
+
+/// Counts for all replicas together, in Redis. While Redis is away each replica counts for itself.
+final class RedisAttemptCounter: AttemptCounter {
+    private let redis: RedisClient
+    private let buckets = Mutex<[AttemptAllowance: [RedisTokenBucket]]>([:])
+
+    /// - Parameter allowances: those whose metrics are there from the start, also when nothing was counted yet.
+    init(redis: RedisClient, allowances: [AttemptAllowance]) {
+        self.redis = redis
+        for allowance in allowances { _ = buckets(of: allowance) }
+    }
+
+    func take(_ attempts: [Attempt]) async -> AttemptOutcome {
+        switch await tokens(of: attempts).take() {
+        case .taken(let place): .taken(isShared: place == .shared)
+        case .refused(let retryAfter): .refused(retryAfter: retryAfter)
+        }
+    }
+
+    func giveBack(_ attempts: [Attempt], isShared: Bool) async {
+        await tokens(of: attempts).giveBack(to: isShared ? .shared : .local)
+    }
+
+    private func tokens(of attempts: [Attempt]) -> RedisTokens {
+        RedisTokens(attempts.flatMap { attempt in buckets(of: attempt.allowance).map { ($0, attempt.key) } })
+    }
+
+    /// The allowance's buckets, one for each tier. They are made once: while Redis is away they hold the count.
+    private func buckets(of allowance: AttemptAllowance) -> [RedisTokenBucket] {
+        buckets.withLock { buckets in
+            if let known = buckets[allowance] { return known }
+            let new = allowance.tiers.enumerated().map { number, tier in
+                RedisTokenBucket(
+                    client: redis, name: "identity:attempts:\(allowance.name):\(number)", capacity: tier.atOnce,
+                    refillPerSecond: 1 / tier.interval)
+            }
+            buckets[allowance] = new
+            return new
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// Who did it.
+enum AuditActor: String, Sendable {
+    case user, `operator`, apple, system
+}
+
+/// What happened to an account.
+enum AuditEvent: String, Sendable {
+    case registered
+    case identifierLost = "identifier_lost"
+    case passwordChanged = "password_changed"
+    case passwordReset = "password_reset"
+    case passwordRemoved = "password_removed"
+    case appleLinked = "apple_linked"
+    case appleUnlinked = "apple_unlinked"
+    case appleConsentRevoked = "apple_consent_revoked"
+    case roleChanged = "role_changed"
+    case disabled
+    case enabled
+    case deleted
+}

@@ -1,0 +1,6 @@
+import Foundation
+
+extension UUID {
+    /// As it stands in a path.
+    var path: String { uuidString.lowercased() }
+}

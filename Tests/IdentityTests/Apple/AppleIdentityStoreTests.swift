@@ -1,0 +1,49 @@
+import Foundation
+import Postgres
+import TestKit
+import Testing
+import Verbatim
+
+@testable import IdentityService
+
+/// Names that Unicode calls equivalent, and Swift therefore equal, are different names.
+@Suite struct AppleIdentityStoreTests {
+    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
+
+    @Test func subjectsAreComparedByTheirBytes() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let stores = Stores(on: database.pool)
+            let address = Identifier.email(try EmailAddress("ada@example.com"))
+            let account = try #require(
+                try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
+            func link(_ subject: String) async throws -> LinkOutcome {
+                try await stores.appleIdentities.link(.sample(subject), to: account.id, deadline: deadline)
+            }
+            for (subject, isLinked) in [("caf\u{E9}", true), ("cafe\u{301}", false), ("caf\u{E9}", true)] {
+                switch try await link(subject) {
+                case .linked: #expect(isLinked)
+                case .taken: #expect(!isLinked)
+                case .nonceSpent, .noSuchUser: Issue.record("the user is there, and no nonce is used")
+                }
+            }
+        }
+    }
+
+    /// As if the address had been kept before it was normalized, or by another version of Unicode.
+    @Test func addressesAreComparedByTheirBytes() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let identities = Stores(on: pool).appleIdentities
+            let (composed, decomposed) = ("andr\u{E9}@example.com", "andre\u{301}@example.com")
+            let proof = AppleProof.sample(email: composed)
+            let first = try await identities.signIn(proof, name: nil, deadline: deadline)
+            try await pool.query("UPDATE apple_identities SET email = \(decomposed)")
+            try await pool.query("UPDATE identifiers SET value = \(decomposed)")
+            let second = try await identities.signIn(proof, name: nil, deadline: deadline)
+            #expect(second.id == first.id && second.version > first.version)
+            let kept = try await pool.query("SELECT a.email, i.value FROM apple_identities a CROSS JOIN identifiers i")
+                .decode((String, String).self)
+            #expect(kept.count == 1 && kept[0].0.isVerbatim(composed) && kept[0].1.isVerbatim(composed))
+        }
+    }
+}

@@ -1,0 +1,27 @@
+import Contracts
+import Foundation
+import Testing
+
+@testable import IdentityService
+
+@Suite struct OutboxScheduleTests {
+    @Test func waitsLongerEachTimeButNotForever() {
+        #expect(OutboxSchedule.delay(after: 1, spread: 0.5) == 0.5)
+        #expect(OutboxSchedule.delay(after: 2, spread: 0.5) == 1)
+        #expect(OutboxSchedule.delay(after: 1000, spread: 1) == 375)
+        #expect(OutboxSchedule.delay(after: 0, spread: 0) == 0.375)
+    }
+
+    @Test func tasksSurviveTheirJourneyThroughJSON() throws {
+        let tasks: [OutboxTask] = [
+            .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID(), below: 2),
+            .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .takeBack(session: UUID()),
+            .exchangeCode(subject: "001"),
+            .passwordReset,
+            .deletion(.sweepSessions),
+        ]
+        for task in tasks {
+            #expect(try JSONDecoder().decode(OutboxTask.self, from: JSONEncoder().encode(task)) == task)
+        }
+    }
+}

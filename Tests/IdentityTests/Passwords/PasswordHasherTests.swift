@@ -1,0 +1,78 @@
+import Contracts
+import Crypto
+import Foundation
+import ServiceKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct PasswordHasherTests {
+    static let small = Argon2Parameters(memory: 64, iterations: 1, parallelism: 1)
+
+    private static func ring(_ ids: String...) throws -> KeyRing {
+        try KeyRing(
+            ids.map { "\($0):\(Data(SHA256.hash(data: Data($0.utf8))).base64EncodedString())" }
+                .joined(separator: "\n"))
+    }
+
+    private static func deadline() -> Deadline { .after(.seconds(60)) }
+
+    @Test func verifiesWhatItHashed() async throws {
+        let hasher = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small)
+        let password = try Password("tulpenzwiebel")
+        let stored = try await hasher.hash(password, deadline: Self.deadline())
+        #expect(stored.hasPrefix("$argon2id$v=19$m=64,t=1,p=1,keyid=cDE$"))
+        #expect(try await hasher.verify(password, against: stored, deadline: Self.deadline()))
+        #expect(try await !hasher.verify(try Password("tulpenzwiebe1"), against: stored, deadline: Self.deadline()))
+        #expect(try await !hasher.verify(password, against: nil, deadline: Self.deadline()))
+        #expect(try await !hasher.verify(password, against: "garbage", deadline: Self.deadline()))
+        #expect(!hasher.isOutdated(stored))
+        #expect(try await hasher.hash(password, deadline: Self.deadline()) != stored)
+    }
+
+    @Test func oneSpellingOfAPasswordIsEnough() async throws {
+        let hasher = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small)
+        let stored = try await hasher.hash(try Password("cafe\u{301} ﬁn"), deadline: Self.deadline())
+        #expect(try await hasher.verify(try Password("café fin"), against: stored, deadline: Self.deadline()))
+    }
+
+    @Test func peppersAreReplacedWithoutLosingAnybody() async throws {
+        let password = try Password("tulpenzwiebel")
+        let old = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p1"), parameters: Self.small)
+        let stored = try await old.hash(password, deadline: Self.deadline())
+        let both = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p2", "p1"), parameters: Self.small)
+        #expect(try await both.verify(password, against: stored, deadline: Self.deadline()))
+        #expect(both.isOutdated(stored))
+        let new = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p2"), parameters: Self.small)
+        #expect(try await !new.verify(password, against: stored, deadline: Self.deadline()))
+        // A hash without a pepper came from elsewhere: it is good until it can be made anew.
+        let salt = [UInt8](repeating: 7, count: 16)
+        let bare = Argon2.hash(Array(password.text.utf8), salt: salt, parameters: Self.small, length: 32)
+        let foreign = PasswordHash(parameters: Self.small, pepperID: nil, salt: salt, hash: try #require(bare))
+            .phcString
+        #expect(try await new.verify(password, against: foreign, deadline: Self.deadline()))
+        #expect(new.isOutdated(foreign))
+    }
+
+    @Test func refusesWhatDoesNotFitIntoTheQueue() async throws {
+        let hasher = PasswordHasher(threads: 1, queue: 3, pepper: try Self.ring("p1"))
+        let password = try Password("tulpenzwiebel")
+        let outcomes = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<40 {
+                group.addTask { (try? await hasher.hash(password, deadline: Self.deadline())) != nil }
+            }
+            return await group.reduce(into: [Bool]()) { $0.append($1) }
+        }
+        #expect(outcomes.filter { $0 }.count >= 4)
+        #expect(outcomes.contains(false))
+        // Room again once they are through.
+        #expect(try await hasher.hash(password, deadline: Self.deadline()).hasPrefix("$argon2id$"))
+    }
+
+    @Test func doesNotWorkForThoseWhoHaveStoppedWaiting() async throws {
+        let hasher = PasswordHasher(threads: 1, queue: 3, pepper: try Self.ring("p1"))
+        await #expect(throws: Problem.self) {
+            try await hasher.hash(try Password("tulpenzwiebel"), deadline: .after(.zero))
+        }
+    }
+}

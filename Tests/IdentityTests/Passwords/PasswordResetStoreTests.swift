@@ -1,0 +1,102 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// Which accounts can be opened by a message to an identifier.
+@Suite struct PasswordResetStoreTests {
+    private let address: Identifier
+
+    init() throws {
+        address = .email(try EmailAddress("ada@example.com"))
+    }
+
+    private var deadline: ContinuousClock.Instant { .now + .seconds(60) }
+
+    /// A user with an address that nobody has proved.
+    private func register(on stores: Stores) async throws -> Account {
+        let new = NewAccount(identifier: address, passwordHash: "old")
+        return try #require(try await stores.passwords.register(new, deadline: deadline))
+    }
+
+    private func password(of account: Account, on stores: Stores) async throws -> String? {
+        try await stores.passwords.account(account.id, deadline: deadline)?.passwordHash
+    }
+
+    enum Change: CaseIterable {
+        /// The owner signs in with Apple, too.
+        case linking
+        /// Somebody else proves the address.
+        case takingOver
+        case disabling
+        case settingAPassword
+
+        func happen(to account: Account, on stores: Stores, apple: (String?) -> AppleProof) async throws {
+            let deadline = ContinuousClock.now + .seconds(60)
+            switch self {
+            case .linking:
+                _ = try await stores.appleIdentities.link(apple(nil), to: account.id, deadline: deadline)
+            case .takingOver:
+                _ = try await stores.appleIdentities.signIn(apple("ada@example.com"), name: nil, deadline: deadline)
+            case .disabling:
+                _ = try await stores.accounts.setState(.disabled, of: account.id, actor: .operator)
+            case .settingAPassword:
+                _ = try await stores.passwords.setPassword(of: account, to: "old", sparing: nil)
+            }
+        }
+    }
+
+    @Test(arguments: Change.allCases)
+    func whatMovesTheCredentialsEndsWhatWasSent(change: Change) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let stores = Stores(on: database.pool)
+            let account = try await register(on: stores)
+            let token = ResetToken()
+            #expect(try await stores.resets.start(of: address, token: token, expiresAt: .now + 600) != nil)
+            #expect(try await stores.resets.knows(token.digest, deadline: deadline))
+            try await change.happen(to: account, on: stores) { .sample(email: $0) }
+            #expect(try await !stores.resets.knows(token.digest, deadline: deadline))
+            #expect(try await stores.resets.use(token.digest, passwordHash: "new", deadline: deadline) == nil)
+            #expect(try await password(of: account, on: stores) == "old")
+        }
+    }
+
+    /// A token that was made at the same moment as the change, which did not remove it.
+    @Test(arguments: [Change.linking, .takingOver, .disabling])
+    func theConditionHoldsWhenTheTokenIsUsedToo(change: Change) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let stores = Stores(on: database.pool)
+            let account = try await register(on: stores)
+            try await change.happen(to: account, on: stores) { .sample(email: $0) }
+            let token = ResetToken()
+            try await database.pool.query(
+                """
+                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
+                VALUES (\(token.digest), \(account.id), 'email', \(address.value), now() + interval '10 minutes')
+                """)
+            #expect(try await stores.resets.use(token.digest, passwordHash: "new", deadline: deadline) == nil)
+            #expect(try await password(of: account, on: stores) == "old")
+            let after = try #require(try await stores.accounts.account(account.id))
+            #expect(!after.emailVerified)
+        }
+    }
+
+    /// After unlinking, the address that came from Apple still opens the account. An unproved phone number must not.
+    @Test func nobodyLiesInWaitBehindAnotherIdentifier() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let stores = Stores(on: database.pool)
+            let phone = Identifier.phone(try PhoneNumber("+491711234567"))
+            let new = NewAccount(identifier: phone, passwordHash: "old")
+            let eve = try #require(try await stores.passwords.register(new, deadline: deadline))
+            _ = try await stores.appleIdentities.link(
+                .sample("eve", email: "eve@example.com"), to: eve.id, deadline: deadline)
+            _ = try await stores.providers.unlink(.apple, from: eve.id)
+            #expect(try await stores.resets.start(of: phone, token: ResetToken(), expiresAt: .now + 600) == nil)
+            let own = Identifier.email(try EmailAddress("eve@example.com"))
+            #expect(try await stores.resets.start(of: own, token: ResetToken(), expiresAt: .now + 600)?.id == eve.id)
+        }
+    }
+}

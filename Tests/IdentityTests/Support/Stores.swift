@@ -1,0 +1,24 @@
+import Postgres
+
+@testable import IdentityService
+
+/// What identity keeps, in a test's own database.
+struct Stores: Sendable {
+    let accounts: AccountStore
+    let passwords: PasswordStore
+    let resets: PasswordResetStore
+    let appleIdentities: AppleIdentityStore
+    let appleGrants: AppleGrantStore
+    let providers: AuthProviderStore
+    let deletions: AccountDeletionStore
+
+    init(on database: PostgresPool) {
+        accounts = AccountStore(database: database)
+        passwords = PasswordStore(database: database)
+        resets = PasswordResetStore(database: database)
+        appleIdentities = AppleIdentityStore(database: database)
+        appleGrants = AppleGrantStore(database: database, sealer: Sealer(keys: .sample))
+        providers = AuthProviderStore(database: database, grants: appleGrants)
+        deletions = AccountDeletionStore(database: database, grants: appleGrants)
+    }
+}
