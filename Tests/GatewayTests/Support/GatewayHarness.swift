@@ -106,11 +106,12 @@ struct GatewayHarness: Sendable {
                 stripsPrefix: true, forwardsAuthorization: forwards)
         }
         let routes =
-            BuiltInRoutes.routes([
-                .identity: upstream("identity", [ownPort], isGatehouse: true),
-                .tokens: upstream("tokens", [ownPort], isGatehouse: true),
-                .devices: upstream("devices", [ownPort], isGatehouse: true),
-            ]) + [
+            BuiltInRoutes.routes(
+                [
+                    .identity: upstream("identity", [ownPort], isGatehouse: true),
+                    .tokens: upstream("tokens", [ownPort], isGatehouse: true),
+                    .devices: upstream("devices", [ownPort], isGatehouse: true),
+                ], patience: .milliseconds(1500)) + [
                 route("/team", .required), route("/open", .none), route("/optional", .optional),
                 route("/couriers", .required, roles: ["courier"]), route("/small", .none, limit: 1000),
                 route("/bearer", .required, forwards: true),

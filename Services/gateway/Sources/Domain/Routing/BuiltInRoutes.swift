@@ -1,5 +1,4 @@
 import Contracts
-import ServiceKit
 
 /// Gatehouse's own routes, as every gateway has them.
 enum BuiltInRoutes {
@@ -35,8 +34,7 @@ enum BuiltInRoutes {
     ///   - basePaths: where the API is; services see it where it usually is.
     ///   - patience: how long services wait for what they need themselves.
     static func routes(
-        _ upstreams: [PublicRoute.Owner: Upstream], basePaths: [String] = basePaths,
-        patience: Duration = Deadline.defaultPatience
+        _ upstreams: [PublicRoute.Owner: Upstream], basePaths: [String] = basePaths, patience: Duration
     ) -> [Route] {
         let timeout = patience + leeway
         let health: [(String, Route.Target)] = [("/livez", .liveness), ("/readyz", .readiness)]
