@@ -114,7 +114,7 @@ enum RequestPathTarget {
         _ message: HTTPMessage, _ head: RequestHead, _ bytes: [UInt8], _ pathPrefix: [UInt8],
         _ forwardedPath: Range<Int>
     ) -> [UInt8] {
-        let forwarded = ForwardedHead(
+        let forwarded = ForwardedRequestHead(
             upstreamLines: Array("Host: upstream\r\n".utf8), forwardsAuthorization: false,
             pathPrefix: pathPrefix, forwardedPath: forwardedPath, identity: nil, bearerError: nil, client: .unknown,
             isSecure: false,

@@ -7,13 +7,13 @@ import NIOHTTP2
 final class HTTP2Connection: Timed {
     /// Requests that a client may have open at once.
     private static let maximumStreams = 100
-    /// Bytes of an answer that may wait for the client before no more is read for it.
+    /// Bytes of a response that may wait for the client before no more is read for it.
     private static let waitingOutput = 64 * 1024
     /// After which it is looked at again what the client has taken; nanoseconds.
     private static let lookInterval: Int64 = 250_000_000
     /// Streams with what is no request, or no part of one, after which nothing good is to be expected.
     private static let maximumFaults = 50
-    /// Streams beyond those that may be open, or behind answers that are not read. Who does not know the settings yet
+    /// Streams beyond those that may be open, or behind responses that are not read. Who does not know the settings yet
     /// may open some.
     private static let maximumRefusals = 1000
 
@@ -70,8 +70,8 @@ final class HTTP2Connection: Timed {
     private func left() { worker.remove(self) }
 
     private func begin(_ stream: any Channel, _ frames: HTTP2FrameGuard) throws {
-        if let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID), frames.refuses(id) {
-            return try refuse(stream)
+        if let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID), frames.isExcess(id) {
+            return try resetExcess(stream)
         }
         if peer.hasHadAllRequests { end() }
         streams += 1
@@ -92,14 +92,14 @@ final class HTTP2Connection: Timed {
     }
 
     /// A stream is one too many. The client may send the request again (RFC 9113 §8.7).
-    private func refuse(_ stream: any Channel) throws {
-        refused("streams")
+    private func resetExcess(_ stream: any Channel) throws {
+        countRefusal("streams")
         try stream.pipeline.syncOperations.addHandler(Refusal())
     }
 
     /// Counts a stream that the client is told to send again.
-    func refused(_ reason: String) {
-        worker.gateway.metrics.refused(reason)
+    func countRefusal(_ reason: String) {
+        worker.gateway.metrics.countRefusal(reason)
         tell(reason)
         refusals += 1
         if refusals >= Self.maximumRefusals { channel.close(promise: nil) }
@@ -107,14 +107,14 @@ final class HTTP2Connection: Timed {
 
     /// A stream carried what is no request. Over HTTP/1.1 it would have cost the client its connection.
     func malformed() {
-        worker.gateway.metrics.refused("malformed: HTTP/2 stream")
+        worker.gateway.metrics.countRefusal("malformed: HTTP/2 stream")
         tell("malformed: HTTP/2 stream")
         peer.countRequest()
         faults += 1
         if faults >= Self.maximumFaults { channel.close(promise: nil) }
     }
 
-    /// Of a stream that has no answer.
+    /// Of a stream that has no response.
     private func tell(_ refusal: String) {
         worker.tell(
             AccessLine(

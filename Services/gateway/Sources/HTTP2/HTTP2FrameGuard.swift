@@ -66,7 +66,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     }
 
     /// Whether a stream that has just begun is one too many. It is asked once.
-    func refuses(_ stream: HTTP2StreamID) -> Bool {
+    func isExcess(_ stream: HTTP2StreamID) -> Bool {
         !refused.isEmpty && refused.remove(UInt32(Int(stream))) != nil
     }
 
@@ -127,7 +127,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             if partial.readableBytes > 0 { bytes.writeImmutableBuffer(partial) }
             partial = bytes
         }
-        answer(context)
+        writeControlFrames(context)
         return left
     }
 
@@ -180,7 +180,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         return false
     }
 
-    private func answer(_ context: ChannelHandlerContext) {
+    private func writeControlFrames(_ context: ChannelHandlerContext) {
         for stream in resets {
             context.write(wrapOutboundOut(HTTP2FrameHeader.reset(stream, Self.streamClosed)), promise: nil)
             needsFlush = true

@@ -15,7 +15,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         case ended
     }
 
-    private enum AnswerPhase {
+    private enum ResponsePhase {
         case head
         case body(BodyReader)
         case ended
@@ -23,7 +23,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     /// Whom it is for.
     weak var client: ClientConnection?
-    /// Bytes of the answer's body that wait for the client to take more.
+    /// Bytes of the response's body that wait for the client to take more.
     private(set) var waiting = 0
     private let connection: HTTP2Connection
     private var request = RequestPhase.head
@@ -33,7 +33,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
     /// With these the request would be whole. They wait until the stream says so too: more may come, and would make
     /// it malformed (RFC 9113 §8.1.1).
     private var last: ByteBuffer?
-    private var answer = AnswerPhase.head
+    private var response = ResponsePhase.head
     private var output = ByteBuffer()
     private var responseHead = ResponseHead()
     private var context: ChannelHandlerContext?
@@ -109,7 +109,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         context.fireChannelRead(wrapInboundOut(bytes))
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         var bytes = unwrapOutboundIn(data)
@@ -127,7 +127,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     /// - Returns: whether there may be more to write.
     private func writeNext(_ context: ChannelHandlerContext) throws(HeadFault) -> Bool {
-        switch answer {
+        switch response {
         case .head: return try writeHead(context)
         case .body(var reader):
             // Kept back until it is known whether it is the last.
@@ -138,7 +138,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
                 switch part {
                 case .data(let bytes): data = bytes
                 case .end(let trailers):
-                    answer = .ended
+                    response = .ended
                     if let trailers {
                         if let data { write(data, context) }
                         end(.headers(.init(headers: try fields(trailers), endStream: true)), context)
@@ -150,7 +150,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
                 }
             }
             if let data { write(data, context) }
-            answer = .body(reader)
+            response = .body(reader)
             return false
         case .ended:
             output.clear()
@@ -172,7 +172,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         let isInterim = responseHead.status < 200
         let framing = responseHead.framing(toHead: isHead)
         let endsStream = !isInterim && framing == .length(0)
-        if !isInterim { answer = endsStream ? .ended : .body(BodyReader(framing)) }
+        if !isInterim { response = endsStream ? .ended : .body(BodyReader(framing)) }
         let head = HTTP2Frame.FramePayload.headers(.init(headers: fields, endStream: endsStream))
         if endsStream { end(head, context) } else { context.write(wrapOutboundOut(head), promise: nil) }
         return true
@@ -216,7 +216,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
     // MARK: The end
 
     /// Writes the last frame. The stream is at its end once both sides have written theirs: a client that has not is
-    /// told that nobody wants the rest, as soon as it can have the whole answer (RFC 9113 §8.1).
+    /// told that nobody wants the rest, as soon as it can have the whole response (RFC 9113 §8.1).
     private func end(_ last: HTTP2Frame.FramePayload, body: Int = 0, _ context: ChannelHandlerContext) {
         if case .ended = request, body == 0 { return context.write(wrapOutboundOut(last), promise: nil) }
         let written = counting(body, context) { stream, context, isWritten in
@@ -228,16 +228,16 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .output else { return context.close(mode: mode, promise: promise) }
-        // The answer's last frame has said so already.
-        if case .ended = answer {} else { reset(.internalError, context) }
+        // The response's last frame has said so already.
+        if case .ended = response {} else { reset(.internalError, context) }
         promise?.succeed()
     }
 
-    /// Ends a stream of which nothing was looked at, because the client does not read the answers before it: another
-    /// answer would have to be kept for it too. The client may send the request again (RFC 9113 §8.7).
-    func refuse() {
+    /// Ends a stream of which nothing was looked at, because the client does not read the responses before it:
+    /// another response would have to be kept for it too. The client may send the request again (RFC 9113 §8.7).
+    func resetUnread() {
         guard let context else { return }
-        connection.refused("unread answers")
+        connection.countRefusal("unread answers")
         reset(.refusedStream, context)
     }
 

@@ -11,7 +11,7 @@ struct PublishedKeys: Sendable {
 
     let addresses: [URL]
     let client: HTTPClient
-    /// For the whole answer: a publisher that stalls in the middle of it must not keep the next fetch waiting.
+    /// For the whole response: a publisher that stalls in the middle of it must not keep the next fetch waiting.
     var timeout = Duration.seconds(5)
 
     struct NoAddress: Error {}
@@ -22,9 +22,9 @@ struct PublishedKeys: Sendable {
 
     func read() async throws -> VerificationKeySet {
         guard let address = addresses.randomElement() else { throw NoAddress() }
-        let answer = try await client.exchange(
+        let response = try await client.exchange(
             HTTPClientRequest(url: address.absoluteString), upTo: Self.maximumBytes, before: .after(timeout))
-        guard answer.status == 200 else { throw UnexpectedStatus(status: answer.status) }
-        return try VerificationKeySet(jwks: Array(answer.body.readableBytesView))
+        guard response.status == 200 else { throw UnexpectedStatus(status: response.status) }
+        return try VerificationKeySet(jwks: Array(response.body.readableBytesView))
     }
 }

@@ -32,7 +32,7 @@ struct RevocationFeed: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var cursor: String?
-            // The first page is answered at once, and so are those that follow while more wait.
+            // The first page comes at once, and so are those that follow while more wait.
             var wait = 0
             var retry = firstRetry
             while !Task.isCancelled {

@@ -108,7 +108,7 @@ struct RateLimitTests {
         // What the others have counted holds here too.
         let other = limiter(100)
         #expect(other.wait(key, now: 5) == nil)
-        other.refuse(key, for: .seconds(2), now: 5)
+        other.exhaust(key, for: .seconds(2), now: 5)
         #expect(other.take(key, now: 5) != nil && other.take(key, now: 5 + 2_000_000_000) == nil)
     }
 

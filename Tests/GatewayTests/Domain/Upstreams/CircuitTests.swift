@@ -15,13 +15,13 @@ struct CircuitTests {
 
         circuit = Circuit()
         for _ in 0..<3 {
-            for _ in 1..<Circuit.unansweredLimit { circuit.failed(.unanswered, now: start) }
+            for _ in 1..<Circuit.noResponseLimit { circuit.failed(.noResponse, now: start) }
             #expect(circuit.isClosed)
-            circuit.answered()
+            circuit.responded()
         }
-        for _ in 0..<Circuit.unansweredLimit { circuit.failed(.unanswered, now: start) }
+        for _ in 0..<Circuit.noResponseLimit { circuit.failed(.noResponse, now: start) }
         #expect(!circuit.isClosed)
-        circuit.answered()
+        circuit.responded()
         #expect(circuit == Circuit())
     }
 
@@ -36,10 +36,10 @@ struct CircuitTests {
         #expect(!circuit.isClosed, "asked too soon: its time aside grows for nothing then")
         circuit.passedProbe(at: due)
         #expect(circuit.isClosed)
-        circuit.failed(.unanswered, now: due)
+        circuit.failed(.noResponse, now: due)
         #expect(!circuit.isClosed && !circuit.isDue(now: due + 2 * Circuit.shortest - 1))
         circuit.passedProbe(at: due + 2 * Circuit.shortest)
-        circuit.answered()
+        circuit.responded()
         #expect(circuit == Circuit())
     }
 
@@ -51,7 +51,7 @@ struct CircuitTests {
         for _ in 0..<20 {
             circuit.failed(.unreachable, now: now)
             // Requests that were on their way when it was set aside say nothing new.
-            for _ in 0..<10 { circuit.failed(.unanswered, now: now + 1) }
+            for _ in 0..<10 { circuit.failed(.noResponse, now: now + 1) }
             var time = Circuit.shortest
             while !circuit.isDue(now: now + time) { time = min(time * 2, Circuit.longest) }
             #expect(!circuit.isDue(now: now + time - 1))
@@ -60,7 +60,7 @@ struct CircuitTests {
         }
         #expect(Array(times.prefix(4)) == [1, 2, 4, 8].map { Circuit.shortest * $0 })
         #expect(times.suffix(10).allSatisfy { $0 == Circuit.longest })
-        circuit.answered()
+        circuit.responded()
         circuit.failed(.unreachable, now: now)
         #expect(circuit.isDue(now: now + Circuit.shortest))
     }

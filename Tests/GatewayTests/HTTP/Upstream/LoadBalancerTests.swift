@@ -67,7 +67,7 @@ struct LoadBalancerTests {
         #expect(loop.ports(now: start) == [1, 2, 3, 4])
         loop.pool(2).failed(.unreachable, now: start)
         #expect(loop.ports(now: start + Circuit.shortest - 1) == [1, 3, 4])
-        loop.pool(2).answered()
+        loop.pool(2).responded()
         #expect(loop.ports(now: start) == [1, 2, 3, 4])
     }
 
@@ -84,11 +84,11 @@ struct LoadBalancerTests {
         probe = nil
         probe = loop.exchange()
         #expect(loop.choose(for: probe!, now: due) === loop.pool(2))
-        loop.pool(2).failed(.unanswered, now: due)
+        loop.pool(2).failed(.noResponse, now: due)
         #expect(loop.ports(now: due + 2 * Circuit.shortest - 1) == [1])
         probe = loop.exchange()
         #expect(loop.choose(for: probe!, now: due + 2 * Circuit.shortest) === loop.pool(2))
-        loop.pool(2).answered()
+        loop.pool(2).responded()
         #expect(loop.ports(now: due) == [1, 2])
     }
 

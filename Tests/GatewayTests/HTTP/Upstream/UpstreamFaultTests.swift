@@ -52,7 +52,7 @@ struct UpstreamFaultTests {
                 if try await client.answer().status != 200 { failures += 1 }
             }
             // Those that set it aside, and the probes.
-            #expect(failures >= Circuit.unansweredLimit && failures < 20, "\(failures)")
+            #expect(failures >= Circuit.noResponseLimit && failures < 20, "\(failures)")
         }
         await bad.stop()
         await good.stop()

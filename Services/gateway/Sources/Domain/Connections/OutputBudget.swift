@@ -1,4 +1,4 @@
-/// How many bytes of answers may wait for the clients of one event loop, all together.
+/// How many bytes of responses may wait for the clients of one event loop, all together.
 ///
 /// Each client may have an eighth of what is left, and never more than `most`: so few slow clients have all that makes
 /// them fast, and many together come to little more than the limit. What a client always may have keeps it going.

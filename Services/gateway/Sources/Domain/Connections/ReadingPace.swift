@@ -1,4 +1,4 @@
-/// Whether a client takes its answers fast enough.
+/// Whether a client takes its responses fast enough.
 ///
 /// It has a store of time. While bytes wait for it, time is used up; each byte that it takes gives some back. So it may
 /// pause for a while, and has to keep a rate on average. What the service behind takes its time over costs it nothing.
@@ -23,7 +23,7 @@ struct ReadingPace: Sendable {
     /// When it has to be looked at again: then no time is left, unless the client has taken something meanwhile.
     var deadline: Int64 { waitingAt.map { $0 + left } ?? .max }
 
-    /// An answer begins. It is judged by itself, unless another still waits before it.
+    /// A response begins. It is judged by itself, unless another still waits before it.
     mutating func begin() {
         if waitingAt == nil { left = patience }
     }

@@ -1,9 +1,9 @@
 /// How many client connections a process takes.
 struct ConnectionLimit: Sendable, Equatable {
-    /// Requests on connections beyond these are answered 503, and those that stay silent are closed after a moment.
+    /// Requests on connections beyond these are refused with 503, and those that stay silent are closed after a moment.
     let soft: Int
 
-    /// Connections beyond these are closed at once: without an end to them the answers to the others cost the process
+    /// Connections beyond these are closed at once: without an end to them the responses to the others cost the process
     /// its last descriptors.
     var hard: Int { soft + max(1, soft / 20) }
 

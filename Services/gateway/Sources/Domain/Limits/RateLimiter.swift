@@ -73,12 +73,12 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
         return limit.wait(bucket?.fullAt ?? 0, now: now)
     }
 
-    /// Others have counted more of this one than this process has: it is refused for a while.
-    func refuse(_ key: Key, for wait: Duration, now: Int64) {
+    /// All replicas together have counted more than the limit: no request of this key is admitted for `wait`.
+    func exhaust(_ key: Key, for wait: Duration, now: Int64) {
         let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)
         shard(of: key).table.withLock { table in
             var bucket = table[key] ?? .init()
-            // Answers may overtake each other.
+            // What Redis said later may arrive first.
             bucket.fullAt = max(bucket.fullAt, fullAt)
             _ = table.keep(bucket, of: key, now: now)
         }

@@ -4,7 +4,7 @@ import Contracts
 enum BuiltInRoutes {
     /// Bytes of the largest body on Gatehouse's own routes.
     static let bodyLimit = 64 * 1024
-    /// How much longer than a service is patient its answer is waited for.
+    /// How much longer than a service is patient its response is waited for.
     private static let leeway = Duration.milliseconds(3500)
 
     /// Where guessing could find a way in: a stricter limit per address holds.

@@ -7,14 +7,14 @@ struct CORSPolicy: Sendable, Equatable {
     var origins: Set<VerbatimString>
     /// Fields that a request may have beside those that every page may send.
     var headers = ["Authorization", "Content-Type"]
-    /// Fields of the answer that a page may read beside those that every page may.
+    /// Fields of the response that a page may read beside those that every page may.
     var exposed: [String] = []
     /// Seconds for which a browser need not ask again.
     var maximumAge = 600
 
     func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }
 
-    /// The lines of every answer of the route.
+    /// The lines of every response of the route.
     ///
     /// - Parameter origin: of the request; `nil` where it names none.
     func lines(for origin: String?) -> String {
@@ -24,7 +24,7 @@ struct CORSPolicy: Sendable, Equatable {
         return "Access-Control-Allow-Origin: \(shown(origin))\r\n\(expose)\(vary)"
     }
 
-    /// The lines of the answer to a browser that asks before it sends a request.
+    /// The lines of the response to a browser that asks before it sends a request.
     func preflightLines(for origin: String, methods: MethodSet) -> String {
         """
         Access-Control-Allow-Origin: \(shown(origin))\r

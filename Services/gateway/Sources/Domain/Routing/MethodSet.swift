@@ -11,7 +11,7 @@ struct MethodSet: OptionSet, Sendable, Hashable {
     static let options = MethodSet(rawValue: 1 << 6)
 
     static let all: MethodSet = [.get, .head, .post, .put, .patch, .delete, .options]
-    /// Asked for nothing but an answer (RFC 9110 §9.2.1).
+    /// Asked for nothing but a response (RFC 9110 §9.2.1).
     static let safe: MethodSet = [.get, .head, .options]
     /// A second time changes nothing (RFC 9110 §9.2.2).
     static let idempotent: MethodSet = [.get, .head, .put, .delete, .options]

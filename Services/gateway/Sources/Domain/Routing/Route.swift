@@ -32,7 +32,7 @@ final class Route: Sendable {
     let target: Target
     /// Bytes; a larger body is refused.
     let bodyLimit: Int
-    /// Until the head of the upstream's answer is there.
+    /// Until the head of the upstream's response is there.
     let timeout: Duration
     /// What the upstream sees in place of the pattern's segments, which may be nothing; `nil`: those themselves.
     let prefixReplacement: [UInt8]?

@@ -55,7 +55,7 @@ final class RevokedSessions: Sendable {
         state.isWhole && state.lostAt.map { now - $0 <= maximumStaleness } ?? true
     }
 
-    /// The feed did not answer. What it told counts for a while; the first of several losses is when that began.
+    /// The feed did not respond. What it told counts for a while; the first of several losses is when that began.
     func feedIsLost(now: Int64) {
         state.withLock { state in
             if state.lostAt == nil { state.lostAt = now }

@@ -1,20 +1,20 @@
 /// Whether requests are sent to an address: one that fails is set aside, for longer each time, until something that
-/// probes it is answered (a circuit breaker).
+/// probes it has a response (a circuit breaker).
 struct Circuit: Sendable, Equatable {
     enum Failure: Sendable {
         /// There was no connection to be had.
         case unreachable
-        /// There was a connection, and on it no answer that could be passed on.
-        case unanswered
+        /// There was a connection, and on it no response that could be passed on.
+        case noResponse
     }
 
-    /// So many unanswered requests in a row set an address aside; a connection that can't be made does so at once.
-    static let unansweredLimit = 5
+    /// So many requests without a response in a row set an address aside; a connection that can't be made does so at once.
+    static let noResponseLimit = 5
     /// How long it is set aside the first time; each time twice as long as the last, up to `longest`. Nanoseconds.
     static let shortest: Int64 = 200_000_000
     static let longest: Int64 = 10_000_000_000
 
-    /// When it failed last, in nanoseconds of a monotonic clock; 0 when it has been answering since.
+    /// When it failed last, in nanoseconds of a monotonic clock; 0 when it has been responding since.
     private(set) var failedAt: Int64 = 0
     private var failures = 0
     private var openings = 0
@@ -33,21 +33,21 @@ struct Circuit: Sendable, Equatable {
             guard openUntil <= now else { return }
         } else {
             failures += 1
-            guard failure == .unreachable || failures >= Self.unansweredLimit else { return }
+            guard failure == .unreachable || failures >= Self.noResponseLimit else { return }
         }
         openUntil = now + min(Self.shortest << Int64(openings), Self.longest)
         openings = min(openings + 1, 8)
     }
 
-    /// It has answered what was no request of a user, and is sent those again. The first of them that it does not answer
-    /// sets it aside once more, for longer: who answers a probe need not answer them.
+    /// It has responded to a probe, and is sent users' requests again. The first of them without a response sets it aside
+    /// once more, for longer: a service that responds to probes may still fail at everything else.
     ///
     /// - Parameter time: when it was asked.
     mutating func passedProbe(at time: Int64) {
         guard let openUntil, openUntil <= time else { return }
         self.openUntil = nil
-        failures = Self.unansweredLimit - 1
+        failures = Self.noResponseLimit - 1
     }
 
-    mutating func answered() { self = Circuit() }
+    mutating func responded() { self = Circuit() }
 }

@@ -25,7 +25,7 @@ struct Upstream: Sendable, Hashable {
     var credential: String?
     /// How those of its addresses are known that speak TLS.
     var tls: UpstreamTLS?
-    /// `nil`: its addresses are judged by how they answer requests alone.
+    /// `nil`: its addresses are judged by how they respond to requests alone.
     var healthCheck: HealthCheck?
     /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
     var isGatehouse: Bool

@@ -1,7 +1,7 @@
 /// What a route means on one event loop.
 final class RoutePlan {
     let route: Route
-    /// `nil`: the gateway answers itself.
+    /// `nil`: the gateway responds itself.
     let balancer: LoadBalancer?
     let metrics: RouteMetrics
     /// Shared with the other event loops; `nil`: only what holds for every route.

@@ -24,7 +24,7 @@ struct SharedLimits: Sendable {
         let tell: RateLimiter<Key>.Tell = { limiter, key, count in
             Task {
                 if let debt = await shared.charge(key.description, cost: count) {
-                    limiter.refuse(key, for: debt, now: Int64(NIODeadline.now().uptimeNanoseconds))
+                    limiter.exhaust(key, for: debt, now: Int64(NIODeadline.now().uptimeNanoseconds))
                 }
             }
         }

@@ -4,7 +4,7 @@ import NIOCore
 /// What becomes of a request whose head is read.
 enum Admission {
     case forward(Exchange)
-    case answer(LocalAnswer, requestID: [UInt8])
+    case respond(LocalResponse, requestID: [UInt8])
     /// The bearer's key is being fetched: the head is looked at again afterwards.
     case waitForKeys(AddressKey)
 }
@@ -28,26 +28,26 @@ extension Worker {
         var errorForm = ErrorForm.problem
         var cors = ""
         var routeName: String?
-        func answered(_ answer: LocalAnswer, refusal: String? = nil) -> Admission {
+        func respond(_ response: LocalResponse, refusal: String? = nil) -> Admission {
             tell(
                 AccessLine(
                     requestID: requestID, method: methodName(bytes), path: Array(path), client: address,
-                    isHTTP2: client.peer.isHTTP2, route: routeName, status: answer.status,
-                    nanoseconds: self.now - now, bytesOut: answer.bodyBytes(toHead: requestHead.method == .head),
+                    isHTTP2: client.peer.isHTTP2, route: routeName, status: response.status,
+                    nanoseconds: self.now - now, bytesOut: response.bodyBytes(toHead: requestHead.method == .head),
                     refusal: refusal))
-            return .answer(answer, requestID: requestID)
+            return .respond(response, requestID: requestID)
         }
         if case .route(let route, _) = match {
             routeName = route.name
             // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
-            if let answer = health(route) { return answered(answer) }
+            if let response = health(route) { return respond(response) }
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
         }
         func refuse(_ problem: Problem, fields: String = "") -> Admission {
-            let answer = LocalAnswer.refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors)
-            countRefusal(problem, answer, match, since: now)
-            return answered(answer, refusal: problem.code.rawValue)
+            let response = LocalResponse.refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors)
+            countRefusal(problem, response, match, since: now)
+            return respond(response, refusal: problem.code.rawValue)
         }
         if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
         if hasAllOfItsPlaces(address.key) { return refuse(Problem(.unavailable)) }
@@ -59,8 +59,8 @@ extension Worker {
             return tooMany(refusal, of: "address")
         }
 
-        if requestHead.method == .options, let answer = preflight(path: path, fields, bytes) {
-            return answered(answer)
+        if requestHead.method == .options, let response = preflight(path: path, fields, bytes) {
+            return respond(response)
         }
 
         let route: Route
@@ -74,7 +74,7 @@ extension Worker {
         if requestHead.method == .options, fields.maxForwards != nil {
             guard let hops = hops(fields, bytes) else { return refuse(Problem(.invalidRequest)) }
             if hops == 0 {
-                return answered(LocalAnswer(status: 204, fields: "Allow: \(route.methods.description)\r\n\(cors)"))
+                return respond(LocalResponse(status: 204, fields: "Allow: \(route.methods.description)\r\n\(cors)"))
             }
             maxForwards = hops - 1
         }
@@ -128,7 +128,7 @@ extension Worker {
         if fields.hasUnknownExpectation { return refuse(Problem(.expectationFailed)) }
 
         let arrivedAt = now - wait
-        // Nobody waits for the answer any more.
+        // Nobody waits for the response any more.
         guard now < arrivedAt + plan.timeout else { return refuse(Problem(.unavailable)) }
         let given = fields.traceparent.flatMap {
             TraceContext(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
@@ -138,7 +138,7 @@ extension Worker {
             && fields.upgradesToWebSocket(in: bytes)
         if upgrades, hasAllTunnels { return refuse(Problem(.unavailable)) }
         let trace = given ?? TraceContext(high: random.next(), low: random.next(), flags: 1)
-        let head = ForwardedHead(
+        let head = ForwardedRequestHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
             claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
@@ -155,12 +155,12 @@ extension Worker {
         return .forward(Exchange(client: client, plan: plan, request: request))
     }
 
-    private func countRefusal(_ problem: Problem, _ answer: LocalAnswer, _ match: RouteTable.Match, since start: Int64)
+    private func countRefusal(_ problem: Problem, _ response: LocalResponse, _ match: RouteTable.Match, since start: Int64)
     {
-        guard case .route(let route, _) = match else { return gateway.metrics.refused(problem.code.rawValue) }
-        gateway.metrics.refused(problem.code.rawValue, route: route.name)
+        guard case .route(let route, _) = match else { return gateway.metrics.countRefusal(problem.code.rawValue) }
+        gateway.metrics.countRefusal(problem.code.rawValue, route: route.name)
         gateway.metrics.route(route.name).record(
-            method: requestHead.method, status: answer.status, nanoseconds: self.now - start)
+            method: requestHead.method, status: response.status, nanoseconds: self.now - start)
     }
 
     private static func challenge(_ code: ErrorCode) -> String {
@@ -173,26 +173,26 @@ extension Worker {
     }
 
     /// The gateway's own routes.
-    private func health(_ route: Route) -> LocalAnswer? {
+    private func health(_ route: Route) -> LocalResponse? {
         switch route.target {
-        case .liveness: LocalAnswer(status: 200, body: #"{"status":"ok"}"#)
-        case .readiness where gateway.isReady(now: wallClock): LocalAnswer(status: 200, body: #"{"status":"ready"}"#)
-        case .readiness: LocalAnswer(status: 503, fields: "Retry-After: 1\r\n", body: #"{"status":"not ready"}"#)
+        case .liveness: LocalResponse(status: 200, body: #"{"status":"ok"}"#)
+        case .readiness where gateway.isReady(now: wallClock): LocalResponse(status: 200, body: #"{"status":"ready"}"#)
+        case .readiness: LocalResponse(status: 503, fields: "Retry-After: 1\r\n", body: #"{"status":"not ready"}"#)
         case .upstream: nil
         }
     }
 
     /// A browser asks whether a page of another origin may send a request. `nil` where nobody asks, or the route leaves
-    /// the answer to its upstream.
+    /// the response to its upstream.
     private func preflight(
         path: UnsafeRawBufferPointer, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer
-    ) -> LocalAnswer? {
+    ) -> LocalResponse? {
         guard let origin = text(fields.origin, fields, bytes),
             let method = fields.value(of: "access-control-request-method", in: bytes).map(MethodSet.init(name:)),
             case .route(let route, _) = routes.table.match(path: path, method: method), let cors = route.cors
         else { return nil }
         let isAllowed = cors.allows(origin)
-        return LocalAnswer(
+        return LocalResponse(
             status: 204,
             fields: isAllowed ? cors.preflightLines(for: origin, methods: route.methods) : "Vary: Origin\r\n")
     }

@@ -24,7 +24,7 @@ extension Channel {
         #if os(Linux)
             guard let socket = self as? any SocketOptionProvider else { return true }
             var info: TCPInfo?
-            // Answered at once, on the channel's event loop.
+            // Completed at once, on the channel's event loop.
             socket.unsafeGetSocketOption(level: .tcp, name: .tcp_info).assumeIsolated()
                 .whenSuccess { (result: TCPInfo) in info = result }
             return info.map { $0.unacknowledged == 0 && $0.unsent == 0 } ?? true

@@ -2,16 +2,16 @@ import NIOCore
 
 /// What waits for the client to take it.
 extension ClientConnection {
-    /// Whether more of an answer may be read for the client.
-    var takesAnswer: Bool { isWritable && (waiting == 0 || waiting < worker.output.allowance) }
+    /// Whether more of a response may be read for the client.
+    var takesResponse: Bool { isWritable && (waiting == 0 || waiting < worker.output.allowance) }
 
-    /// Looks whether what was just written waits. Of an answer that the system takes whole this is all that there is.
+    /// Looks whether what was just written waits. Of a response that the system takes whole this is all that there is.
     func lookAfterWriting() {
         guard waitingNow > 0 || waiting > 0 else { return }
         _ = look(now: worker.now)
     }
 
-    /// - Returns: whether the client takes its answers fast enough.
+    /// - Returns: whether the client takes its responses fast enough.
     func look(now: Int64) -> Bool {
         noteWaiting(waitingNow)
         if waiting > 0 { awaitTaking() }
@@ -52,7 +52,7 @@ extension ClientConnection {
     /// It keeps a place, and what waits for it, for longer than it may.
     func endAsTooSlow() {
         if let exchange { return exchange.clientIsTooSlow() }
-        worker.gateway.metrics.refused("slow reader")
+        worker.gateway.metrics.countRefusal("slow reader")
         phase = .closed
         context?.close(promise: nil)
     }

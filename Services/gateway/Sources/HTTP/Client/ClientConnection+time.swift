@@ -31,7 +31,7 @@ extension ClientConnection {
         switch phase {
         case .head:
             if let stream, !isWritable {
-                stream.refuse()
+                stream.resetUnread()
             } else if input.readableBytes > 0, !peer.isOverLimit {
                 refuse(.malformed("took too long"))
             } else {
@@ -40,7 +40,7 @@ extension ClientConnection {
         case .waitingForKeys:
             keyWait?.isOver = true
             keysChanged()
-        case .body, .answering, .tunnel:
+        case .body, .responding, .tunnel:
             if let exchange {
                 exchange.timedOut()
             } else {
@@ -60,13 +60,13 @@ extension ClientConnection {
         // The system may still be sending, and would stop if the client said anything to a closed connection.
         case .lingering where now < lingersUntil && stream == nil && context?.channel.hasDelivered == false:
             deadline = min(lingersUntil, now + lingerTimeout)
-        case .body, .answering, .tunnel:
+        case .body, .responding, .tunnel:
             guard waiting > 0 else { return false }
             guard let exchange else {
                 startLingering(now)
                 return true
             }
-            guard exchange.hasAnswer else { return false }
+            guard exchange.hasResponse else { return false }
             exchange.extendStream()
         case .head, .lingering: return false
         }

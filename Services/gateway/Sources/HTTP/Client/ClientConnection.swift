@@ -16,7 +16,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         /// A request's body; it goes to `exchange`, or nowhere when the request has its answer already.
         case body(BodyReader)
         /// The request is read, its answer is not complete.
-        case answering
+        case responding
         /// Bytes of a WebSocket go both ways.
         case tunnel
         /// The last answer is written; what still comes is thrown away.
@@ -53,7 +53,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var exchange: Exchange?
     /// Bytes of an incomplete head that were looked at.
     var lookedAt = 0
-    var closesAfterAnswer = false
+    var closesAfterResponse = false
     /// The client sends the body only when told to (RFC 9110 §10.1.1), which it has not been.
     var waitsForContinue = false
     var discarded = 0
@@ -173,7 +173,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
             switch phase {
             case .head: goesOn = takesRequest() && readHead()
             case .body: goesOn = readBody()
-            case .waitingForKeys, .answering: goesOn = false
+            case .waitingForKeys, .responding: goesOn = false
             case .tunnel:
                 relay()
                 goesOn = false
@@ -238,9 +238,9 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
             let asksToClose = head.fields.saysClose || worker.gateway.isDraining || peer.hasHadAllRequests
             switch admission {
             case .forward(let exchange): start(exchange, closing: asksToClose)
-            case .answer(let answer, let requestID):
-                answerLocally(
-                    answer, requestID: requestID, isHead: head.method == .head, framing: head.framing,
+            case .respond(let response, let requestID):
+                respond(
+                    response, requestID: requestID, isHead: head.method == .head, framing: head.framing,
                     closing: asksToClose || waitsForContinue || peer.isOverLimit)
             case .waitForKeys: break
             }
@@ -261,11 +261,11 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     private func start(_ exchange: Exchange, closing: Bool) {
         self.exchange = exchange
-        closesAfterAnswer = closing
+        closesAfterResponse = closing
         pace.begin()
         deadline = exchange.deadline
         worker.requestBegins(of: exchange.address)
-        phase = exchange.hasBody ? .body(exchange.bodyReader) : .answering
+        phase = exchange.hasBody ? .body(exchange.bodyReader) : .responding
         exchange.start()
     }
 
@@ -273,12 +273,12 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         if let exchange, !exchange.takesBody { return false }
         guard case .body(var reader) = phase else { return false }
         // Released for as long as the reader is changed.
-        phase = .answering
+        phase = .responding
         let part: BodyReader.Part?
         do throws(HeadFault) {
             part = try reader.next(from: &input)
         } catch {
-            closesAfterAnswer = true
+            closesAfterResponse = true
             if let exchange { exchange.requestIsMalformed() } else { linger() }
             return true
         }
@@ -292,10 +292,10 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
                 exchange.send(bytes)
             } else {
                 discarded += bytes.readableBytes
-                if discarded > Self.discardLimit { closesAfterAnswer = true }
+                if discarded > Self.discardLimit { closesAfterResponse = true }
             }
         case .end(let trailers):
-            if let exchange { exchange.endRequest(trailers: trailers) } else { endRequest() }
+            if let exchange { exchange.sendEnd(trailers: trailers) } else { endRequest() }
         }
         return true
     }

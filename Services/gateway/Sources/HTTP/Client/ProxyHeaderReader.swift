@@ -13,7 +13,7 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelActive(context: ChannelHandlerContext) {
         guard connection.settings.trustedProxies.contains(connection.peer.address) else {
-            return refuse(context, "untrusted proxy")
+            return close(context, "untrusted proxy")
         }
         context.fireChannelActive()
     }
@@ -29,12 +29,12 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
             if rest.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(rest)) }
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
         } catch {
-            refuse(context, "malformed: proxy header")
+            close(context, "malformed: proxy header")
         }
     }
 
-    private func refuse(_ context: ChannelHandlerContext, _ reason: String) {
-        connection.worker.gateway.metrics.refused(reason)
+    private func close(_ context: ChannelHandlerContext, _ reason: String) {
+        connection.worker.gateway.metrics.countRefusal(reason)
         context.close(promise: nil)
     }
 }

@@ -1,6 +1,6 @@
 import Logging
 
-/// What the access log tells of one answer. It holds nothing of the query, of fields or of bodies, which may be secret.
+/// What the access log tells of one response. It holds nothing of the query, of fields or of bodies, which may be secret.
 struct AccessLine {
     /// Bytes of a path that are logged.
     private static let longestPath = 1024
@@ -16,14 +16,14 @@ struct AccessLine {
     var route: String?
     /// `nil`: an HTTP/2 stream that was reset instead.
     var status: Int?
-    /// From the request's head to the end of its answer.
+    /// From the request's head to the end of its response.
     var nanoseconds: Int64
-    /// From the request's way to the upstream to the head of its answer.
+    /// From the request's way to the upstream to the head of its response.
     var upstreamNanoseconds: Int64?
     /// Of the bodies.
     var bytesIn = 0
     var bytesOut = 0
-    /// Why the gateway gave the answer itself, as the metrics have it.
+    /// Why the gateway responded itself, as the metrics have it.
     var refusal: String?
     var traceID: String?
 
@@ -46,7 +46,7 @@ struct AccessLine {
 }
 
 extension Worker {
-    /// Tells the access log of an answer, or not: of a share of all, and of each that a service failed to give.
+    /// Tells the access log of a response, or not: of a share of all, and of each that a service failed to give.
     func tell(isFailure: Bool = false, _ line: @autoclosure () -> AccessLine) {
         let share = gateway.settings.accessLogShare
         // Of 53 random bits each number below 1 that a double has.

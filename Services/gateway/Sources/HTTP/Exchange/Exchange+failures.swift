@@ -10,13 +10,13 @@ extension Exchange {
     func failed(_ failure: Failure, isSafeToRepeat: Bool) {
         let connection = upstream
         upstream = nil
-        if case .waitingForAnswer = phase, isToBlame(failure, isSafeToRepeat) {
-            pool?.failed(.unanswered, now: worker.now)
+        if case .waitingForResponse = phase, isToBlame(failure, isSafeToRepeat) {
+            pool?.failed(.noResponse, now: worker.now)
         }
         connection?.abandon()
         switch phase {
         case .ended: return
-        case .answering:
+        case .responding:
             worker.gateway.logger.warning(
                 "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
             note(refusal: failure.rawValue)
@@ -25,7 +25,7 @@ extension Exchange {
         case .tunnel:
             end()
             client.abort()
-        case .connecting, .waitingForAnswer:
+        case .connecting, .waitingForResponse:
             // Of a body that has ended nothing is there to be sent again.
             let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
             let addresses = plan.balancer?.count ?? 1
@@ -63,12 +63,12 @@ extension Exchange {
     }
 
     func timedOut() {
-        if isProbe, case .waitingForAnswer = phase, worker.now < deadline {
+        if isProbe, case .waitingForResponse = phase, worker.now < deadline {
             return failed(.timeout, isSafeToRepeat: true)
         }
         // The upstream waits too: for what the client has still to send.
         let waitsForClient = !isRequestComplete && takesBody
-        if case .waitingForAnswer = phase, waitsForClient {
+        if case .waitingForResponse = phase, waitsForClient {
             countFailure()
             refuse(Problem(.invalidRequest), reason: "slow body")
         } else {
@@ -80,29 +80,29 @@ extension Exchange {
 
     func refuse(_ problem: Problem, reason: String? = nil) {
         note(refusal: reason ?? problem.code.rawValue)
-        if case .answering = phase {
+        if case .responding = phase {
             drop()
             return client.abort()
         }
-        let answer = LocalAnswer.refusal(
+        let response = LocalResponse.refusal(
             problem, as: plan.route.errorForm, requestID: request.requestID,
             fields: String(decoding: request.cors, as: UTF8.self))
-        answerBytes = answer.bodyBytes(toHead: method == .head)
-        drop(status: answer.status)
-        client.answerInstead(answer, requestID: request.requestID, isHead: method == .head)
+        responseBytes = response.bodyBytes(toHead: method == .head)
+        drop(status: response.status)
+        client.respondInstead(response, requestID: request.requestID, isHead: method == .head)
     }
 
-    /// The client does not take its answer.
+    /// The client does not take its response.
     func clientIsTooSlow() {
         note(refusal: "slow reader")
-        drop(status: hasAnswer ? nil : 499)
+        drop(status: hasResponse ? nil : 499)
         client.abort()
     }
 
-    /// Counts why the gateway answers in the upstream's place, or cuts its answer, and keeps it for the access log.
+    /// Counts why the gateway responds in the upstream's place, or cuts its response, and keeps it for the access log.
     func note(refusal: String) {
         self.refusal = refusal
-        worker.gateway.metrics.refused(refusal, route: plan.route.name)
+        worker.gateway.metrics.countRefusal(refusal, route: plan.route.name)
     }
 
     func clientIsGone() {

@@ -2,14 +2,14 @@ import Contracts
 import Logging
 import NIOCore
 
-/// One request that is forwarded, from its admission to the end of its answer: between a client's connection and an
+/// One request that is forwarded, from its admission to the end of its response: between a client's connection and an
 /// upstream's, both of the same event loop.
 final class Exchange {
-    /// Why an upstream gave no answer that can be passed on.
+    /// Why an upstream gave no response that can be passed on.
     enum Failure: String {
         case unreachable
         case busy
-        /// The connection ended before the answer did.
+        /// The connection ended before the response did.
         case cut
         case garbage
         case timeout
@@ -20,8 +20,8 @@ final class Exchange {
 
     enum Phase {
         case connecting
-        case waitingForAnswer
-        case answering
+        case waitingForResponse
+        case responding
         /// Bytes of a WebSocket go both ways.
         case tunnel
         case ended
@@ -32,26 +32,26 @@ final class Exchange {
     private(set) var request: AdmittedRequest
     /// Without the lines that are added when the head is sent.
     private let headLength: Int
-    /// When the answer's head has to be there; nanoseconds of the worker's clock.
+    /// When the response's head has to be there; nanoseconds of the worker's clock.
     private(set) var deadline: Int64
     var phase = Phase.connecting
     /// Where a connection is waited for.
     private(set) var pool: UpstreamPool?
     var upstream: UpstreamConnection?
     private(set) var attempts = 0
-    /// Whether it is sent where nothing was answered of late, to find out whether that has changed.
+    /// Whether it is sent to an address that was set aside, to find out whether it responds again.
     private(set) var isProbe = false
     private(set) var bodyBytes = 0
-    var answerBytes = 0
+    var responseBytes = 0
     var status = 0
     private(set) var isRequestComplete: Bool
     /// When the request went on its way to the upstream; nanoseconds of the worker's clock.
     private var sentAt: Int64 = 0
-    /// From then to the head of the answer.
+    /// From then to the head of the response.
     private var upstreamTime: Int64?
-    /// Why the gateway answers in the upstream's place, or cuts its answer.
+    /// Why the gateway responds in the upstream's place, or cuts its response.
     var refusal: String?
-    /// Whether the answer goes out in chunks.
+    /// Whether the response goes out in chunks.
     private var writesChunks = false
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
@@ -73,7 +73,7 @@ final class Exchange {
     var hasBody: Bool { framing != .length(0) }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
-    /// Whether it may be sent to an address that may not answer: it asks for nothing but an answer, which another address
+    /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another address
     /// can give as well.
     var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !hasBody && !request.upgrades }
 
@@ -94,14 +94,14 @@ final class Exchange {
     func connected(_ connection: UpstreamConnection) {
         guard case .connecting = phase else { return connection.release() }
         upstream = connection
-        phase = .waitingForAnswer
+        phase = .waitingForResponse
         request.head.moveWriterIndex(to: headLength)
         let now = worker.now
         sentAt = now
         // The rest of its time is another address's.
         if isProbe { client.deadline = now + max(0, deadline - now) / 3 }
         let (left, waited) = (max(1, (deadline - now) / 1_000_000), now - request.arrivedAt)
-        request.head.write(atMost: ForwardedHead.roomForTimes) { writer in
+        request.head.write(atMost: ForwardedRequestHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")
             writer.write(decimal: Int(left))
             if waited >= Self.noteworthyWait {
@@ -128,11 +128,11 @@ final class Exchange {
         // While a body comes the upstream can't be late. One that comes in drops does not come.
         let latest = request.startedAt + worker.gateway.settings.longestTime(ofBody: bodyBytes)
         deadline = max(deadline, min(worker.now, latest) + plan.timeout)
-        if case .waitingForAnswer = phase { client.deadline = deadline }
+        if case .waitingForResponse = phase { client.deadline = deadline }
         if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
     }
 
-    func endRequest(trailers: ByteBuffer?) {
+    func sendEnd(trailers: ByteBuffer?) {
         isRequestComplete = true
         if framing == .chunked { upstream?.writeLastChunk(trailers) }
     }
@@ -143,29 +143,29 @@ final class Exchange {
 
     // MARK: From the upstream
 
-    /// Whether what comes now is the answer.
-    var hasAnswer: Bool {
+    /// Whether what comes now is the response.
+    var hasResponse: Bool {
         switch phase {
-        case .answering, .tunnel: true
-        case .connecting, .waitingForAnswer, .ended: false
+        case .responding, .tunnel: true
+        case .connecting, .waitingForResponse, .ended: false
         }
     }
 
     /// - Returns: the framing of the body that follows.
-    func answer(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
-        phase = .answering
-        status = answer.status
+    func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
+        phase = .responding
+        status = head.status
         let upstreamTime = worker.now - sentAt
         self.upstreamTime = upstreamTime
         plan.metrics.recordUpstream(nanoseconds: upstreamTime)
-        let framing = answer.framing(toHead: method == .head)
+        let framing = head.framing(toHead: method == .head)
         writesChunks = framing == .chunked || framing == .untilClose
-        let head = AnswerHead(
+        let forwarded = ForwardedResponseHead(
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
-            date: answer.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
-        client.write(head.write(answer, bytes))
+            date: head.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
+        client.write(forwarded.write(head, bytes))
         if (400..<500).contains(status) { countFailure() }
-        if request.identity != nil, writesChunks, answer.fields.isEventStream(in: bytes) { endWithToken() }
+        if request.identity != nil, writesChunks, head.fields.isEventStream(in: bytes) { endWithToken() }
         extendStream()
         return framing
     }
@@ -178,14 +178,14 @@ final class Exchange {
     /// The upstream wants to go on in another protocol.
     ///
     /// - Returns: whether that is what the client asked for.
-    func upgrade(_ answer: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard request.upgrades, answer.fields.upgradesToWebSocket(in: bytes) else { return false }
+    func upgrade(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard request.upgrades, head.fields.upgradesToWebSocket(in: bytes) else { return false }
         phase = .tunnel
         isTunnel = true
         worker.requestBecomesTunnel(of: address)
-        status = answer.status
-        let head = AnswerHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
-        client.write(head.write(answer, bytes))
+        status = head.status
+        let forwarded = ForwardedResponseHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
+        client.write(forwarded.write(head, bytes))
         endWithToken()
         record()
         return true
@@ -224,8 +224,8 @@ final class Exchange {
         client.abort()
     }
 
-    func answer(_ bytes: ByteBuffer) {
-        answerBytes += bytes.readableBytes
+    func receive(_ bytes: ByteBuffer) {
+        responseBytes += bytes.readableBytes
         if writesChunks { bytes.asChunk(client.write) } else { client.write(bytes) }
         extendStream()
     }
@@ -236,16 +236,16 @@ final class Exchange {
 
     func flushClient() { client.flush() }
 
-    var clientTakesBody: Bool { client.takesAnswer }
+    var clientTakesBody: Bool { client.takesResponse }
 
     func clientIsWritable() { if clientTakesBody { upstream?.resumeReading() } }
 
-    /// The answer is complete and the upstream's connection let go.
-    func endAnswer(trailers: ByteBuffer?) {
+    /// The response is complete and the upstream's connection let go.
+    func receiveEnd(trailers: ByteBuffer?) {
         upstream = nil
         if writesChunks { client.write(.lastChunk(trailers)) }
         end()
-        client.answerEnded()
+        client.responseEnded()
     }
 
     func end() {
@@ -264,7 +264,7 @@ final class Exchange {
             AccessLine(
                 requestID: request.requestID, method: method.description, path: request.path, client: request.client,
                 isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
-                upstreamNanoseconds: upstreamTime, bytesIn: bodyBytes, bytesOut: answerBytes, refusal: refusal,
+                upstreamNanoseconds: upstreamTime, bytesIn: bodyBytes, bytesOut: responseBytes, refusal: refusal,
                 traceID: request.trace.traceID))
     }
 }

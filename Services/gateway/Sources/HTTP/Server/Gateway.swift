@@ -42,7 +42,7 @@ final class Gateway: Sendable {
         failureLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
     }
 
-    /// Whether the process is about to end: every answer is the last of its connection.
+    /// Whether the process is about to end: every response is the last of its connection.
     var isDraining: Bool {
         get { draining.load(ordering: .relaxed) }
         set { draining.store(newValue, ordering: .relaxed) }

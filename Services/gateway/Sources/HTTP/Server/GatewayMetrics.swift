@@ -53,7 +53,7 @@ final class GatewayMetrics: Sendable {
     /// Counts a request that the gateway refused itself.
     ///
     /// - Parameter route: empty where none was found.
-    func refused(_ reason: String, route: String = "") {
+    func countRefusal(_ reason: String, route: String = "") {
         let refusal = Refusal(reason: reason, route: route)
         refusals.withLock { refusals in
             if let counter = refusals[refusal] { return counter.increment() }
@@ -83,7 +83,7 @@ final class RouteMetrics: Sendable {
         tokenCacheMisses = Counter(label: label, dimensions: [("result", "miss"), ("route", name)])
     }
 
-    /// - Parameter nanoseconds: from the request's way to the upstream to the head of the answer.
+    /// - Parameter nanoseconds: from the request's way to the upstream to the head of the response.
     func recordUpstream(nanoseconds: Int64) { upstreamDuration.recordNanoseconds(nanoseconds) }
 
     /// Tokens that an event loop has found in its cache since it told last, and those that it had to verify.
@@ -92,7 +92,7 @@ final class RouteMetrics: Sendable {
         if verified > 0 { tokenCacheMisses.increment(by: verified) }
     }
 
-    /// - Parameter nanoseconds: from the request's head to the end of its answer.
+    /// - Parameter nanoseconds: from the request's head to the end of its response.
     func record(method: MethodSet, status: Int, nanoseconds: Int64) {
         let counter = requests.withLock { requests in
             let key = status << 8 | Int(method.rawValue)

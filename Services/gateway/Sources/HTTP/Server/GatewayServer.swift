@@ -7,7 +7,7 @@ import Synchronization
 
 /// Listens for clients, and lets the last requests end when the process is to stop.
 struct GatewayServer: Service {
-    /// Bytes of an answer that the system takes ahead of what its client does.
+    /// Bytes of a response that the system takes ahead of what its client does.
     private static let mostUnsent: ChannelOptions.Types.SocketOption.Value = 64 * 1024
 
     let gateway: Gateway
@@ -74,7 +74,7 @@ struct GatewayServer: Service {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard gateway.openConnections.load(ordering: .relaxed) < gateway.connectionLimit.hard else {
-                        gateway.metrics.refused("connections")
+                        gateway.metrics.countRefusal("connections")
                         // Closes the channel.
                         throw TooManyConnections()
                     }

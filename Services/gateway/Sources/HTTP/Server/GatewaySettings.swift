@@ -9,9 +9,9 @@ struct GatewaySettings: Sendable {
     var maximumConnectionsPerAddress = 15_000
     /// For a connection beyond either limit to say what it wants, and be refused.
     var overLimitTimeout = Duration.seconds(1)
-    /// Then a connection is closed after its answer, and another event loop may have the next.
+    /// Then a connection is closed after its response, and another event loop may have the next.
     var maximumRequestsPerConnection = 10_000
-    /// Requests between their head and the end of their answer, in this process; more are refused at once.
+    /// Requests between their head and the end of their response, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
     /// Of them those of one address: so that nobody has all of them.
     var maximumRequestsInFlightPerAddress = 2_048
@@ -27,22 +27,22 @@ struct GatewaySettings: Sendable {
     var keyTimeout = Duration.seconds(6)
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
-    /// Bytes of an answer that a client has to take in a second on average, while any wait for it.
+    /// Bytes of a response that a client has to take in a second on average, while any wait for it.
     var minimumAnswerRate = 512
     /// For which it may take none.
     var answerPatience = Duration.seconds(60)
-    /// Bytes of answers that may wait for clients in this process, besides a few for each.
+    /// Bytes of responses that may wait for clients in this process, besides a few for each.
     var maximumWaitingOutput = 64 << 20
     /// A connection without a request.
     var idleTimeout = Duration.seconds(75)
-    /// An answer of which nothing more comes.
+    /// A response of which nothing more comes.
     var streamTimeout = Duration.seconds(300)
     /// For a client to read what it was told before its connection is cut.
     var lingerTimeout = Duration.seconds(2)
     /// The same for one that keeps sending what nobody wants.
     var longestLinger = Duration.seconds(20)
     var connectTimeout = Duration.seconds(1)
-    /// For an address that is set aside to answer when it is asked whether it is well.
+    /// For an address that is set aside to respond when it is asked whether it is well.
     var probeTimeout = Duration.seconds(2)
     /// Of the requests those that may be sent a second time, besides a few.
     var retryShare = 0.2
@@ -53,7 +53,7 @@ struct GatewaySettings: Sendable {
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
-    /// The part of answers that the access log tells of, those aside that a service failed to give.
+    /// The part of responses that the access log tells of, those aside that a service failed to give.
     var accessLogShare = 0.0
     /// Whether the limits of the routes file hold.
     var limitsRoutes = true

@@ -11,14 +11,14 @@ final class Worker {
     /// Kept to be used again, so that scanning allocates nothing.
     var requestHead = RequestHead()
     var responseHead = ResponseHead()
-    /// Requests of this loop between their head and the end of their answer.
+    /// Requests of this loop between their head and the end of their response.
     private(set) var requestsInFlight = 0
     /// WebSockets of this loop, which are requests in flight no more.
     private(set) var tunnels = 0
-    /// What of answers waits for clients.
+    /// Bytes of responses that wait for clients.
     var output: OutputBudget
     var random = FastRandom()
-    /// Answers that end with the token that opened them.
+    /// Responses that end with the token that opened them.
     var streams: [ObjectIdentifier: Exchange] = [:]
 
     /// What requests are admitted by.
@@ -32,7 +32,7 @@ final class Worker {
     private let maximumTunnels: Int
     private var sweeps = 0
     private var stalls = StallRecord()
-    /// The `Date` field, a whole line. Kept true by `sweep`, so that no answer pays for it.
+    /// The `Date` field, a whole line. Kept true by `sweep`, so that no response pays for it.
     private(set) var dateLine: [UInt8] = []
     private var dateSecond: Int64 = 0
 

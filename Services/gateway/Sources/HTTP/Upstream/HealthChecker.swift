@@ -114,12 +114,12 @@ final class HealthChecker: Service {
             \r
 
             """
-        let answered = group.next().makePromise(of: Int.self)
-        entry.endpoint.ask(request, within: entry.check.health.timeout, answered)
+        let status = group.next().makePromise(of: Int.self)
+        entry.endpoint.ask(request, within: entry.check.health.timeout, status)
         let status = await withTaskCancellationHandler {
-            try? await answered.futureResult.get()
+            try? await status.futureResult.get()
         } onCancel: {
-            answered.fail(CancellationError())
+            status.fail(CancellationError())
         }
         return status.map { (200..<300).contains($0) } ?? false
     }

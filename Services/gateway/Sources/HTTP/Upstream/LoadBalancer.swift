@@ -39,7 +39,7 @@ final class LoadBalancer {
 
         let now = now()
         let well = pools.filter(\.isWell)
-        // Somebody has to be there to answer it if the probe fails, and may be asked then.
+        // If the probe fails, another address has to be there for the request, and the budget has to allow it.
         if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
             budget.hasRetry(now: now)
         {

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A connection to an upstream: sends one request at a time, reads its answer, and goes back to the pool.
+/// A connection to an upstream: sends one request at a time, reads its response, and goes back to the pool.
 final class UpstreamConnection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -15,7 +15,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case closed
     }
 
-    /// Interim answers (1xx) before the real one; more is not an answer.
+    /// Interim responses (1xx) before the final one; more are taken for garbage.
     private static let interimLimit = 8
 
     let pool: UpstreamPool
@@ -33,7 +33,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var holdsRead = false
     private var readsLittle = false
     private var output = PendingOutput()
-    /// Whether it ended in another way than its other side meant: an answer that ends with it is not complete then
+    /// Whether it ended in another way than its other side meant: a response that ends with it is not complete then
     /// (RFC 9112 §8, §9.8).
     private var isCut = false
     /// Whether the pool counts it no more.
@@ -137,7 +137,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         self.exchange = nil
         switch phase {
         case .body(let reader) where reader.endsWithConnection && !isCut:
-            exchange.endAnswer(trailers: nil)
+            exchange.receiveEnd(trailers: nil)
         case .head:
             let sawNothing = input.readableBytes == 0 && interim == 0
             let isSafe = isReused && sawNothing && MethodSet.idempotent.contains(exchange.method)
@@ -152,7 +152,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    // MARK: The answer
+    // MARK: The response
 
     private func process() {
         while true {
@@ -196,7 +196,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 }
                 if status < 200 { return .interim(length: length) }
                 return .final(
-                    length: length, exchange.answer(worker.responseHead, head),
+                    length: length, exchange.receive(worker.responseHead, head),
                     connectionOptions: worker.responseHead.fields.connectionOptions(in: head))
             } catch {
                 return .fault
@@ -210,12 +210,12 @@ final class UpstreamConnection: ChannelDuplexHandler {
             if interim > Self.interimLimit { return fail() }
         case .final(let length, let framing, let connectionOptions):
             input.moveReaderIndex(forwardBy: length)
-            pool.answered()
+            pool.responded()
             keepsAlive = worker.responseHead.keepsAlive && framing != .untilClose
             phase = .body(BodyReader(framing, connectionOptions: connectionOptions))
         case .upgraded(let length):
             input.moveReaderIndex(forwardBy: length)
-            pool.answered()
+            pool.responded()
             phase = .tunnel
             isDetached = true
             pool.leave()
@@ -230,7 +230,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         guard let exchange, input.readableBytes > 0 else { return }
         let bytes = input
         input = ByteBuffer()
-        exchange.answer(bytes)
+        exchange.receive(bytes)
     }
 
     private func readBody() -> Bool {
@@ -248,15 +248,15 @@ final class UpstreamConnection: ChannelDuplexHandler {
             return false
         case .data(let bytes):
             phase = .body(reader)
-            exchange.answer(bytes)
+            exchange.receive(bytes)
             return true
         case .end(let trailers):
-            endAnswer(of: exchange, trailers: trailers)
+            endResponse(of: exchange, trailers: trailers)
             return false
         }
     }
 
-    private func endAnswer(of exchange: Exchange, trailers: ByteBuffer?) {
+    private func endResponse(of exchange: Exchange, trailers: ByteBuffer?) {
         let isReusable = keepsAlive && exchange.isRequestComplete && input.readableBytes == 0
         self.exchange = nil
         if isReusable {
@@ -266,7 +266,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         } else {
             close()
         }
-        exchange.endAnswer(trailers: trailers)
+        exchange.receiveEnd(trailers: trailers)
     }
 
     private func fail() -> Bool {

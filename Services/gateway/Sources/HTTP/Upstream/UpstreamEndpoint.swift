@@ -10,7 +10,7 @@ struct UpstreamEndpoint: Hashable, Sendable {
         var lines: String
     }
 
-    /// Bytes that the system keeps of an answer that nobody reads; it may double that.
+    /// Bytes that the system keeps of a response that nobody reads; it may double that.
     private static let receiveBuffer: ChannelOptions.Types.SocketOption.Value = 256 * 1024
 
     var address: SocketAddress
@@ -18,7 +18,7 @@ struct UpstreamEndpoint: Hashable, Sendable {
     var host = ""
     /// `nil`: without TLS.
     var tls: UpstreamTLS?
-    /// `nil`: it is judged by how it answers requests alone.
+    /// `nil`: it is judged by how it responds to requests alone.
     var check: Check?
 
     /// Opens a connection; with TLS the other side has proved who it is then.
@@ -40,21 +40,21 @@ struct UpstreamEndpoint: Hashable, Sendable {
     /// - Parameters:
     ///   - request: whole; it asks that the connection be closed.
     ///   - limit: for all of it.
-    ///   - answered: told the answer's status once the whole answer is there. Who fails it ends the asking.
-    func ask(_ request: String, within limit: Duration, _ answered: EventLoopPromise<Int>) {
-        let eventLoop = answered.futureResult.eventLoop
+    ///   - status: told the response's status once the whole response is there. Who fails it ends the asking.
+    func ask(_ request: String, within limit: Duration, _ status: EventLoopPromise<Int>) {
+        let eventLoop = status.futureResult.eventLoop
         let timeout = eventLoop.scheduleTask(in: TimeAmount(limit)) {
-            answered.fail(ChannelError.connectTimeout(TimeAmount(limit)))
+            status.fail(ChannelError.connectTimeout(TimeAmount(limit)))
         }
-        answered.futureResult.whenComplete { _ in timeout.cancel() }
+        status.futureResult.whenComplete { _ in timeout.cancel() }
         connect(on: eventLoop, within: TimeAmount(limit)).whenComplete { result in
             do {
                 let channel = try result.get()
-                answered.futureResult.whenComplete { _ in channel.close(promise: nil) }
-                try channel.pipeline.syncOperations.addHandler(AnswerReader(answered))
+                status.futureResult.whenComplete { _ in channel.close(promise: nil) }
+                try channel.pipeline.syncOperations.addHandler(StatusReader(status))
                 channel.writeAndFlush(ByteBuffer(string: request), promise: nil)
             } catch {
-                answered.fail(error)
+                status.fail(error)
             }
         }
     }

@@ -6,8 +6,8 @@ import NIOCore
 /// The connections of one event loop to one address of an upstream.
 final class UpstreamPool {
     unowned let worker: Worker
-    /// The one request that finds out whether an address that is set aside is well again; another address answers it if
-    /// this one does not. Gone, as the request is.
+    /// The one request that finds out whether an address that is set aside is well again; another address responds if
+    /// this one does not. Weak: it ends with the request.
     weak var probe: Exchange?
 
     private let endpoint: UpstreamEndpoint
@@ -153,9 +153,9 @@ final class UpstreamPool {
     /// Where there are health checks they alone bring it back.
     func mayBeProbed(now: Int64) -> Bool { health == nil && circuit.isDue(now: now) && probe == nil }
 
-    func answered() {
+    func responded() {
         guard circuit.failedAt != 0 else { return }
-        change { $0.answered() }
+        change { $0.responded() }
     }
 
     /// - Parameter now: nanoseconds of the worker's clock.
@@ -163,20 +163,20 @@ final class UpstreamPool {
         change { $0.failed(failure, now: now) }
     }
 
-    /// Any answer will do, also that it does not know what it is asked (RFC 9110 §9.3.7).
+    /// Any response will do, also that the address does not know `OPTIONS` (RFC 9110 §9.3.7).
     private func ask() {
         guard !isBeingAsked else { return }
         isBeingAsked = true
         let host = endpoint.tls == nil ? endpoint.address.authority : endpoint.host
         let request = "OPTIONS * HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
-        let answered = worker.eventLoop.makePromise(of: Int.self)
-        endpoint.ask(request, within: settings.probeTimeout, answered)
-        answered.futureResult.assumeIsolated().whenComplete { result in
+        let status = worker.eventLoop.makePromise(of: Int.self)
+        endpoint.ask(request, within: settings.probeTimeout, status)
+        status.futureResult.assumeIsolated().whenComplete { result in
             self.isBeingAsked = false
             let now = self.worker.now
             switch result {
             case .success: self.change { $0.passedProbe(at: now) }
-            case .failure: self.failed(.unanswered, now: now)
+            case .failure: self.failed(.noResponse, now: now)
             }
         }
     }

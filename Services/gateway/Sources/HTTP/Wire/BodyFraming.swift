@@ -4,7 +4,7 @@ import NIOCore
 enum BodyFraming: Equatable, Sendable {
     case length(Int)
     case chunked
-    /// The connection's end is the body's end; answers only.
+    /// The connection's end is the body's end; responses only.
     case untilClose
 }
 

@@ -1,4 +1,4 @@
-/// The head of an upstream's answer: where its parts stand in the bytes that were scanned.
+/// The head of an upstream's response: where its parts stand in the bytes that were scanned.
 struct ResponseHead: Sendable {
     private(set) var status = 0
     private(set) var reason = 0..<0

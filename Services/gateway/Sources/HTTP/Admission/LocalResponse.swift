@@ -1,8 +1,8 @@
 import Contracts
 import NIOCore
 
-/// An answer that the gateway gives by itself.
-struct LocalAnswer {
+/// A response that the gateway gives by itself.
+struct LocalResponse {
     var status: Int
     /// Whole field lines.
     var fields = ""
@@ -15,15 +15,15 @@ struct LocalAnswer {
     /// - Parameter requestID: of letters, digits, `-` and `_`.
     static func refusal(
         _ problem: Problem, as form: ErrorForm, requestID: [UInt8], fields: String = ""
-    ) -> LocalAnswer {
-        var answer: LocalAnswer
+    ) -> LocalResponse {
+        var response: LocalResponse
         let retryAfter: Int?
         // Nothing here needs escaping: the sentences are Gatehouse's own.
         switch form {
         case .problem:
             let code = problem.code
             retryAfter = problem.retryAfter
-            answer = LocalAnswer(
+            response = LocalResponse(
                 status: code.status, fields: fields, contentType: "application/problem+json",
                 body: """
                     {"code":"\(code.rawValue)","detail":"\(problem.detail)",\
@@ -33,13 +33,13 @@ struct LocalAnswer {
         case .oauth:
             let error = OAuthError(problem)
             retryAfter = error.retryAfter
-            answer = LocalAnswer(
+            response = LocalResponse(
                 status: error.status, fields: fields,
                 body: #"{"error":"\#(error.code)","error_description":"\#(error.description)"}"#)
         }
-        if let retryAfter { answer.fields += "Retry-After: \(retryAfter)\r\n" }
-        answer.fields += "Cache-Control: no-store\r\n"
-        return answer
+        if let retryAfter { response.fields += "Retry-After: \(retryAfter)\r\n" }
+        response.fields += "Cache-Control: no-store\r\n"
+        return response
     }
 
     func bodyBytes(toHead: Bool) -> Int { toHead ? 0 : body?.utf8.count ?? 0 }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// The head that a client is sent for an upstream's answer.
-struct AnswerHead {
+/// The head that a client is sent for an upstream's response.
+struct ForwardedResponseHead {
     var requestID: [UInt8]
     var isToHead: Bool
     var closes: Bool

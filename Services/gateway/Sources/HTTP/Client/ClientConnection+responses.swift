@@ -5,9 +5,9 @@ import NIOCore
 extension ClientConnection {
     /// Whether the present answer is to say that it is the connection's last.
     func decideToClose() -> Bool {
-        if case .body = phase { closesAfterAnswer = true }
-        if worker.gateway.isDraining { closesAfterAnswer = true }
-        return closesAfterAnswer
+        if case .body = phase { closesAfterResponse = true }
+        if worker.gateway.isDraining { closesAfterResponse = true }
+        return closesAfterResponse
     }
 
     func write(_ bytes: ByteBuffer) {
@@ -23,7 +23,7 @@ extension ClientConnection {
     }
 
     /// The answer of `exchange` is written whole.
-    func answerEnded() {
+    func responseEnded() {
         leaveExchange()
         endRequest()
         process()
@@ -32,11 +32,11 @@ extension ClientConnection {
     }
 
     /// The request of `exchange` gets an answer of the gateway's instead of an upstream's.
-    func answerInstead(_ answer: LocalAnswer, requestID: [UInt8], isHead: Bool) {
+    func respondInstead(_ response: LocalResponse, requestID: [UInt8], isHead: Bool) {
         let closes = decideToClose()
         leaveExchange()
         var buffer = ByteBuffer()
-        answer.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes, date: worker.dateLine)
+        response.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes, date: worker.dateLine)
         write(buffer)
         endRequest()
         process()
@@ -58,14 +58,14 @@ extension ClientConnection {
         worker.requestEnds(of: exchange.address, wasTunnel: exchange.isTunnel)
     }
 
-    func answerLocally(
-        _ answer: LocalAnswer, requestID: [UInt8], isHead: Bool, framing: BodyFraming, closing: Bool
+    func respond(
+        _ response: LocalResponse, requestID: [UInt8], isHead: Bool, framing: BodyFraming, closing: Bool
     ) {
-        closesAfterAnswer = closing
-        if case .length(let length) = framing, length > Self.discardLimit { closesAfterAnswer = true }
+        closesAfterResponse = closing
+        if case .length(let length) = framing, length > Self.discardLimit { closesAfterResponse = true }
         var buffer = ByteBuffer()
-        answer.write(
-            to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterAnswer, date: worker.dateLine)
+        response.write(
+            to: &buffer, requestID: requestID, isHead: isHead, closes: closesAfterResponse, date: worker.dateLine)
         write(buffer)
         if framing != .length(0) { phase = .body(BodyReader(framing)) }
         endRequest()
@@ -75,7 +75,7 @@ extension ClientConnection {
     func endRequest() {
         if case .body(let reader) = phase, !waitsForContinue {
             discardBody(reader)
-        } else if closesAfterAnswer {
+        } else if closesAfterResponse {
             linger()
         } else {
             nextRequest()
@@ -86,7 +86,7 @@ extension ClientConnection {
         peer.countRequest()
         _ = worker.gateway.addressLimiter?.take(peer.address.key, now: worker.now)
         let requestID = Array(RequestID.make().utf8)
-        worker.gateway.metrics.refused(fault.reason)
+        worker.gateway.metrics.countRefusal(fault.reason)
         worker.tell(
             AccessLine(
                 requestID: requestID, client: peer.address, isHTTP2: peer.isHTTP2, status: fault.code.status,
@@ -94,7 +94,7 @@ extension ClientConnection {
         // Whatever else is wrong with it, who asked with HEAD takes no body (RFC 9110 §9.3.2).
         let isHead = input.readableBytesView.starts(with: "HEAD ".utf8)
         var buffer = ByteBuffer()
-        LocalAnswer.refusal(Problem(fault.code), as: .problem, requestID: requestID).write(
+        LocalResponse.refusal(Problem(fault.code), as: .problem, requestID: requestID).write(
             to: &buffer, requestID: requestID, isHead: isHead, closes: true, date: worker.dateLine)
         write(buffer)
         linger()
@@ -103,7 +103,7 @@ extension ClientConnection {
     func nextRequest() {
         phase = .head
         lookedAt = 0
-        closesAfterAnswer = false
+        closesAfterResponse = false
         let wait = input.readableBytes > 0 ? settings.headTimeout : settings.idleTimeout
         // Nothing more comes on a stream: it has to be read.
         deadline = worker.now + (peer.isHTTP2 ? lingerTimeout : wait.nanoseconds)

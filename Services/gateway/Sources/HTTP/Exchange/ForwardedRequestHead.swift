@@ -3,7 +3,7 @@ import NIOCore
 
 /// The head that an upstream is sent for a client's request: the client's own lines as they came, without those that
 /// are not its to say, and after them what the gateway says.
-struct ForwardedHead {
+struct ForwardedRequestHead {
     var upstreamLines: [UInt8]
     var forwardsAuthorization: Bool
     /// What stands before `forwardedPath`.
