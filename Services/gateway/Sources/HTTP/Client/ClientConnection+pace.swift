@@ -3,29 +3,27 @@ import NIOCore
 /// What waits for the client to take it.
 extension ClientConnection {
     /// Whether more of a response may be read for the client.
-    var takesResponse: Bool { isWritable && (waiting == 0 || waiting < worker.output.allowance) }
+    var takesResponse: Bool { isWritable && (state.waiting == 0 || state.waiting < worker.output.allowance) }
 
     /// Looks whether what was just written waits. Of a response that the system takes whole this is all that there is.
     func lookAfterWriting() {
-        guard waitingNow > 0 || waiting > 0 else { return }
+        guard waitingNow > 0 || state.waiting > 0 else { return }
         _ = look(now: worker.now)
     }
 
     /// - Returns: whether the client takes its responses fast enough.
     func look(now: Int64) -> Bool {
-        noteWaiting(waitingNow)
-        if waiting > 0 { awaitTaking() }
-        let isFast = pace.look(isWaiting: waiting > 0, taken: written - waiting, at: now)
-        if waiting > 0 { noteDeadline() }
+        let waiting = waitingNow
+        worker.output.change(by: waiting - state.waiting)
+        let isFast = state.look(waiting: waiting, at: now)
+        if waiting > 0 {
+            awaitTaking()
+            noteDeadline()
+        }
         return isFast
     }
 
     private var waitingNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
-
-    func noteWaiting(_ bytes: Int) {
-        worker.output.change(by: bytes - waiting)
-        waiting = bytes
-    }
 
     /// Has `hasTaken` called when what waits now does so no more. A stream does that by itself.
     private func awaitTaking() {
@@ -45,15 +43,8 @@ extension ClientConnection {
         guard context != nil else { return }
         let now = worker.now
         _ = look(now: now)
-        if waiting == 0, case .lingering = phase { startLingering(now) }
+        state.taken(at: now)
+        noteDeadline()
         exchange?.clientIsWritable()
-    }
-
-    /// It keeps a place, and what waits for it, for longer than it may.
-    func endAsTooSlow() {
-        if let exchange { return exchange.clientIsTooSlow() }
-        worker.gateway.metrics.countRefusal("slow reader")
-        phase = .closed
-        context?.close(promise: nil)
     }
 }

@@ -2,86 +2,50 @@ import NIOCore
 
 /// What happens to a connection without its client.
 extension ClientConnection {
-    /// A request waits for keys that are being fetched. However often others come meanwhile, it waits once.
-    func waitForKeys(of address: AddressKey) {
-        let until = keyWait?.until ?? worker.now + settings.keyTimeout.nanoseconds
-        keyWait = KeyWait(address: address, until: until)
-        phase = .waitingForKeys
-        deadline = until
-        worker.requestBegins(of: address)
+    /// When `timedOut` is to be called; nanoseconds of the worker's clock.
+    var deadline: Int64 { state.deadline }
+
+    func noteDeadline() { if place >= 0 { worker.timers.note(self) } }
+
+    /// The exchange has until then for its next step; nanoseconds of the worker's clock.
+    func allow(until deadline: Int64) {
+        state.allow(until: deadline)
+        noteDeadline()
     }
 
-    func leaveKeyWait() {
-        guard let keyWait else { return }
-        worker.requestEnds(of: keyWait.address, wasTunnel: false)
-    }
-
-    func keysChanged() {
-        leaveKeyWait()
-        phase = .head
-        lookedAt = 0
-        process()
-        flush()
-        exchange?.flushUpstream()
+    /// A part of a response or of a WebSocket has come.
+    func extendStream() {
+        state.extendStream(at: worker.now)
+        noteDeadline()
     }
 
     func timedOut(now: Int64) {
-        guard look(now: now) || isClosed else { return endAsTooSlow() }
-        guard phaseDeadline <= now, !givesMoreTime(now: now) else { return noteDeadline() }
-        switch phase {
-        case .head:
-            if let stream, !isWritable {
-                stream.resetUnread()
-            } else if input.readableBytes > 0, !peer.isOverLimit {
-                refuse(.malformed("took too long"))
-            } else {
-                context?.close(promise: nil)
-            }
-        case .waitingForKeys:
-            keyWait?.isOver = true
-            keysChanged()
-        case .body, .responding, .tunnel:
-            if let exchange {
-                exchange.timedOut()
-            } else {
-                context?.close(promise: nil)
-            }
-        case .lingering, .closed: context?.close(promise: nil)
+        let isFast = look(now: now)
+        let action = state.timedOut(
+            isFast: isFast, isWritable: isWritable, hasInput: input.readableBytes > 0,
+            hasResponse: exchange?.hasResponse ?? false,
+            isUndelivered: { stream == nil && context?.channel.hasDelivered == false }, at: now)
+        switch action {
+        case .wait: break
+        case .endSlowReader: endSlowReader()
+        case .resetStream: stream?.resetUnread()
+        case .refuseHead: refuse(.malformed("took too long"))
+        case .stopWaitingForKeys: keysChanged()
+        case .endExchange: exchange?.timedOut()
+        case .close: context?.close(promise: nil)
         }
-        if phaseDeadline <= now { deadline = now + lingerTimeout }
+        noteDeadline()
     }
 
-    /// A time that a client is given begins when it has taken what waits for it.
-    private func givesMoreTime(now: Int64) -> Bool {
-        switch phase {
-        case .waitingForKeys, .closed: return false
-        case .head where waiting > 0: deadline = now + settings.idleTimeout.nanoseconds
-        case .lingering where waiting > 0: startLingering(now)
-        // The system may still be sending, and would stop if the client said anything to a closed connection.
-        case .lingering where now < lingersUntil && stream == nil && context?.channel.hasDelivered == false:
-            deadline = min(lingersUntil, now + lingerTimeout)
-        case .body, .responding, .tunnel:
-            guard waiting > 0 else { return false }
-            guard let exchange else {
-                startLingering(now)
-                return true
-            }
-            guard exchange.hasResponse else { return false }
-            exchange.extendStream()
-        case .head, .lingering: return false
-        }
-        return true
+    /// The client keeps a place, and what waits for it, for longer than it may.
+    private func endSlowReader() {
+        if let exchange { return exchange.clientIsTooSlow() }
+        worker.gateway.metrics.countRefusal("slow reader")
+        state.abort()
+        context?.close(promise: nil)
     }
 
     func closeIfIdle() {
-        if case .head = phase, input.readableBytes == 0 { linger() }
+        if state.isIdle(hasInput: input.readableBytes > 0) { linger() }
     }
-}
-
-/// A request's wait for keys that are being fetched.
-struct KeyWait {
-    var address: AddressKey
-    /// Nanoseconds of the worker's clock.
-    var until: Int64
-    var isOver = false
 }

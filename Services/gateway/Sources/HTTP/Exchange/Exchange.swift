@@ -82,7 +82,7 @@ final class Exchange {
     func start() {
         attempts += 1
         let isRetry = attempts > 1
-        if isRetry { client.deadline = deadline } else { plan.balancer?.countRequest(self) }
+        if isRetry { client.allow(until: deadline) } else { plan.balancer?.countRequest(self) }
         guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
             return failed(.unreachable, isSafeToRepeat: false)
         }
@@ -99,7 +99,7 @@ final class Exchange {
         let now = worker.now
         sentAt = now
         // The rest of its time is another address's.
-        if isProbe { client.deadline = now + max(0, deadline - now) / 3 }
+        if isProbe { client.allow(until: now + max(0, deadline - now) / 3) }
         let (left, waited) = (max(1, (deadline - now) / 1_000_000), now - request.arrivedAt)
         request.head.write(atMost: ForwardedRequestHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")
@@ -128,7 +128,7 @@ final class Exchange {
         // While a body comes the upstream can't be late. One that comes in drops does not come.
         let latest = request.startedAt + worker.gateway.settings.longestTime(ofBody: bodyBytes)
         deadline = max(deadline, min(worker.now, latest) + plan.timeout)
-        if case .waitingForResponse = phase { client.deadline = deadline }
+        if case .waitingForResponse = phase { client.allow(until: deadline) }
         if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
     }
 
@@ -166,7 +166,7 @@ final class Exchange {
         client.write(forwarded.write(head, bytes))
         if (400..<500).contains(status) { countFailure() }
         if request.identity != nil, writesChunks, head.fields.isEventStream(in: bytes) { endWithToken() }
-        extendStream()
+        client.extendStream()
         return framing
     }
 
@@ -192,7 +192,7 @@ final class Exchange {
     }
 
     func upgraded() {
-        extendStream()
+        client.extendStream()
         client.beginTunnel()
         flushUpstream()
     }
@@ -200,7 +200,7 @@ final class Exchange {
     /// Bytes from the client, in the protocol that both agreed on.
     func relay(_ bytes: ByteBuffer) {
         upstream?.write(bytes)
-        extendStream()
+        client.extendStream()
     }
 
     /// The upstream has closed a tunnel.
@@ -227,11 +227,7 @@ final class Exchange {
     func receive(_ bytes: ByteBuffer) {
         responseBytes += bytes.readableBytes
         if writesChunks { bytes.asChunk(client.write) } else { client.write(bytes) }
-        extendStream()
-    }
-
-    func extendStream() {
-        client.deadline = worker.now + worker.gateway.settings.streamTimeout.nanoseconds
+        client.extendStream()
     }
 
     func flushClient() { client.flush() }

@@ -65,6 +65,16 @@ struct GatewaySettings: Sendable {
     }
 }
 
+extension ClientTimes {
+    convenience init(_ settings: GatewaySettings) {
+        self.init(
+            idle: settings.idleTimeout.nanoseconds, overLimit: settings.overLimitTimeout.nanoseconds,
+            head: settings.headTimeout.nanoseconds, keys: settings.keyTimeout.nanoseconds,
+            stream: settings.streamTimeout.nanoseconds, linger: settings.lingerTimeout.nanoseconds,
+            longestLinger: settings.longestLinger.nanoseconds, pace: ReadingPace(settings))
+    }
+}
+
 extension ReadingPace {
     init(_ settings: GatewaySettings) {
         self.init(minimumRate: settings.minimumAnswerRate, patience: settings.answerPatience.nanoseconds)

@@ -8,6 +8,7 @@ final class Worker {
     let eventLoop: any EventLoop
     let gateway: Gateway
     let bearers: BearerVerifier
+    let clientTimes: ClientTimes
     /// Kept to be used again, so that scanning allocates nothing.
     var requestHead = RequestHead()
     var responseHead = ResponseHead()
@@ -39,6 +40,7 @@ final class Worker {
     init(eventLoop: any EventLoop, loops: Int, gateway: Gateway) {
         self.eventLoop = eventLoop
         self.gateway = gateway
+        clientTimes = ClientTimes(gateway.settings)
         timers = TimerWheel(now: Self.now)
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
         maximumRequestsPerAddress = max(1, gateway.settings.maximumRequestsInFlightPerAddress / loops)

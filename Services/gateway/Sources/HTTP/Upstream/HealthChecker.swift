@@ -114,12 +114,12 @@ final class HealthChecker: Service {
             \r
 
             """
-        let status = group.next().makePromise(of: Int.self)
-        entry.endpoint.ask(request, within: entry.check.health.timeout, status)
+        let promise = group.next().makePromise(of: Int.self)
+        entry.endpoint.ask(request, within: entry.check.health.timeout, promise)
         let status = await withTaskCancellationHandler {
-            try? await status.futureResult.get()
+            try? await promise.futureResult.get()
         } onCancel: {
-            status.fail(CancellationError())
+            promise.fail(CancellationError())
         }
         return status.map { (200..<300).contains($0) } ?? false
     }

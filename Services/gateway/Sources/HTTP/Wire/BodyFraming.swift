@@ -6,6 +6,9 @@ enum BodyFraming: Equatable, Sendable {
     case chunked
     /// The connection's end is the body's end; responses only.
     case untilClose
+
+    /// Bytes, where they are known beforehand.
+    var length: Int? { if case .length(let length) = self { length } else { nil } }
 }
 
 /// Takes a body out of a connection's bytes, and nothing that follows it.

@@ -1,0 +1,158 @@
+import NIOCore
+
+/// What a client asks.
+extension ClientConnection {
+    private enum HeadOutcome {
+        case incomplete
+        case admitted(Admission, length: Int)
+        case fault(HeadFault)
+    }
+
+    /// - Returns: whether there may be more to do.
+    func readHead() -> Bool {
+        guard input.readableBytes > 0 else { return false }
+        let outcome = input.withUnsafeReadableBytes { bytes in
+            do throws(HeadFault) {
+                // A head that comes in crumbs is not scanned again for each.
+                guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
+                guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
+                let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                let admission = worker.admit(head, from: self, mayWaitForKeys: state.mayWaitForKeys)
+                return .admitted(admission, length: length)
+            } catch {
+                return .fault(error)
+            }
+        }
+        switch outcome {
+        case .incomplete:
+            lookedAt = input.readableBytes
+            return false
+        case .fault(let fault):
+            refuse(fault)
+            return true
+        case .admitted(.waitForKeys(let address), _):
+            waitForKeys(as: address)
+            return false
+        case .admitted(let admission, let length):
+            input.moveReaderIndex(forwardBy: length)
+            lookedAt = 0
+            peer.countRequest()
+            let head = worker.requestHead
+            let closes = head.fields.saysClose || worker.gateway.isDraining || peer.hasHadAllRequests
+            switch admission {
+            case .forward(let exchange):
+                forward(exchange, expectsContinue: head.fields.expect != nil, closes: closes)
+            case .respond(let response, let requestID):
+                if head.framing != .length(0) { body = BodyReader(head.framing) }
+                state.respond(
+                    bodyLength: head.framing.length, expectsContinue: head.fields.expect != nil, closes: closes)
+                write(
+                    response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
+                endResponse()
+            case .waitForKeys: break
+            }
+            return true
+        }
+    }
+
+    /// Whether an incomplete head, with what has come since, has an end or a bare LF to be refused for.
+    private func mayBeComplete(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if bytes.count >= HeadLimits.bytes { return true }
+        for index in lookedAt..<bytes.count where bytes[index] == .lineFeed {
+            if index == 0 || bytes[index - 1] != .carriageReturn { return true }
+            if index >= 3, bytes[index - 2] == .lineFeed { return true }
+        }
+        lookedAt = bytes.count
+        return false
+    }
+
+    private func forward(_ exchange: Exchange, expectsContinue: Bool, closes: Bool) {
+        self.exchange = exchange
+        if exchange.hasBody { body = exchange.bodyReader }
+        state.forward(
+            hasBody: exchange.hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.deadline)
+        noteDeadline()
+        worker.requestBegins(of: exchange.address)
+        exchange.start()
+    }
+
+    /// - Returns: whether there may be more to do.
+    func readBody() -> Bool {
+        if let exchange, !exchange.takesBody { return false }
+        let part: BodyReader.Part?
+        do throws(HeadFault) {
+            part = try body?.next(from: &input)
+        } catch {
+            state.bodyIsMalformed()
+            if let exchange { exchange.requestIsMalformed() } else { linger() }
+            return true
+        }
+        switch part {
+        case nil: return false
+        case .data(let bytes):
+            if let exchange { exchange.send(bytes) } else { state.discarded(bytes.readableBytes) }
+        case .end(let trailers):
+            body = nil
+            guard let exchange else {
+                endResponse()
+                return true
+            }
+            state.bodyEnded()
+            exchange.sendEnd(trailers: trailers)
+        }
+        return true
+    }
+
+    /// An upstream is there to take the body.
+    func bodyMayFlow(afterContinue: Bool) {
+        state.bodyMayFlow()
+        if afterContinue, input.readableBytes == 0 {
+            var buffer = ByteBuffer()
+            buffer.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n")
+            write(buffer)
+            flush()
+        }
+        process()
+    }
+
+    // MARK: Keys
+
+    /// The request's token needs keys that are being fetched. It has a place in flight meanwhile.
+    private func waitForKeys(as address: AddressKey) {
+        waitsForKeysAs = address
+        state.waitForKeys(at: worker.now)
+        noteDeadline()
+        worker.requestBegins(of: address)
+    }
+
+    func leaveKeyWait() {
+        guard let address = waitsForKeysAs.take() else { return }
+        worker.requestEnds(of: address, wasTunnel: false)
+    }
+
+    /// The keys are there, or were waited for long enough: the request is judged again.
+    func keysChanged() {
+        leaveKeyWait()
+        state.keysChanged()
+        lookedAt = 0
+        process()
+        flushBothWays()
+    }
+
+    // MARK: WebSocket
+
+    /// From now on bytes are carried and not looked at.
+    func beginTunnel() {
+        state.tunnelBegan()
+        // What the client sent ahead.
+        process()
+    }
+
+    /// Hands on what has come, as far as the upstream takes it. The rest waits in `input`, and then in the socket.
+    func relay() {
+        guard let exchange, exchange.takesBody, input.readableBytes > 0 else { return }
+        let bytes = input
+        input = ByteBuffer()
+        exchange.relay(bytes)
+    }
+}

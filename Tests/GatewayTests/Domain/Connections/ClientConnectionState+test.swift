@@ -1,0 +1,35 @@
+@testable import GatewayService
+
+extension ClientTimes {
+    /// Times that are told apart by their size.
+    static let test = ClientTimes(
+        idle: 1000, overLimit: 50, head: 300, keys: 200, stream: 5000, linger: 20, longestLinger: 100,
+        pace: ReadingPace(minimumRate: 1_000_000_000, patience: 10_000))
+}
+
+extension ClientConnectionState {
+    /// A connection that waits for its first request since 0.
+    static func opened(isOverLimit: Bool = false, carriesOneRequest: Bool = false) -> ClientConnectionState {
+        var state = ClientConnectionState(times: .test, carriesOneRequest: carriesOneRequest)
+        state.open(isPrepared: true, isOverLimit: isOverLimit, at: 0)
+        return state
+    }
+
+    /// A connection with a request that an upstream has to respond to by 500.
+    static func forwarding(
+        hasBody: Bool = false, expectsContinue: Bool = false, closes: Bool = false, isOverLimit: Bool = false
+    ) -> ClientConnectionState {
+        var state = opened(isOverLimit: isOverLimit)
+        state.forward(hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: 500)
+        return state
+    }
+
+    /// What the connection does at `now`, with `waiting` bytes that the client has not taken.
+    mutating func timedOut(
+        waiting: Int = 0, hasInput: Bool = false, hasResponse: Bool = false, isUndelivered: Bool = false, at now: Int64
+    ) -> AtDeadline {
+        let isFast = look(waiting: waiting, at: now)
+        return timedOut(
+            isFast: isFast, hasInput: hasInput, hasResponse: hasResponse, isUndelivered: { isUndelivered }, at: now)
+    }
+}
