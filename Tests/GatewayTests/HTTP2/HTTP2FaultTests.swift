@@ -13,14 +13,14 @@ import Testing
 /// What one stream does wrong ends that stream; the others of the connection get their answers (RFC 9113 §5.4.2).
 @Suite("Faults of one HTTP/2 stream")
 struct HTTP2FaultTests {
-    private typealias Frame = RawHTTP2Client.Frame
+    private typealias Frame = RawHTTP2Frame
 
     private static let waiting: RecordingUpstream.Behaviour = { request in
         request.head.uri.contains("wait") ? [.pause] : RecordingUpstream.answer("team")(request)
     }
 
     /// Faults that are one stream's: what is sent on stream 3 beside a request on stream 1 whose body is to come.
-    private static let faults: [(name: String, frames: [RawHTTP2Client.Frame], codes: [HTTP2ErrorCode])] = [
+    private static let faults: [(name: String, frames: [RawHTTP2Frame], codes: [HTTP2ErrorCode])] = [
         (
             "a window update of 0", [.request(3, "POST", "/open", ends: false), .windowUpdate(3, by: 0)],
             [.protocolError]
@@ -57,19 +57,9 @@ struct HTTP2FaultTests {
         _ change: (inout GatewayHarness.Options) -> Void = { _ in },
         _ body: @Sendable (GatewayHarness, NIOSSLContext) async throws -> Void
     ) async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let files = try await TestCertificate.make(in: folder)
         var options = GatewayHarness.Options { $0.teamBehaviour = Self.waiting }
         change(&options)
-        options.certificate = try ServerCertificate(
-            certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.trustRoots = .file(files.authority.path)
-        configuration.applicationProtocols = ["h2"]
-        let tls = try NIOSSLContext(configuration: configuration)
-        try await GatewayHarness.withGateway(options) { gateway in try await body(gateway, tls) }
+        try await GatewayHarness.withTLSGateway(options, body)
     }
 
     @Test("ends with that stream, and nobody else's answer")

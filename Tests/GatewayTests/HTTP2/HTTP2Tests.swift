@@ -17,19 +17,8 @@ struct HTTP2Tests {
         _ options: GatewayHarness.Options = .init(),
         _ body: @Sendable (GatewayHarness, @Sendable () async throws -> HTTP2Client) async throws -> Void
     ) async throws {
-        try await withTLS(options) { gateway, tls in
+        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
             try await body(gateway) { try await HTTP2Client.connect(port: gateway.port, tls: tls) }
-        }
-    }
-
-    private func withTLS(
-        _ options: GatewayHarness.Options, _ body: @Sendable (GatewayHarness, NIOSSLContext) async throws -> Void
-    ) async throws {
-        try await withTLSFiles { files, tls in
-            var options = options
-            options.certificate = try ServerCertificate(
-                certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
-            try await GatewayHarness.withGateway(options) { gateway in try await body(gateway, tls) }
         }
     }
 
@@ -290,7 +279,7 @@ struct HTTP2Tests {
             $0.settings.maximumConnectionsPerAddress = 1
             $0.settings.overLimitTimeout = .milliseconds(50)
         }
-        try await withTLS(options) { gateway, tls in
+        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
             let first = try await RawClient.connect(port: gateway.port, tls: tls)
             let overLimit = try await RawClient.connect(port: gateway.port, tls: tls)
             for client in [first, overLimit] { _ = try await client.untilClosed() }

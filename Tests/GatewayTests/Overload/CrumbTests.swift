@@ -1,6 +1,5 @@
 import Foundation
 import NIOCore
-import NIOHPACK
 import NIOHTTP1
 import TestKit
 import Testing
@@ -21,15 +20,9 @@ struct CrumbTests {
     ) async throws {
         let upstream = RecordingUpstream(behaviour)
         let port = try await upstream.start()
-        try await GatewayProcess.run(
-            routes: """
-                routes:
-                  - name: x
-                    path: /x
-                    upstreams: [http://127.0.0.1:\(port)]
-                    authentication: none
-                """, settings: settings
-        ) { gateway in try await body(gateway, upstream) }
+        try await GatewayProcess.run(leadingTo: port, settings: settings) { gateway in
+            try await body(gateway, upstream)
+        }
         await upstream.stop()
     }
 
@@ -81,17 +74,13 @@ struct CrumbTests {
             ]
             try await withGateway(settings: settings) { gateway, upstream in
                 func cost(framesOf size: Int) async throws -> Int {
-                    var bytes = HTTP2Bytes()
-                    let length = saysLength ? [("content-length", "\(Self.size)")] : []
-                    try bytes.headers(
-                        HPACKHeaders(
-                            [(":method", "POST"), (":scheme", "https"), (":authority", "localhost"), (":path", "/x")]
-                                + length), endStream: false)
+                    let length = saysLength ? [("content-length", Array("\(Self.size)".utf8))] : []
+                    var frames = [RawHTTP2Frame.request(1, "POST", "/x", length, ends: false)]
                     for start in stride(from: 0, to: Self.size, by: size) {
                         let end = min(start + size, Self.size)
-                        bytes.data(Self.body[start..<end], endStream: end == Self.size)
+                        frames.append(.data(1, Self.body[start..<end], ends: end == Self.size))
                     }
-                    let request = Array(buffer: bytes.buffer)
+                    let request = RawHTTP2Client.preface() + frames.flatMap(\.bytes)
                     return try await self.cost(gateway) {
                         let client = try await RawClient.connect(port: gateway.port, tls: tls)
                         try await client.send(request)

@@ -6,24 +6,10 @@ import Testing
 /// What the gateway keeps for clients and services that stop taking, whatever the other side does.
 @Suite("Memory", .serialized)
 struct MemoryTests {
-    private func withGateway(
-        _ port: Int, settings: [String: String] = [:], _ body: (GatewayProcess) async throws -> Void
-    ) async throws {
-        try await GatewayProcess.run(
-            routes: """
-                routes:
-                  - name: x
-                    path: /x
-                    upstreams: [http://127.0.0.1:\(port)]
-                    authentication: none
-                    bodyLimit: 1000000000
-                """, settings: settings, body)
-    }
-
     @Test("A hundred clients that do not read their answers cost little together")
     func manyClients() async throws {
         try await withFloodUpstream(bytes: 8 << 20) { upstream in
-            try await withGateway(upstream.port) { gateway in
+            try await GatewayProcess.run(leadingTo: upstream.port, bodyLimit: 1_000_000_000) { gateway in
                 #expect(try await gateway.send("GET /livez").status == 200)
                 let before = try gateway.privateMemory()
                 var clients: [any Channel] = []
@@ -45,7 +31,7 @@ struct MemoryTests {
     func closedUpstream() async throws {
         let size = 64 << 20
         try await withFloodUpstream(bytes: size, closes: true) { upstream in
-            try await withGateway(upstream.port) { gateway in
+            try await GatewayProcess.run(leadingTo: upstream.port, bodyLimit: 1_000_000_000) { gateway in
                 #expect(try await gateway.send("GET /livez").status == 200)
                 let before = try gateway.privateMemory()
                 var clients: [(sink: Sink, channel: any Channel)] = []

@@ -12,22 +12,10 @@ struct TransferTests {
     /// By which the gateway's memory may grow meanwhile.
     private static let allowance = 24 << 20
 
-    private func withGateway(_ port: Int, _ body: (GatewayProcess) async throws -> Void) async throws {
-        try await GatewayProcess.run(
-            routes: """
-                routes:
-                  - name: x
-                    path: /x
-                    upstreams: [http://127.0.0.1:\(port)]
-                    authentication: none
-                    bodyLimit: \(Self.size)
-                """, body)
-    }
-
     @Test("A download waits in its service until the client takes it, and not in the gateway")
     func download() async throws {
         try await withFloodUpstream(bytes: Self.size) { upstream in
-            try await withGateway(upstream.port) { gateway in
+            try await GatewayProcess.run(leadingTo: upstream.port, bodyLimit: Self.size) { gateway in
                 let before = try gateway.privateMemory()
                 let sink = Sink()
                 let client = try await sink.connect(port: gateway.port)
@@ -54,7 +42,7 @@ struct TransferTests {
                 accepted.withLock { $0 = channel }
             }
         ) { port in
-            try await withGateway(port) { gateway in
+            try await GatewayProcess.run(leadingTo: port, bodyLimit: Self.size) { gateway in
                 let before = try gateway.privateMemory()
                 let client = try await RawClient.connect(port: gateway.port)
                 let sent = Mutex(0)

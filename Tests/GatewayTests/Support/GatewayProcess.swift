@@ -49,6 +49,22 @@ struct GatewayProcess: Sendable {
         await process.waitForExit()
     }
 
+    /// Runs `body` with a gateway whose one route, `/x`, leads to `port` of this machine.
+    static func run(
+        leadingTo port: Int, bodyLimit: Int = 1 << 20, settings: [String: String] = [:],
+        _ body: (GatewayProcess) async throws -> Void
+    ) async throws {
+        let routes = """
+            routes:
+              - name: x
+                path: /x
+                upstreams: [http://127.0.0.1:\(port)]
+                authentication: none
+                bodyLimit: \(bodyLimit)
+            """
+        try await run(routes: routes, settings: settings, body)
+    }
+
     func write(routes: String) throws {
         try routes.write(to: folder.appending(path: "routes.yaml"), atomically: true, encoding: .utf8)
     }

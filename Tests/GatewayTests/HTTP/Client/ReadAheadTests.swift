@@ -51,7 +51,7 @@ struct ReadAheadTests {
         let head: HPACKHeaders = [":method": "GET", ":scheme": "https", ":authority": "h", ":path": "/livez"]
         try channel.writeInbound(HTTP2Frame.FramePayload.headers(.init(headers: head, endStream: true)))
         #expect(try channel.readOutbound(as: HTTP2Frame.FramePayload.self) == nil)
-        client.timedOut(now: client.phaseDeadline)
+        client.timedOut(now: client.deadline)
         let frame = try channel.readOutbound(as: HTTP2Frame.FramePayload.self)
         guard case .rstStream(.refusedStream) = frame else {
             Issue.record("\(String(describing: frame)) instead of a reset")

@@ -1,6 +1,5 @@
 import Foundation
 import NIOCore
-import NIOHPACK
 import NIOHTTP1
 import Synchronization
 import TestKit
@@ -12,6 +11,8 @@ import Testing
 struct SlowClientTests {
     /// More than sockets hold.
     private static let size = 8 << 20
+
+    private static let request = RawHTTP2Frame.request(1, "GET", "/open", ends: true)
 
     /// Times that a client who reads as `SlowReader` here does exceeds by far.
     private func options(_ port: Int, _ change: (inout GatewaySettings) -> Void = { _ in }) -> GatewayHarness.Options {
@@ -64,25 +65,16 @@ struct SlowClientTests {
     @Test("Nor is it over HTTP/2, where then the connection ends with its last stream")
     func tailOfStream() async throws {
         try await withFloodUpstream(bytes: Self.size) { upstream in
-            try await withTLSFiles { files, tls in
-                var options = options(upstream.port)
-                options.certificate = try ServerCertificate(
-                    certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
-                try await GatewayHarness.withGateway(options) { gateway in
-                    let client = try await SlowReader.connect(
-                        port: gateway.port, piece: 64 << 10, pause: .milliseconds(4), tls: tls, keepsBytes: true)
-                    var request = HTTP2Bytes()
-                    try request.headers(
-                        [":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": "/open"],
-                        endStream: true)
-                    try await client.send(Array(buffer: request.buffer))
-                    try await eventually("the answer comes") { HTTP2Bytes.answer(in: client.bytes).count > 0 }
-                    gateway.stop()
-                    try await eventually("the connection ends") { client.isClosed }
-                    #expect(
-                        HTTP2Bytes.answer(in: client.bytes)
-                            == .init(count: Self.size, isComplete: true, hasHead: true))
-                }
+            try await GatewayHarness.withTLSGateway(options(upstream.port)) { gateway, tls in
+                let client = try await SlowReader.connect(
+                    port: gateway.port, piece: 64 << 10, pause: .milliseconds(4), tls: tls, keepsBytes: true)
+                try await client.send(RawHTTP2Client.preface() + Self.request.bytes)
+                try await eventually("the answer comes") { RawHTTP2Frame.outcome(in: client.bytes).count > 0 }
+                gateway.stop()
+                try await eventually("the connection ends") { client.isClosed }
+                #expect(
+                    RawHTTP2Frame.outcome(in: client.bytes)
+                        == .init(count: Self.size, isComplete: true, hasHead: true))
             }
         }
     }
@@ -112,23 +104,14 @@ struct SlowClientTests {
     @Test("So it is with a stream of HTTP/2 that opens no window, and the others go on")
     func closedWindow() async throws {
         try await withFloodUpstream(bytes: Self.size) { upstream in
-            try await withTLSFiles { files, tls in
-                var options = demands(upstream.port)
-                options.certificate = try ServerCertificate(
-                    certificateFile: files.certificate.path, keyFile: files.key.path, logger: .quiet)
-                try await GatewayHarness.withGateway(options) { gateway in
-                    let client = try await SlowReader.connect(
-                        port: gateway.port, piece: 1 << 10, pause: .milliseconds(1), tls: tls, keepsBytes: true)
-                    var request = HTTP2Bytes(window: 0)
-                    try request.headers(
-                        [":method": "GET", ":scheme": "https", ":authority": "localhost", ":path": "/open"],
-                        endStream: true)
-                    try await client.send(Array(buffer: request.buffer))
-                    try await eventually("it is reset") { HTTP2Bytes.answer(in: client.bytes).resetCode != nil }
-                    #expect(HTTP2Bytes.answer(in: client.bytes).count == 0)
-                    #expect(!client.isClosed)
-                    await client.close()
-                }
+            try await GatewayHarness.withTLSGateway(demands(upstream.port)) { gateway, tls in
+                let client = try await SlowReader.connect(
+                    port: gateway.port, piece: 1 << 10, pause: .milliseconds(1), tls: tls, keepsBytes: true)
+                try await client.send(RawHTTP2Client.preface(window: 0) + Self.request.bytes)
+                try await eventually("it is reset") { RawHTTP2Frame.outcome(in: client.bytes).resetCode != nil }
+                #expect(RawHTTP2Frame.outcome(in: client.bytes).count == 0)
+                #expect(!client.isClosed)
+                await client.close()
             }
         }
     }

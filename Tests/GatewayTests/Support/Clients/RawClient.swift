@@ -54,16 +54,7 @@ final class RawClient: Sendable {
         let inbox = Inbox()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: reads)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls {
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLClientHandler(context: tls, serverHostname: "localhost"))
-                    }
-                    try channel.pipeline.syncOperations.addHandler(inbox)
-                }
-            }
-            .connect(host: "127.0.0.1", port: port).get()
+            .connect(port: port, tls: tls, handler: inbox)
         return RawClient(channel: channel, inbox: inbox)
     }
 

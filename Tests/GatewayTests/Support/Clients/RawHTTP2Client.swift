@@ -5,62 +5,7 @@ import NIOSSL
 
 /// A client of HTTP/2 that writes whatever frames a test wants, and knows no rules itself.
 struct RawHTTP2Client {
-    struct Frame: Sendable {
-        static let (data, headers, rstStream, settings) = (UInt8(0), UInt8(1), UInt8(3), UInt8(4))
-        static let (ping, goAway, windowUpdate) = (UInt8(6), UInt8(7), UInt8(8))
-
-        var type: UInt8
-        var flags: UInt8 = 0
-        var stream: UInt32
-        var payload: [UInt8] = []
-
-        /// What RST_STREAM says.
-        var resetCode: UInt32? {
-            type == Frame.rstStream ? payload.reduce(0) { $0 << 8 | UInt32($1) } : nil
-        }
-
-        var endsStream: Bool { flags & 1 == 1 && (type == Frame.data || type == Frame.headers) }
-
-        var bytes: [UInt8] {
-            let length = payload.count
-            return [UInt8(length >> 16), UInt8(length >> 8 & 255), UInt8(length & 255), type, flags]
-                + (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) } + payload
-        }
-
-        static func windowUpdate(_ stream: UInt32, by increment: UInt32) -> Frame {
-            Frame(
-                type: windowUpdate, stream: stream,
-                payload: (0..<4).map { UInt8(truncatingIfNeeded: increment >> (24 - 8 * $0)) })
-        }
-
-        static func data(_ stream: UInt32, _ text: String = "", ends: Bool = false) -> Frame {
-            Frame(type: data, flags: ends ? 1 : 0, stream: stream, payload: Array(text.utf8))
-        }
-
-        /// Names and values as bytes, without compression.
-        static func headers(_ stream: UInt32, _ fields: [(String, [UInt8])], ends: Bool) -> Frame {
-            func string(_ bytes: [UInt8]) -> [UInt8] {
-                guard bytes.count >= 127 else { return [UInt8(bytes.count)] + bytes }
-                var (rest, length) = (bytes.count - 127, [UInt8(127)])
-                while rest >= 128 {
-                    length.append(UInt8(rest & 127 | 128))
-                    rest >>= 7
-                }
-                return length + [UInt8(rest)] + bytes
-            }
-            // Literals without indexing (RFC 7541 §6.2.2).
-            var block: [UInt8] = []
-            for (name, value) in fields { block += [0] + string(Array(name.utf8)) + string(value) }
-            return Frame(type: headers, flags: ends ? 5 : 4, stream: stream, payload: block)
-        }
-
-        static func request(
-            _ stream: UInt32, _ method: String, _ path: String, _ fields: [(String, [UInt8])] = [], ends: Bool
-        ) -> Frame {
-            let head = [(":method", method), (":scheme", "https"), (":authority", "gatehouse.test"), (":path", path)]
-            return headers(stream, head.map { ($0, Array($1.utf8)) } + fields, ends: ends)
-        }
-    }
+    typealias Frame = RawHTTP2Frame
 
     private let connection: RawClient
     private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
@@ -72,9 +17,20 @@ struct RawHTTP2Client {
     /// - Parameter frames: sent with the preface, before anything of the gateway's is known.
     init(port: Int, tls: NIOSSLContext, sendingAtOnce frames: [Frame] = []) async throws {
         connection = try await RawClient.connect(port: port, tls: tls)
-        let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + Frame(type: Frame.settings, stream: 0).bytes
-        try await connection.send(preface + frames.flatMap(\.bytes))
+        try await connection.send(Self.preface(Frame(type: Frame.settings, stream: 0)) + frames.flatMap(\.bytes))
         if frames.isEmpty { try await acknowledgeSettings() }
+    }
+
+    /// What a connection begins with: `frames` after the magic bytes (RFC 9113 §3.4).
+    private static func preface(_ frames: Frame...) -> [UInt8] {
+        Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frames.flatMap(\.bytes)
+    }
+
+    /// What a connection begins with for a client that never says that it has taken something.
+    ///
+    /// - Parameter window: bytes of each response that it takes.
+    static func preface(window: UInt32 = UInt32.max >> 1) -> [UInt8] {
+        preface(.initialWindow(window), .windowUpdate(0, by: UInt32.max >> 1 - 65_535))
     }
 
     /// Waits for the gateway's settings and says that they are known.
@@ -93,11 +49,9 @@ struct RawHTTP2Client {
     func close() async { await connection.close() }
 
     mutating func next() async throws -> Frame {
-        let head = try await connection.bytes(9)
-        let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
-        let stream = head[5..<9].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        let frame = Frame(
-            type: head[3], flags: head[4], stream: stream, payload: try await connection.bytes(length))
+        let (head, length) = Frame.head(try await connection.bytes(9)[...])
+        var frame = head
+        frame.payload = try await connection.bytes(length)
         try note(frame)
         return frame
     }

@@ -36,16 +36,7 @@ final class SlowReader: ChannelInboundHandler, Sendable {
             .channelOption(.maxMessagesPerRead, value: 1)
             .channelOption(.socketOption(.so_rcvbuf), value: 64 * 1024)
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: piece))
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls {
-                        try channel.pipeline.syncOperations.addHandler(
-                            NIOSSLClientHandler(context: tls, serverHostname: "localhost"))
-                    }
-                    try channel.pipeline.syncOperations.addHandler(reader)
-                }
-            }
-            .connect(host: "127.0.0.1", port: port).get()
+            .connect(port: port, tls: tls, handler: reader)
         reader.opened.withLock { $0 = channel }
         return reader
     }
