@@ -26,10 +26,12 @@ extension ClientConnectionState {
 
     /// What the connection does at `now`, with `waiting` bytes that the client has not taken.
     mutating func timedOut(
-        waiting: Int = 0, hasInput: Bool = false, hasResponse: Bool = false, isUndelivered: Bool = false, at now: Int64
+        waiting: Int = 0, isWritable: Bool = true, hasInput: Bool = false, hasResponse: Bool = false,
+        isUndelivered: Bool = false, at now: Int64
     ) -> AtDeadline {
         let isFast = look(waiting: waiting, at: now)
         return timedOut(
-            isFast: isFast, hasInput: hasInput, hasResponse: hasResponse, isUndelivered: { isUndelivered }, at: now)
+            isFast: isFast, isWritable: isWritable, hasInput: hasInput, hasResponse: hasResponse,
+            isUndelivered: { isUndelivered }, at: now)
     }
 }

@@ -13,7 +13,7 @@ struct ClientConnectionStateTests {
         var state = State.forwarding()
         #expect(state.phase == .responding)
         #expect(state.deadline == 500)
-        #expect(!state.decideToClose(isDraining: false))
+        #expect(state.decideToClose(isDraining: false) == false)
         #expect(state.responseEnded(hasInput: false, at: 100) == .readNextRequest)
         #expect(state.phase == .head)
         #expect(state.deadline == 1100)
@@ -27,9 +27,9 @@ struct ClientConnectionStateTests {
     func headTime() {
         var state = State.opened()
         #expect(state.deadline == 1000)
-        #expect(state.received(isFirst: true, at: 400))
+        #expect(state.received(isFirst: true, at: 400) == true)
         #expect(state.deadline == 700)
-        #expect(state.received(isFirst: false, at: 500))
+        #expect(state.received(isFirst: false, at: 500) == true)
         #expect(state.deadline == 700)
         state.headIsReadLate(at: 650)
         #expect(state.deadline == 950)
@@ -57,10 +57,10 @@ struct ClientConnectionStateTests {
     @Test("Each reason to close ends the connection with its response", arguments: [true, false])
     func closing(asked: Bool) {
         var state = State.forwarding(closes: asked)
-        #expect(state.decideToClose(isDraining: !asked))
+        #expect(state.decideToClose(isDraining: !asked) == true)
         #expect(state.responseEnded(hasInput: true, at: 100) == .linger)
         #expect(state.phase == .lingering)
-        #expect(!state.received(isFirst: true, at: 101), "requests behind the last one are thrown away")
+        #expect(state.received(isFirst: true, at: 101) == false, "requests behind the last one are thrown away")
     }
 
     @Test("The gateway's drain ends connections without a request at once, and no others")
@@ -71,7 +71,7 @@ struct ClientConnectionStateTests {
         #expect(!State.forwarding().isIdle(hasInput: false))
         // A response that begins before the drain has not said that it is the last: the next one does.
         var state = State.forwarding()
-        #expect(!state.decideToClose(isDraining: false))
+        #expect(state.decideToClose(isDraining: false) == false)
         #expect(state.responseEnded(hasInput: false, at: 100) == .readNextRequest)
         #expect(state.isIdle(hasInput: false))
     }
@@ -82,24 +82,24 @@ struct ClientConnectionStateTests {
     func body() {
         var state = State.forwarding(hasBody: true)
         #expect(state.phase == .body)
-        #expect(state.received(isFirst: true, at: 10))
+        #expect(state.received(isFirst: true, at: 10) == true)
         state.bodyEnded()
         #expect(state.phase == .responding)
-        #expect(!state.decideToClose(isDraining: false))
+        #expect(state.decideToClose(isDraining: false) == false)
         #expect(state.responseEnded(hasInput: false, at: 20) == .readNextRequest)
     }
 
     @Test("A response before the body's end is the last: the rest is thrown away, and then the connection lingers")
     func earlyResponse() {
         var state = State.forwarding(hasBody: true)
-        #expect(state.decideToClose(isDraining: false))
+        #expect(state.decideToClose(isDraining: false) == true)
         #expect(state.responseEnded(hasInput: true, at: 100) == .discardBody)
         #expect(state.phase == .discardingBody)
         #expect(state.deadline == 120)
         // Who goes on sending has more time, and not for ever.
-        #expect(state.received(isFirst: true, at: 110))
+        #expect(state.received(isFirst: true, at: 110) == true)
         #expect(state.deadline == 130)
-        #expect(state.received(isFirst: true, at: 195))
+        #expect(state.received(isFirst: true, at: 195) == true)
         #expect(state.deadline == 200)
         #expect(state.responseEnded(hasInput: false, at: 196) == .linger)
         #expect(state.phase == .lingering)
@@ -109,7 +109,7 @@ struct ClientConnectionStateTests {
     func lateBody() {
         var state = State.forwarding(hasBody: true)
         state.bodyEnded()
-        #expect(!state.decideToClose(isDraining: false))
+        #expect(state.decideToClose(isDraining: false) == false)
         #expect(state.responseEnded(hasInput: true, at: 100) == .readNextRequest)
     }
 
@@ -151,7 +151,7 @@ struct ClientConnectionStateTests {
 
         var forwarded = State.forwarding(hasBody: true, expectsContinue: true)
         #expect(forwarded.waitsForContinue)
-        #expect(forwarded.decideToClose(isDraining: false))
+        #expect(forwarded.decideToClose(isDraining: false) == true)
         #expect(forwarded.responseEnded(hasInput: false, at: 10) == .linger)
     }
 
@@ -160,7 +160,7 @@ struct ClientConnectionStateTests {
         var state = State.forwarding(hasBody: true, expectsContinue: true)
         state.bodyMayFlow()
         #expect(!state.waitsForContinue)
-        #expect(state.decideToClose(isDraining: false))
+        #expect(state.decideToClose(isDraining: false) == true)
         #expect(state.responseEnded(hasInput: false, at: 10) == .discardBody)
         // The next request is not told by this one.
         var other = State.opened()
@@ -207,7 +207,7 @@ struct ClientConnectionStateTests {
     func overLimit() {
         var state = State.opened(isOverLimit: true)
         #expect(state.deadline == 50)
-        #expect(state.received(isFirst: true, at: 40))
+        #expect(state.received(isFirst: true, at: 40) == true)
         #expect(state.deadline == 50)
         var silent = state
         #expect(silent.timedOut(hasInput: true, at: 50) == .close)
@@ -222,7 +222,7 @@ struct ClientConnectionStateTests {
         var state = State.forwarding()
         state.tunnelBegan()
         state.extendStream(at: 100)
-        #expect(state.received(isFirst: true, at: 200))
+        #expect(state.received(isFirst: true, at: 200) == true)
         #expect(state.deadline == 5100)
         #expect(state.timedOut(hasResponse: true, at: 5100) == .endExchange)
         state.linger(at: 5100)
@@ -234,7 +234,7 @@ struct ClientConnectionStateTests {
         var state = State.forwarding(hasBody: true)
         state.abort()
         #expect(state.phase == .closed)
-        #expect(!state.received(isFirst: true, at: 10))
+        #expect(state.received(isFirst: true, at: 10) == false)
         #expect(state.timedOut(at: 500) == .close)
         state.closed()
         #expect(state.deadline == .max)

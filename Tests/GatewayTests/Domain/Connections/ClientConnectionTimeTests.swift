@@ -12,9 +12,19 @@ struct ClientConnectionTimeTests {
         #expect(state.timedOut(at: 999) == .wait)
         var silent = state
         #expect(silent.timedOut(at: 1000) == .close)
-        #expect(state.received(isFirst: true, at: 900))
+        #expect(state.received(isFirst: true, at: 900) == true)
         #expect(state.timedOut(hasInput: true, at: 1199) == .wait)
         #expect(state.timedOut(hasInput: true, at: 1200) == .refuseHead)
+    }
+
+    @Test("A request whose client does not read the responses before it is not looked at: a stream of HTTP/2 is reset")
+    func unread() {
+        var stream = State.opened(carriesOneRequest: true)
+        #expect(stream.received(isFirst: true, at: 0) == true)
+        #expect(stream.timedOut(isWritable: false, hasInput: true, at: 300) == .resetStream)
+        var connection = State.opened()
+        #expect(connection.received(isFirst: true, at: 0) == true)
+        #expect(connection.timedOut(isWritable: false, hasInput: true, at: 300) == .refuseHead)
     }
 
     @Test("An upstream that does not respond is the exchange's matter", arguments: [true, false])
@@ -65,7 +75,7 @@ struct ClientConnectionTimeTests {
         for now in stride(from: Int64(120), through: 9000, by: 20) {
             #expect(state.timedOut(waiting: 1_000_000 - Int(now) * 100, at: now) == .wait, "at \(now)")
         }
-        #expect(state.look(waiting: 0, at: 9010))
+        #expect(state.look(waiting: 0, at: 9010) == true)
         state.taken(at: 9010)
         #expect(state.deadline == 9030)
         #expect(state.timedOut(at: 9029) == .wait)
@@ -91,7 +101,7 @@ struct ClientConnectionTimeTests {
         var state = State.forwarding(closes: true)
         #expect(state.responseEnded(hasInput: false, at: 0) == .linger)
         for now in stride(from: Int64(10), to: 100, by: 10) {
-            #expect(!state.received(isFirst: true, at: now))
+            #expect(state.received(isFirst: true, at: now) == false)
             #expect(state.deadline == min(100, now + 20))
         }
         #expect(state.timedOut(at: 100) == .close)
@@ -115,25 +125,25 @@ struct ClientConnectionTimeTests {
         var responding = State.forwarding()
         responding.extendStream(at: 0)
         responding.wrote(100)
-        #expect(responding.look(waiting: 100, at: 0))
+        #expect(responding.look(waiting: 100, at: 0) == true)
         #expect(responding.deadline == 5000)
         responding.extendStream(at: 6000)
         #expect(responding.deadline == 10_000, "its patience ends before the stream's time")
         var taking = responding
         #expect(responding.timedOut(waiting: 100, hasResponse: true, at: 10_000) == .endSlowReader)
         // The last byte gives time back for as long as nothing waits.
-        #expect(taking.look(waiting: 0, at: 9999))
+        #expect(taking.look(waiting: 0, at: 9999) == true)
         #expect(taking.deadline == 11_000)
 
         var lingering = State.forwarding(closes: true)
         lingering.wrote(100)
-        #expect(lingering.look(waiting: 100, at: 0))
+        #expect(lingering.look(waiting: 100, at: 0) == true)
         #expect(lingering.responseEnded(hasInput: false, at: 0) == .linger)
         #expect(lingering.timedOut(waiting: 100, at: 10_000) == .endSlowReader)
 
         var idle = State.opened()
         idle.wrote(100)
-        #expect(idle.look(waiting: 100, at: 0))
+        #expect(idle.look(waiting: 100, at: 0) == true)
         #expect(idle.timedOut(waiting: 100, at: 10_000) == .endSlowReader)
     }
 
@@ -141,7 +151,7 @@ struct ClientConnectionTimeTests {
     func closed() {
         var state = State.forwarding()
         state.wrote(100)
-        #expect(state.look(waiting: 100, at: 0))
+        #expect(state.look(waiting: 100, at: 0) == true)
         state.abort()
         #expect(state.timedOut(waiting: 100, at: 20_000) == .close)
     }
@@ -150,14 +160,14 @@ struct ClientConnectionTimeTests {
     func patience() {
         var state = State.forwarding()
         state.wrote(100)
-        #expect(state.look(waiting: 100, at: 0))
-        #expect(state.look(waiting: 100, at: 9000))
+        #expect(state.look(waiting: 100, at: 0) == true)
+        #expect(state.look(waiting: 100, at: 9000) == true)
         var pipelined = state
-        #expect(state.look(waiting: 0, at: 9000))
+        #expect(state.look(waiting: 0, at: 9000) == true)
         #expect(state.responseEnded(hasInput: false, at: 9000) == .readNextRequest)
         state.forward(hasBody: false, expectsContinue: false, closes: false, until: 100_000)
         state.wrote(100)
-        #expect(state.look(waiting: 100, at: 9000))
+        #expect(state.look(waiting: 100, at: 9000) == true)
         #expect(state.deadline == 19_000)
 
         #expect(pipelined.responseEnded(hasInput: false, at: 9000) == .readNextRequest)

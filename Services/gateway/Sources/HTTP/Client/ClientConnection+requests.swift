@@ -68,9 +68,10 @@ extension ClientConnection {
 
     private func forward(_ exchange: Exchange, expectsContinue: Bool, closes: Bool) {
         self.exchange = exchange
-        if exchange.hasBody { body = exchange.bodyReader }
+        let hasBody = exchange.state.hasBody
+        if hasBody { body = exchange.bodyReader }
         state.forward(
-            hasBody: exchange.hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.deadline)
+            hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.state.deadline)
         noteDeadline()
         worker.requestBegins(of: exchange.address)
         exchange.start()

@@ -23,7 +23,7 @@ extension ClientConnection {
         let isFast = look(now: now)
         let action = state.timedOut(
             isFast: isFast, isWritable: isWritable, hasInput: input.readableBytes > 0,
-            hasResponse: exchange?.hasResponse ?? false,
+            hasResponse: exchange?.state.hasResponse ?? false,
             isUndelivered: { stream == nil && context?.channel.hasDelivered == false }, at: now)
         switch action {
         case .wait: break

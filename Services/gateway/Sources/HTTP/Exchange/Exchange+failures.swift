@@ -7,51 +7,33 @@ extension Exchange {
     ///
     /// - Parameters:
     ///   - isSafeToRepeat: whether the upstream can't have begun to act on the request.
-    func failed(_ failure: Failure, isSafeToRepeat: Bool) {
+    func failed(_ failure: ExchangeState.Failure, isSafeToRepeat: Bool) {
         let connection = upstream
         upstream = nil
-        if case .waitingForResponse = phase, isToBlame(failure, isSafeToRepeat) {
+        if state.blamesAddress(for: failure, isSafeToRepeat: isSafeToRepeat) {
             pool?.failed(.noResponse, now: worker.now)
         }
         connection?.abandon()
-        switch phase {
-        case .ended: return
-        case .responding:
-            worker.gateway.logger.warning(
-                "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
-            note(refusal: failure.rawValue)
-            end()
-            client.abort()
-        case .tunnel:
-            end()
-            client.abort()
-        case .connecting, .waitingForResponse:
-            // Of a body that has ended nothing is there to be sent again.
-            let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
-            let addresses = plan.balancer?.count ?? 1
-            // One address that refuses connections is not asked twice; a connection that was stale is replaced.
-            let limit = failure == .unreachable ? addresses : addresses + 1
-            // A kept connection that was stale is replaced without end: there are not more than were kept.
-            let isStale = failure == .cut && isSafeToRepeat
-            if isSafeToRepeat || isProbe, isUntouched, attempts < limit,
-                isStale || plan.balancer?.mayRetry() ?? false
-            {
-                phase = .connecting
-                start()
-            } else {
-                refuse(problem(for: failure), reason: failure.rawValue)
+        let next = state.failed(
+            failure, isSafeToRepeat: isSafeToRepeat, addresses: plan.balancer?.count ?? 1,
+            mayRetry: { plan.balancer?.mayRetry() ?? false })
+        switch next {
+        case .nothing: break
+        case .retry: start()
+        case .refuse: refuse(problem(for: failure), reason: failure.rawValue)
+        case .abort:
+            if state.phase == .responding {
+                worker.gateway.logger.warning(
+                    "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
+                note(refusal: failure.rawValue)
             }
+            end()
+            client.abort()
         }
     }
 
-    /// Whether the upstream's address is to blame: not where a kept connection was closing, nor where the client left
-    /// it waiting.
-    private func isToBlame(_ failure: Failure, _ isSafeToRepeat: Bool) -> Bool {
-        isRequestComplete && !(failure == .cut && isSafeToRepeat)
-    }
-
     /// Of Gatehouse's own services, trouble is `UNAVAILABLE` and never the client's fault.
-    private func problem(for failure: Failure) -> Problem {
+    private func problem(for failure: ExchangeState.Failure) -> Problem {
         guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
             return Problem(.unavailable)
         }
@@ -63,16 +45,11 @@ extension Exchange {
     }
 
     func timedOut() {
-        if isProbe, case .waitingForResponse = phase, worker.now < deadline {
-            return failed(.timeout, isSafeToRepeat: true)
-        }
-        // The upstream waits too: for what the client has still to send.
-        let waitsForClient = !isRequestComplete && takesBody
-        if case .waitingForResponse = phase, waitsForClient {
+        switch state.timedOut(takesBody: takesBody, at: worker.now) {
+        case .refuseSlowBody:
             countFailure()
             refuse(Problem(.invalidRequest), reason: "slow body")
-        } else {
-            failed(.timeout, isSafeToRepeat: false)
+        case .fail(let isSafeToRepeat): failed(.timeout, isSafeToRepeat: isSafeToRepeat)
         }
     }
 
@@ -80,7 +57,7 @@ extension Exchange {
 
     func refuse(_ problem: Problem, reason: String? = nil) {
         note(refusal: reason ?? problem.code.rawValue)
-        if case .responding = phase {
+        if state.phase == .responding {
             drop()
             return client.abort()
         }
@@ -95,7 +72,7 @@ extension Exchange {
     /// The client does not take its response.
     func clientIsTooSlow() {
         note(refusal: "slow reader")
-        drop(status: hasResponse ? nil : 499)
+        drop(status: state.hasResponse ? nil : 499)
         client.abort()
     }
 
@@ -106,7 +83,7 @@ extension Exchange {
     }
 
     func clientIsGone() {
-        worker.requestEnds(of: address, wasTunnel: isTunnel)
+        worker.requestEnds(of: address, wasTunnel: state.isTunnel)
         drop(status: 499)
     }
 
@@ -115,7 +92,7 @@ extension Exchange {
         let connection = upstream
         upstream = nil
         connection?.abandon()
-        if case .connecting = phase { pool?.forget(self) }
+        if state.phase == .connecting { pool?.forget(self) }
         if let status { self.status = status }
         end()
     }

@@ -5,46 +5,20 @@ import NIOCore
 /// One request that is forwarded, from its admission to the end of its response: between a client's connection and an
 /// upstream's, both of the same event loop.
 final class Exchange {
-    /// Why an upstream gave no response that can be passed on.
-    enum Failure: String {
-        case unreachable
-        case busy
-        /// The connection ended before the response did.
-        case cut
-        case garbage
-        case timeout
-    }
-
     /// From when on the upstream is told how long the request has waited here; nanoseconds.
     private static let noteworthyWait: Int64 = 100_000_000
-
-    enum Phase {
-        case connecting
-        case waitingForResponse
-        case responding
-        /// Bytes of a WebSocket go both ways.
-        case tunnel
-        case ended
-    }
 
     let client: ClientConnection
     let plan: RoutePlan
     private(set) var request: AdmittedRequest
     /// Without the lines that are added when the head is sent.
     private let headLength: Int
-    /// When the response's head has to be there; nanoseconds of the worker's clock.
-    private(set) var deadline: Int64
-    var phase = Phase.connecting
+    var state: ExchangeState
     /// Where a connection is waited for.
     private(set) var pool: UpstreamPool?
     var upstream: UpstreamConnection?
-    private(set) var attempts = 0
-    /// Whether it is sent to an address that was set aside, to find out whether it responds again.
-    private(set) var isProbe = false
-    private(set) var bodyBytes = 0
     var responseBytes = 0
     var status = 0
-    private(set) var isRequestComplete: Bool
     /// When the request went on its way to the upstream; nanoseconds of the worker's clock.
     private var sentAt: Int64 = 0
     /// From then to the head of the response.
@@ -55,52 +29,48 @@ final class Exchange {
     private var writesChunks = false
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
-    /// Whether it has become a WebSocket.
-    private(set) var isTunnel = false
 
     init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest) {
         self.client = client
         self.plan = plan
         self.request = request
         headLength = request.head.readableBytes
-        deadline = request.arrivedAt + plan.timeout
-        isRequestComplete = request.framing == .length(0)
+        state = ExchangeState(
+            hasBody: request.framing != .length(0), bodyLimit: plan.route.bodyLimit, timeout: plan.timeout,
+            arrivedAt: request.arrivedAt)
     }
 
     var method: MethodSet { request.method }
     var address: AddressKey { request.client.key }
     var framing: BodyFraming { request.framing }
-    var hasBody: Bool { framing != .length(0) }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
     /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another address
     /// can give as well.
-    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !hasBody && !request.upgrades }
+    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.upgrades }
 
     // MARK: Towards the upstream
 
     func start() {
-        attempts += 1
-        let isRetry = attempts > 1
-        if isRetry { client.allow(until: deadline) } else { plan.balancer?.countRequest(self) }
+        let isRetry = state.begin()
+        if isRetry { client.allow(until: state.deadline) } else { plan.balancer?.countRequest(self) }
         guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
             return failed(.unreachable, isSafeToRepeat: false)
         }
         self.pool = pool
-        isProbe = pool.probe === self
+        state.choose(isProbe: pool.probe === self)
         pool.lease(for: self, isRetry: isRetry)
     }
 
     func connected(_ connection: UpstreamConnection) {
-        guard case .connecting = phase else { return connection.release() }
+        guard state.phase == .connecting else { return connection.release() }
         upstream = connection
-        phase = .waitingForResponse
         request.head.moveWriterIndex(to: headLength)
         let now = worker.now
         sentAt = now
-        // The rest of its time is another address's.
-        if isProbe { client.allow(until: now + max(0, deadline - now) / 3) }
-        let (left, waited) = (max(1, (deadline - now) / 1_000_000), now - request.arrivedAt)
+        let until = state.connected(at: now)
+        if state.isProbe { client.allow(until: until) }
+        let (left, waited) = (max(1, (state.deadline - now) / 1_000_000), now - request.arrivedAt)
         request.head.write(atMost: ForwardedRequestHead.roomForTimes) { writer in
             writer.write("Gatehouse-Deadline-Ms: ")
             writer.write(decimal: Int(left))
@@ -111,7 +81,7 @@ final class Exchange {
             writer.write("\r\n\r\n")
         }
         connection.begin(self, head: request.head)
-        if hasBody {
+        if state.hasBody {
             client.bodyMayFlow(afterContinue: request.expectsContinue)
             upstream?.flush()
         } else {
@@ -123,17 +93,15 @@ final class Exchange {
     var takesBody: Bool { upstream?.isWritable ?? false }
 
     func send(_ bytes: ByteBuffer) {
-        bodyBytes += bytes.readableBytes
-        guard bodyBytes <= plan.route.bodyLimit else { return refuse(Problem(.payloadTooLarge)) }
-        // While a body comes the upstream can't be late. One that comes in drops does not come.
-        let latest = request.startedAt + worker.gateway.settings.longestTime(ofBody: bodyBytes)
-        deadline = max(deadline, min(worker.now, latest) + plan.timeout)
-        if case .waitingForResponse = phase { client.allow(until: deadline) }
+        guard state.countBody(bytes.readableBytes) else { return refuse(Problem(.payloadTooLarge)) }
+        let longest = worker.gateway.settings.longestTime(ofBody: state.bodyBytes)
+        state.extend(latest: request.startedAt + longest, at: worker.now)
+        if state.phase == .waitingForResponse { client.allow(until: state.deadline) }
         if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
     }
 
     func sendEnd(trailers: ByteBuffer?) {
-        isRequestComplete = true
+        state.requestEnded()
         if framing == .chunked { upstream?.writeLastChunk(trailers) }
     }
 
@@ -143,17 +111,9 @@ final class Exchange {
 
     // MARK: From the upstream
 
-    /// Whether what comes now is the response.
-    var hasResponse: Bool {
-        switch phase {
-        case .responding, .tunnel: true
-        case .connecting, .waitingForResponse, .ended: false
-        }
-    }
-
     /// - Returns: the framing of the body that follows.
     func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
-        phase = .responding
+        state.responseBegan()
         status = head.status
         let upstreamTime = worker.now - sentAt
         self.upstreamTime = upstreamTime
@@ -180,8 +140,7 @@ final class Exchange {
     /// - Returns: whether that is what the client asked for.
     func upgrade(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard request.upgrades, head.fields.upgradesToWebSocket(in: bytes) else { return false }
-        phase = .tunnel
-        isTunnel = true
+        state.tunnelBegan()
         worker.requestBecomesTunnel(of: address)
         status = head.status
         let forwarded = ForwardedResponseHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
@@ -246,9 +205,9 @@ final class Exchange {
 
     func end() {
         if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
-        phase = .ended
-        // A tunnel is told of when it begins.
-        if !isTunnel { record() }
+        state.ended()
+        // A WebSocket is recorded when it begins.
+        if !state.isTunnel { record() }
     }
 
     /// Counts the request and tells the log of it.
@@ -260,7 +219,7 @@ final class Exchange {
             AccessLine(
                 requestID: request.requestID, method: method.description, path: request.path, client: request.client,
                 isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
-                upstreamNanoseconds: upstreamTime, bytesIn: bodyBytes, bytesOut: responseBytes, refusal: refusal,
+                upstreamNanoseconds: upstreamTime, bytesIn: state.bodyBytes, bytesOut: responseBytes, refusal: refusal,
                 traceID: request.trace.traceID))
     }
 }

@@ -257,7 +257,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     private func endResponse(of exchange: Exchange, trailers: ByteBuffer?) {
-        let isReusable = keepsAlive && exchange.isRequestComplete && input.readableBytes == 0
+        let isReusable = keepsAlive && exchange.state.isRequestComplete && input.readableBytes == 0
         self.exchange = nil
         if isReusable {
             phase = .idle

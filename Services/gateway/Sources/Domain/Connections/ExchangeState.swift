@@ -1,0 +1,158 @@
+/// The states of one forwarded request, without its connections: it is told what happened, and says what to do.
+///
+/// Times are nanoseconds of a monotonic clock.
+struct ExchangeState: Sendable {
+    enum Phase: Sendable, Equatable {
+        /// A connection to an upstream's address is waited for.
+        case connecting
+        /// The request is on its way; the head of its response is waited for.
+        case waitingForResponse
+        /// The response goes to the client.
+        case responding
+        /// Bytes of a WebSocket go both ways.
+        case tunnel
+        case ended
+    }
+
+    /// Why an upstream gave no response that can be passed on, or not the whole of one.
+    enum Failure: String, Sendable {
+        case unreachable
+        case busy
+        /// The connection ended before the response did.
+        case cut
+        case garbage
+        case timeout
+    }
+
+    enum AfterFailure: Sendable, Equatable {
+        case nothing
+        /// The request is sent once more.
+        case retry
+        /// The client has a refusal instead of the response.
+        case refuse
+        /// A part of the response is written, so that the client's connection has to be cut.
+        case abort
+    }
+
+    enum AfterTimeout: Sendable, Equatable {
+        /// The client left the upstream waiting.
+        case refuseSlowBody
+        case fail(isSafeToRepeat: Bool)
+    }
+
+    private(set) var phase = Phase.connecting
+    /// When the response's head has to be there.
+    private(set) var deadline: Int64
+    /// Whether it is sent to an address that was set aside, to find out whether it responds again.
+    private(set) var isProbe = false
+    private(set) var attempts = 0
+    /// Bytes of the request's body that were sent.
+    private(set) var bodyBytes = 0
+    private(set) var isRequestComplete: Bool
+    /// Whether it is, or was, a WebSocket.
+    private(set) var isTunnel = false
+    let hasBody: Bool
+    private let bodyLimit: Int
+    private let timeout: Int64
+
+    /// - Parameters:
+    ///   - bodyLimit: bytes.
+    ///   - timeout: for the response's head, from when the request arrived; nanoseconds.
+    init(hasBody: Bool, bodyLimit: Int, timeout: Int64, arrivedAt: Int64) {
+        self.hasBody = hasBody
+        self.bodyLimit = bodyLimit
+        self.timeout = timeout
+        isRequestComplete = !hasBody
+        deadline = arrivedAt + timeout
+    }
+
+    /// Whether what comes now is the response.
+    var hasResponse: Bool { phase == .responding || phase == .tunnel }
+
+    // MARK: The request
+
+    /// An address is about to be chosen.
+    ///
+    /// - Returns: whether the request was sent, or tried to be sent, before.
+    mutating func begin() -> Bool {
+        attempts += 1
+        return attempts > 1
+    }
+
+    mutating func choose(isProbe: Bool) { self.isProbe = isProbe }
+
+    /// A connection is there, and the request goes out on it.
+    ///
+    /// - Returns: when the response's head has to be there in this attempt. A probe has a third of the time, since the
+    ///   rest of it is another address's.
+    mutating func connected(at now: Int64) -> Int64 {
+        phase = .waitingForResponse
+        return isProbe ? now + max(0, deadline - now) / 3 : deadline
+    }
+
+    /// A part of the body has come.
+    ///
+    /// - Returns: whether the body is still within its limit.
+    mutating func countBody(_ bytes: Int) -> Bool {
+        bodyBytes += bytes
+        return bodyBytes <= bodyLimit
+    }
+
+    /// While a body comes the upstream can't be late, so the deadline moves on with it.
+    ///
+    /// - Parameter latest: when so much of the body should have come. The deadline moves no further for one in drops.
+    mutating func extend(latest: Int64, at now: Int64) { deadline = max(deadline, min(now, latest) + timeout) }
+
+    mutating func requestEnded() { isRequestComplete = true }
+
+    // MARK: The response
+
+    mutating func responseBegan() { phase = .responding }
+
+    mutating func tunnelBegan() {
+        phase = .tunnel
+        isTunnel = true
+    }
+
+    mutating func ended() { phase = .ended }
+
+    // MARK: What goes wrong
+
+    /// Whether a failure counts against the upstream's address. It does not where a kept connection was just closing, nor
+    /// where the client left the upstream waiting.
+    func blamesAddress(for failure: Failure, isSafeToRepeat: Bool) -> Bool {
+        phase == .waitingForResponse && isRequestComplete && !(failure == .cut && isSafeToRepeat)
+    }
+
+    /// The upstream's connection is gone, or was never there.
+    ///
+    /// - Parameters:
+    ///   - isSafeToRepeat: whether the upstream can't have begun to act on the request.
+    ///   - addresses: how many the upstream has.
+    ///   - mayRetry: takes a retry out of the upstream's budget; asked where that counts.
+    mutating func failed(
+        _ failure: Failure, isSafeToRepeat: Bool, addresses: Int, mayRetry: () -> Bool
+    ) -> AfterFailure {
+        switch phase {
+        case .ended: return .nothing
+        case .responding, .tunnel: return .abort
+        case .connecting, .waitingForResponse: break
+        }
+        // Nothing of a body that was sent is kept to be sent again.
+        let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
+        // One address that refuses connections is not asked twice; a connection that was stale is replaced.
+        let limit = failure == .unreachable ? addresses : addresses + 1
+        // Replacing a stale connection costs no retry: there are no more of them than connections that were kept.
+        let isStale = failure == .cut && isSafeToRepeat
+        guard isSafeToRepeat || isProbe, isUntouched, attempts < limit, isStale || mayRetry() else { return .refuse }
+        phase = .connecting
+        return .retry
+    }
+
+    /// - Parameter takesBody: whether the upstream would take more of the body.
+    func timedOut(takesBody: Bool, at now: Int64) -> AfterTimeout {
+        guard phase == .waitingForResponse else { return .fail(isSafeToRepeat: false) }
+        if isProbe, now < deadline { return .fail(isSafeToRepeat: true) }
+        return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(isSafeToRepeat: false)
+    }
+}

@@ -1,0 +1,202 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("The states of a forwarded request")
+struct ExchangeStateTests {
+    typealias State = ExchangeState
+
+    /// A request that arrived at 0, with 300 for its response.
+    private static func started(hasBody: Bool = false, isProbe: Bool = false) -> State {
+        var state = State(hasBody: hasBody, bodyLimit: 100, timeout: 300, arrivedAt: 0)
+        _ = state.begin()
+        state.choose(isProbe: isProbe)
+        return state
+    }
+
+    private static func sent(hasBody: Bool = false, isProbe: Bool = false) -> State {
+        var state = started(hasBody: hasBody, isProbe: isProbe)
+        _ = state.connected(at: 10)
+        return state
+    }
+
+    private struct Outcome: Equatable {
+        var next: State.AfterFailure
+        /// Whether the budget was asked for a retry.
+        var asksBudget = false
+    }
+
+    private func fail(
+        _ state: inout State, _ failure: State.Failure, isSafe: Bool, addresses: Int = 2, mayRetry: Bool = true
+    ) -> Outcome {
+        var asked = false
+        let next = state.failed(failure, isSafeToRepeat: isSafe, addresses: addresses) {
+            asked = true
+            return mayRetry
+        }
+        return Outcome(next: next, asksBudget: asked)
+    }
+
+    @Test("From its beginning to the end of its response")
+    func whole() {
+        var state = State(hasBody: true, bodyLimit: 100, timeout: 300, arrivedAt: 5)
+        #expect(state.begin() == false)
+        #expect(state.phase == .connecting && !state.hasResponse && !state.isRequestComplete)
+        #expect(state.connected(at: 10) == 305)
+        #expect(state.phase == .waitingForResponse && !state.hasResponse)
+        state.requestEnded()
+        #expect(state.isRequestComplete)
+        state.responseBegan()
+        #expect(state.hasResponse)
+        state.ended()
+        #expect(state.phase == .ended && !state.hasResponse && !state.isTunnel)
+    }
+
+    @Test("A request without a body is complete at once; a WebSocket is remembered as one")
+    func tunnel() {
+        var state = Self.sent()
+        #expect(state.isRequestComplete)
+        state.tunnelBegan()
+        #expect(state.hasResponse && state.isTunnel)
+        state.ended()
+        #expect(state.isTunnel)
+    }
+
+    // MARK: Bodies
+
+    @Test("A body may be as long as the route allows, and no longer")
+    func bodyLimit() {
+        var state = Self.sent(hasBody: true)
+        #expect(state.countBody(60) == true)
+        #expect(state.countBody(40) == true)
+        #expect(state.countBody(1) == false)
+        #expect(state.bodyBytes == 101)
+    }
+
+    @Test("A body that comes moves the deadline; one in drops moves it no further than its rate allows")
+    func bodyTime() {
+        var state = Self.sent(hasBody: true)
+        #expect(state.deadline == 300)
+        state.extend(latest: 1000, at: 50)
+        #expect(state.deadline == 350)
+        state.extend(latest: 60, at: 200)
+        #expect(state.deadline == 360)
+        state.extend(latest: 40, at: 250)
+        #expect(state.deadline == 360, "it never moves back")
+    }
+
+    // MARK: Failures
+
+    @Test("Before the upstream can have acted on it, a request goes to another address", arguments: [false, true])
+    func retry(hasBody: Bool) {
+        var state = Self.started(hasBody: hasBody)
+        #expect(fail(&state, .unreachable, isSafe: true) == Outcome(next: .retry, asksBudget: true))
+        #expect(state.phase == .connecting)
+        #expect(state.begin() == true, "the next attempt is a retry")
+        // There are two addresses, and none is asked twice.
+        #expect(fail(&state, .unreachable, isSafe: true) == Outcome(next: .refuse))
+    }
+
+    @Test("Without a budget nothing is sent again, but for what a stale connection lost")
+    func budget() {
+        var state = Self.started()
+        #expect(fail(&state, .unreachable, isSafe: true, mayRetry: false) == Outcome(next: .refuse, asksBudget: true))
+        var stale = Self.sent()
+        #expect(fail(&stale, .cut, isSafe: true, addresses: 1, mayRetry: false) == Outcome(next: .retry))
+        _ = stale.begin()
+        #expect(fail(&stale, .cut, isSafe: true, addresses: 1, mayRetry: false) == Outcome(next: .refuse))
+    }
+
+    @Test("What may have been acted on is not sent again", arguments: [State.Failure.cut, .garbage, .timeout, .busy])
+    func unsafe(failure: State.Failure) {
+        var state = Self.sent()
+        #expect(fail(&state, failure, isSafe: false) == Outcome(next: .refuse))
+    }
+
+    @Test("Of a body that was sent, or has ended, nothing is there to be sent again")
+    func sentBody() {
+        var begun = Self.sent(hasBody: true)
+        #expect(begun.countBody(1) == true)
+        #expect(fail(&begun, .cut, isSafe: true) == Outcome(next: .refuse))
+        var ended = Self.sent(hasBody: true)
+        ended.requestEnded()
+        #expect(fail(&ended, .cut, isSafe: true) == Outcome(next: .refuse))
+        var untouched = Self.sent(hasBody: true)
+        #expect(fail(&untouched, .cut, isSafe: true) == Outcome(next: .retry))
+    }
+
+    @Test("Once a part of the response is written, only the connection's end can say that it failed")
+    func abort() {
+        for failure in [State.Failure.cut, .garbage, .timeout] {
+            var responding = Self.sent()
+            responding.responseBegan()
+            #expect(fail(&responding, failure, isSafe: false) == Outcome(next: .abort))
+            var tunnel = Self.sent()
+            tunnel.tunnelBegan()
+            #expect(fail(&tunnel, failure, isSafe: false) == Outcome(next: .abort))
+        }
+    }
+
+    @Test("Whatever comes after the end changes nothing")
+    func late() {
+        var state = Self.sent()
+        state.ended()
+        #expect(fail(&state, .cut, isSafe: true) == Outcome(next: .nothing))
+        #expect(state.phase == .ended)
+    }
+
+    @Test("An address is to blame for a whole request without a response, and for nothing else")
+    func blame() {
+        for failure in [State.Failure.cut, .garbage, .timeout] {
+            #expect(Self.sent().blamesAddress(for: failure, isSafeToRepeat: false))
+            #expect(!Self.sent(hasBody: true).blamesAddress(for: failure, isSafeToRepeat: false), "a body is missing")
+            #expect(!Self.started().blamesAddress(for: failure, isSafeToRepeat: false), "nothing was sent")
+            var responding = Self.sent()
+            responding.responseBegan()
+            #expect(!responding.blamesAddress(for: failure, isSafeToRepeat: false))
+        }
+        #expect(!Self.sent().blamesAddress(for: .cut, isSafeToRepeat: true), "a kept connection was closing")
+    }
+
+    // MARK: Time
+
+    @Test("A probe has a third of the time, and the rest is another address's")
+    func probe() {
+        var state = Self.started(isProbe: true)
+        #expect(state.connected(at: 30) == 120)
+        #expect(state.timedOut(takesBody: true, at: 120) == .fail(isSafeToRepeat: true))
+        #expect(fail(&state, .timeout, isSafe: true) == Outcome(next: .retry, asksBudget: true))
+        _ = state.begin()
+        state.choose(isProbe: false)
+        #expect(state.connected(at: 130) == 300)
+        #expect(state.timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+        // One whose time was over already has none left to give.
+        var late = Self.started(isProbe: true)
+        #expect(late.connected(at: 400) == 400)
+        #expect(late.timedOut(takesBody: true, at: 400) == .fail(isSafeToRepeat: false))
+    }
+
+    @Test("A probe that is cut is sent again, although it may have been acted on: it asks for nothing but a response")
+    func cutProbe() {
+        var state = Self.sent(isProbe: true)
+        #expect(fail(&state, .garbage, isSafe: false) == Outcome(next: .retry, asksBudget: true))
+    }
+
+    @Test("A body that does not come is the client's fault, unless the upstream does not take it")
+    func slowBody() {
+        #expect(Self.sent(hasBody: true).timedOut(takesBody: true, at: 300) == .refuseSlowBody)
+        #expect(Self.sent(hasBody: true).timedOut(takesBody: false, at: 300) == .fail(isSafeToRepeat: false))
+        var whole = Self.sent(hasBody: true)
+        whole.requestEnded()
+        #expect(whole.timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+    }
+
+    @Test("Without a connection, or with half a response, a timeout is a failure that is not repeated")
+    func timeouts() {
+        #expect(Self.started(hasBody: true).timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+        #expect(Self.started(isProbe: true).timedOut(takesBody: true, at: 100) == .fail(isSafeToRepeat: false))
+        var responding = Self.sent(hasBody: true)
+        responding.responseBegan()
+        #expect(responding.timedOut(takesBody: true, at: 300) == .fail(isSafeToRepeat: false))
+    }
+}
