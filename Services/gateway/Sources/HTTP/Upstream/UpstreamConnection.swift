@@ -6,51 +6,31 @@ final class UpstreamConnection: ChannelDuplexHandler {
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private enum Phase {
-        case idle
-        case head
-        case body(BodyReader)
-        /// Whatever comes goes to the client.
-        case tunnel
-        case closed
-    }
-
-    /// Interim responses (1xx) before the final one; more are taken for garbage.
-    private static let interimLimit = 8
-
     let pool: UpstreamPool
     /// When it came back to the pool; nanoseconds of the worker's clock.
     var idleSince: Int64 = 0
 
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
-    private var phase = Phase.idle
+    private var state = UpstreamConnectionState()
+    /// Of the present response, once its head is read.
+    private var body: BodyReader?
     private var input = ByteBuffer()
-    private var interim = 0
-    private var keepsAlive = false
-    /// Whether it has carried a request before: then it may be closing as the next one is sent.
-    private var isReused = false
     private var holdsRead = false
     private var readsLittle = false
     private var output = PendingOutput()
-    /// Whether it ended in another way than its other side meant: a response that ends with it is not complete then
-    /// (RFC 9112 §8, §9.8).
-    private var isCut = false
-    /// Whether the pool counts it no more.
-    private var isDetached = false
 
     init(pool: UpstreamPool) { self.pool = pool }
 
     private var worker: Worker { pool.worker }
-    var isOpen: Bool { if case .closed = phase { false } else { context?.channel.isActive ?? false } }
+    var isOpen: Bool { state.phase != .closed && context?.channel.isActive ?? false }
     var isWritable: Bool { context?.channel.isWritable ?? false }
 
     // MARK: The request
 
     func begin(_ exchange: Exchange, head: ByteBuffer) {
         self.exchange = exchange
-        phase = .head
-        interim = 0
+        state.begin()
         write(head)
     }
 
@@ -70,7 +50,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     /// Gives the connection up in the middle of an exchange.
     func abandon() {
         exchange = nil
-        phase = .closed
+        state.close()
         context?.close(promise: nil)
     }
 
@@ -78,7 +58,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func release() { pool.giveBack(self) }
 
     func close() {
-        phase = .closed
+        state.close()
         context?.close(promise: nil)
     }
 
@@ -98,7 +78,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelReadComplete(context: ChannelHandlerContext) { exchange?.flushClient() }
 
     func read(context: ChannelHandlerContext) {
-        switch phase {
+        switch state.phase {
         case .body, .tunnel:
             if let exchange, !exchange.clientTakesBody { holdsRead = true } else { readMore(context) }
         case .idle, .head, .closed: context.read()
@@ -130,25 +110,20 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        let phase = phase
-        self.phase = .closed
-        if isDetached { pool.tunnelClosed() } else { pool.lost(self) }
-        guard let exchange else { return }
-        self.exchange = nil
-        switch phase {
-        case .body(let reader) where reader.endsWithConnection && !isCut:
-            exchange.receiveEnd(trailers: nil)
-        case .head:
-            let sawNothing = input.readableBytes == 0 && interim == 0
-            let isSafe = isReused && sawNothing && MethodSet.idempotent.contains(exchange.method)
-            exchange.failed(.cut, isSafeToRepeat: isSafe)
-        case .tunnel: exchange.tunnelEnded()
-        default: exchange.failed(.cut, isSafeToRepeat: false)
+        let atEnd = state.ended(
+            bodyEndsWithConnection: body?.endsWithConnection ?? false, hasInput: input.readableBytes > 0,
+            isIdempotent: MethodSet.idempotent.contains(exchange?.method ?? []))
+        if state.isDetached { pool.tunnelClosed() } else { pool.lost(self) }
+        guard let exchange = exchange.take() else { return }
+        switch atEnd {
+        case .responseEnded: exchange.receiveEnd(trailers: nil)
+        case .tunnelEnded: exchange.tunnelEnded()
+        case .failed(let isSafeToRepeat): exchange.failed(.cut, isSafeToRepeat: isSafeToRepeat)
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        isCut = true
+        state.cut()
         context.close(promise: nil)
     }
 
@@ -156,7 +131,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
     private func process() {
         while true {
-            switch phase {
+            switch state.phase {
             case .closed:
                 input.clear()
                 return
@@ -206,18 +181,16 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case .incomplete: return false
         case .interim(let length):
             input.moveReaderIndex(forwardBy: length)
-            interim += 1
-            if interim > Self.interimLimit { return fail() }
+            guard state.interimCame() else { return fail() }
         case .final(let length, let framing, let connectionOptions):
             input.moveReaderIndex(forwardBy: length)
             pool.responded()
-            keepsAlive = worker.responseHead.keepsAlive && framing != .untilClose
-            phase = .body(BodyReader(framing, connectionOptions: connectionOptions))
+            body = BodyReader(framing, connectionOptions: connectionOptions)
+            state.responseBegan(keepsAlive: worker.responseHead.keepsAlive && framing != .untilClose)
         case .upgraded(let length):
             input.moveReaderIndex(forwardBy: length)
             pool.responded()
-            phase = .tunnel
-            isDetached = true
+            state.tunnelBegan()
             pool.leave()
             pool.tunnelOpened()
             exchange.upgraded()
@@ -234,20 +207,16 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     private func readBody() -> Bool {
-        guard case .body(var reader) = phase, let exchange else { return false }
-        phase = .idle
+        guard let exchange else { return false }
         let part: BodyReader.Part?
         do throws(HeadFault) {
-            part = try reader.next(from: &input)
+            part = try body?.next(from: &input)
         } catch {
             return fail()
         }
         switch part {
-        case nil:
-            phase = .body(reader)
-            return false
+        case nil: return false
         case .data(let bytes):
-            phase = .body(reader)
             exchange.receive(bytes)
             return true
         case .end(let trailers):
@@ -257,15 +226,11 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     private func endResponse(of exchange: Exchange, trailers: ByteBuffer?) {
-        let isReusable = keepsAlive && exchange.state.isRequestComplete && input.readableBytes == 0
         self.exchange = nil
-        if isReusable {
-            phase = .idle
-            isReused = true
-            release()
-        } else {
-            close()
-        }
+        body = nil
+        let isKept = state.responseEnded(
+            isRequestComplete: exchange.state.isRequestComplete, hasInput: input.readableBytes > 0)
+        if isKept { release() } else { close() }
         exchange.receiveEnd(trailers: trailers)
     }
 

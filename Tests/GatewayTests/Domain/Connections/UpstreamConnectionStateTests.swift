@@ -1,0 +1,115 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("The states of a connection to an upstream")
+struct UpstreamConnectionStateTests {
+    typealias State = UpstreamConnectionState
+
+    private static func asked() -> State {
+        var state = State()
+        state.begin()
+        return state
+    }
+
+    private static func responding(keepsAlive: Bool = true) -> State {
+        var state = asked()
+        state.responseBegan(keepsAlive: keepsAlive)
+        return state
+    }
+
+    /// A connection that has carried a request, and has been sent another.
+    private static func reused() -> State {
+        var state = responding()
+        _ = state.responseEnded(isRequestComplete: true, hasInput: false)
+        state.begin()
+        return state
+    }
+
+    private func end(
+        _ state: inout State, bodyEndsWithConnection: Bool = false, hasInput: Bool = false, isIdempotent: Bool = true
+    ) -> State.AtEnd {
+        state.ended(
+            bodyEndsWithConnection: bodyEndsWithConnection, hasInput: hasInput, isIdempotent: isIdempotent)
+    }
+
+    @Test("It carries one request after the other")
+    func reuse() {
+        var state = State()
+        for _ in 0..<3 {
+            #expect(state.phase == .idle)
+            state.begin()
+            #expect(state.phase == .head)
+            state.responseBegan(keepsAlive: true)
+            #expect(state.phase == .body)
+            #expect(state.responseEnded(isRequestComplete: true, hasInput: false) == true)
+        }
+    }
+
+    @Test("It is kept only if the upstream keeps it, the request is whole and nothing came unasked")
+    func kept() {
+        for (keepsAlive, isComplete, hasInput) in [(false, true, false), (true, false, false), (true, true, true)] {
+            var state = Self.responding(keepsAlive: keepsAlive)
+            #expect(state.responseEnded(isRequestComplete: isComplete, hasInput: hasInput) == false)
+            #expect(state.phase == .closed)
+        }
+    }
+
+    @Test("A response that ends with the connection is whole, unless the connection was cut")
+    func untilClose() {
+        var state = Self.responding(keepsAlive: false)
+        #expect(end(&state, bodyEndsWithConnection: true) == .responseEnded)
+        #expect(state.phase == .closed)
+        var cut = Self.responding(keepsAlive: false)
+        cut.cut()
+        #expect(end(&cut, bodyEndsWithConnection: true) == .failed(isSafeToRepeat: false))
+        var early = Self.responding()
+        #expect(end(&early) == .failed(isSafeToRepeat: false))
+    }
+
+    @Test("What a kept connection lost before a byte came may be sent again, if it may be sent twice")
+    func stale() {
+        var state = Self.reused()
+        #expect(end(&state) == .failed(isSafeToRepeat: true))
+        var post = Self.reused()
+        #expect(end(&post, isIdempotent: false) == .failed(isSafeToRepeat: false))
+        var begun = Self.reused()
+        #expect(end(&begun, hasInput: true) == .failed(isSafeToRepeat: false))
+        var interim = Self.reused()
+        #expect(interim.interimCame() == true)
+        #expect(end(&interim) == .failed(isSafeToRepeat: false))
+        var new = Self.asked()
+        #expect(end(&new) == .failed(isSafeToRepeat: false))
+    }
+
+    @Test("Interim responses are counted for each request")
+    func interim() {
+        var state = Self.asked()
+        for _ in 0..<State.interimLimit { #expect(state.interimCame() == true) }
+        #expect(state.interimCame() == false)
+        var reused = Self.asked()
+        for _ in 0..<State.interimLimit { _ = reused.interimCame() }
+        reused.responseBegan(keepsAlive: true)
+        _ = reused.responseEnded(isRequestComplete: true, hasInput: false)
+        reused.begin()
+        #expect(reused.interimCame() == true)
+    }
+
+    @Test("A WebSocket leaves the pool, and ends with the connection")
+    func tunnel() {
+        var state = Self.asked()
+        #expect(!state.isDetached)
+        state.tunnelBegan()
+        #expect(state.phase == .tunnel && state.isDetached)
+        #expect(end(&state) == .tunnelEnded)
+        #expect(state.isDetached, "the pool does not count it afterwards either")
+    }
+
+    @Test("One that the gateway closes carries nothing more")
+    func closed() {
+        var state = Self.asked()
+        state.close()
+        #expect(state.phase == .closed)
+        #expect(end(&state) == .failed(isSafeToRepeat: false))
+    }
+}
