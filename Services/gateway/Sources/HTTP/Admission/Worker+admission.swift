@@ -1,14 +1,6 @@
 import Contracts
 import NIOCore
 
-/// What becomes of a request whose head is read.
-enum Admission {
-    case forward(Exchange)
-    case respond(LocalResponse, requestID: [UInt8])
-    /// The bearer's key is being fetched: the head is looked at again afterwards.
-    case waitForKeys(AddressKey)
-}
-
 /// Who may come in. The order is the contract's: limits, route, bearer, role, size; the gateway's own health before
 /// all.
 extension Worker {
@@ -163,15 +155,6 @@ extension Worker {
             method: requestHead.method, status: response.status, nanoseconds: self.now - start)
     }
 
-    private static func challenge(_ code: ErrorCode) -> String {
-        guard code.status == 401 else { return "" }
-        let description = code == .tokenExpired ? "The access token has expired" : "The access token is not valid"
-        return """
-            WWW-Authenticate: Bearer realm="gatehouse", error="invalid_token", error_description="\(description)"\r
-
-            """
-    }
-
     /// The gateway's own routes.
     private func health(_ route: Route) -> LocalResponse? {
         switch route.target {
@@ -195,101 +178,6 @@ extension Worker {
         return LocalResponse(
             status: 204,
             fields: isAllowed ? cors.preflightLines(for: origin, methods: route.methods) : "Vary: Origin\r\n")
-    }
-
-    // MARK: Parts of a head
-
-    /// How often an OPTIONS request may be forwarded; `nil` where the field says nothing that can be read.
-    private func hops(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Int? {
-        guard let line = fields.maxForwards, !fields.hasSeveralMaxForwards else { return nil }
-        let digits = bytes[fields.lines[line].value]
-        guard !digits.isEmpty else { return nil }
-        var hops = 0
-        for digit in digits {
-            guard digit >= UInt8(ascii: "0"), digit <= UInt8(ascii: "9") else { return nil }
-            hops = min(hops * 10 + Int(digit - UInt8(ascii: "0")), Self.mostHops)
-        }
-        return hops
-    }
-
-    private static let mostHops = 1_000_000_000
-
-    private func methodName(_ bytes: UnsafeRawBufferPointer) -> String {
-        String(decoding: bytes[..<(requestHead.target.lowerBound - 1)], as: UTF8.self)
-    }
-
-    private func text(_ place: Int?, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> String? {
-        place.map { String(decoding: bytes[fields.lines[$0].value], as: UTF8.self) }
-    }
-
-    private func identifier(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> [UInt8] {
-        if let line = fields.requestID {
-            let value = bytes[fields.lines[line].value]
-            if RequestID.isValid(value) { return Array(value) }
-        }
-        return [UInt8](unsafeUninitializedCapacity: 32) { room, count in
-            for half in 0..<2 {
-                let number = random.next()
-                for index in 0..<16 {
-                    let digit = UInt8(truncatingIfNeeded: number >> UInt64(index * 4)) & 15
-                    room[half * 16 + index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-                }
-            }
-            count = 32
-        }
-    }
-
-    private enum Judgement {
-        case missing
-        case accepted(VerifiedToken)
-        case refused(ErrorCode)
-        case waitsForKeys
-    }
-
-    private func judge(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, on route: Route) -> Judgement {
-        guard let line = fields.authorization else { return .missing }
-        guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
-        let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])
-        let scheme = "bearer ".utf8.count
-        guard value.count > scheme,
-            UnsafeRawBufferPointer(rebasing: value[..<scheme]).equalsFolded("bearer ")
-        else { return .refused(.invalidToken) }
-        var start = scheme
-        while start < value.count, value[start] == .space { start += 1 }
-        let token = UnsafeRawBufferPointer(rebasing: value[start...])
-        guard token.count <= HeadLimits.bearer else { return .refused(.headersTooLarge) }
-        return switch bearers.verify(token, from: route.issuers, now: wallClock) {
-        case .accepted(let token): .accepted(token)
-        case .refused(let code): .refused(code)
-        case .waitsForKeys: .waitsForKeys
-        }
-    }
-
-    private func clientAddress(
-        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
-    ) -> ClientAddress {
-        guard peer.saysForWhom else { return peer.address }
-        let list = Self.values(of: "x-forwarded-for", fields, bytes).joined(separator: ",")
-        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
-        return gateway.settings.trustedProxies.client(
-            behind: peer.address,
-            forwardedFor: list.split(separator: ",").map { $0.drop(while: isBlank).prefix { !isBlank($0) } })
-    }
-
-    private func isSecure(
-        _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
-    ) -> Bool {
-        if peer.isSecure { return true }
-        guard peer.saysForWhom else { return false }
-        return Self.values(of: "x-forwarded-proto", fields, bytes).last == "https"
-    }
-
-    private static func values(
-        of name: StaticString, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer
-    ) -> [String] {
-        fields.lines.filter {
-            $0.name == .forwarded && UnsafeRawBufferPointer(rebasing: bytes[$0.nameRange]).equalsFolded(name)
-        }.map { String(decoding: bytes[$0.value], as: UTF8.self) }
     }
 }
 
