@@ -91,7 +91,7 @@ public enum GatewayApplication: ServiceApplication {
     ) -> KeyFetcher {
         let (interval, fetch): (Duration, @Sendable () async throws -> VerificationKeySet) =
             switch source {
-            // A file is read in no time, and nobody tells when it changes.
+            // Reading a file costs little, and there is no notice when it changes.
             case .file(let file): (.seconds(5), { try file.read() })
             case .jwks(let urls):
                 (

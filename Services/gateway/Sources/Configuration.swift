@@ -64,7 +64,7 @@ public struct GatewayConfiguration: Sendable {
             of: "redisURL", by: "redisTLS", isProtected: redis?.isProtected ?? true, remedy: "begin it with rediss://")
     }
 
-    /// The routes in force, a line each: methods, paths, what is asked of the bearer, where requests go.
+    /// The routes in force, one line each: methods, path, authentication, upstreams.
     public var routeTable: String {
         let rows = table.routes.map { route in
             let target =

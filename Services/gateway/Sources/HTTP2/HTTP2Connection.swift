@@ -11,10 +11,10 @@ final class HTTP2Connection: Timed {
     private static let waitingOutput = 64 * 1024
     /// After which it is looked at again what the client has taken; nanoseconds.
     private static let lookInterval: Int64 = 250_000_000
-    /// Streams with what is no request, or no part of one, after which nothing good is to be expected.
+    /// Malformed streams after which the connection is closed.
     private static let maximumFaults = 50
-    /// Streams beyond those that may be open, or behind responses that are not read. Who does not know the settings yet
-    /// may open some.
+    /// Streams beyond those that may be open, or behind unread responses. A client that has not read the settings
+    /// yet may open some.
     private static let maximumRefusals = 1000
 
     let channel: any Channel
@@ -157,7 +157,7 @@ final class HTTP2Connection: Timed {
         var configuration = NIOHTTP2Handler.ConnectionConfiguration()
         configuration.initialSettings = [
             HTTP2Setting(parameter: .maxConcurrentStreams, value: HTTP2FrameGuard.codecStreams),
-            // More than is taken, so that who sends more than that is told so (431) and keeps the connection.
+            // More than is accepted, so that a longer head gets a 431 and the connection stays.
             HTTP2Setting(parameter: .maxHeaderListSize, value: 2 * HeadLimits.bytes),
         ]
         // Whose bodies were on their way when they were reset.
@@ -174,7 +174,7 @@ final class HTTP2Connection: Timed {
 }
 
 extension HTTP2Connection {
-    /// Stands between the socket, and TLS, and all who may close the connection.
+    /// Stands behind the socket and TLS, and before all handlers that may close the connection.
     private final class CloseHandler: ChannelOutboundHandler {
         typealias OutboundIn = ByteBuffer
 

@@ -11,8 +11,8 @@ import NIOHTTP2
 /// - DATA on a stream that is closed goes no further, and the stream is reset.
 /// - Frames of streams that came after GOAWAY go no further, but for HEADERS, which change the compression's state.
 ///
-/// All else is the codec's to judge. HEADERS on a closed stream still end the connection (§5.1.1): to take them out,
-/// somebody has to read their compression.
+/// The codec judges everything else. HEADERS on a closed stream still end the connection (§5.1.1): their compression
+/// would have to be read before they could be dropped.
 final class HTTP2FrameGuard: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -25,8 +25,8 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// What the codec is told in place of `maximumStreams`: more than are ever open, because those beyond are refused at
     /// once.
     static let codecStreams = 1000
-    /// Bytes of DATA for which the connection's window is kept open, beyond that of a stream: so that who sends more than
-    /// a stream's window has not used up the connection's too.
+    /// Bytes of the connection's window. It is larger than a stream's, so that a client that exceeds a stream's window has
+    /// not used up the connection's too.
     static let connectionWindow = 1 << 20
     /// What it is before anybody has said another (RFC 9113 §6.9.2).
     static let firstWindow = 65_535

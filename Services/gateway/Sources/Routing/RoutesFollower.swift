@@ -29,9 +29,9 @@ struct RoutesFollower: Service {
     }
 
     func run() async throws {
-        // Also without a file: a signal that has others read something anew must not end this one.
+        // Also without a file: SIGHUP may be sent to all services at once, and must not end this one.
         let signals = await UnixSignalsSequence(trapping: signals)
-        // One reload at a time; what is asked for meanwhile is one more.
+        // One reload at a time. However many are asked for meanwhile, one more follows.
         let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
@@ -64,7 +64,7 @@ struct RoutesFollower: Service {
 }
 
 extension RouteTable {
-    /// Where it is written whom upstreams with TLS are vouched for by.
+    /// The files that hold the authorities of upstreams with TLS.
     fileprivate var authoritiesFiles: Set<String> {
         Set(
             routes.compactMap { route in

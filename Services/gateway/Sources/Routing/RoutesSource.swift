@@ -13,7 +13,7 @@ struct RoutesSource: Sendable {
     let builtIn: [Route]
     /// `nil`: Gatehouse's own routes are all there are.
     let path: String?
-    /// Those besides Gatehouse whose tokens a route may take.
+    /// Issuers besides Gatehouse whose tokens a route may accept.
     var issuers: Set<VerbatimString> = []
     /// Where Gatehouse's own API is.
     var basePaths = BuiltInRoutes.basePaths

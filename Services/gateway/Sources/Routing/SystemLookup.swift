@@ -44,7 +44,7 @@ final class SystemLookup: Sendable {
 
     /// All addresses of a host.
     func addresses(of host: String) async throws -> [SocketAddress] {
-        // It blocks, and can't be told to stop: who has no time for it any more leaves it to end alone.
+        // A look-up blocks its thread and can't be cancelled. A caller that is cancelled leaves it to end alone.
         let (answers, answered) = AsyncStream<Answer>.makeStream()
         let begun = state.withLock { state in
             state.asking[host, default: []].append(answered)

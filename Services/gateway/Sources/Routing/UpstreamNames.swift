@@ -29,7 +29,7 @@ final class UpstreamNames: Service {
     private let failures = Counter(label: "gatehouse_gateway_name_lookup_failures_total")
 
     /// - Parameters:
-    ///   - routes: whose upstreams' names are followed.
+    ///   - routes: the names of their upstreams are followed.
     ///   - pause: between two rounds. With it and the time that a look-up takes an answer is 5 s old at the most.
     ///   - patience: that routes have with names which are new with them.
     init(

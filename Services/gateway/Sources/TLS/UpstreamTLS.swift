@@ -3,8 +3,8 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// TLS towards an upstream, whose certificate has to name the host that the route names, and to be vouched for by one of
-/// the authorities.
+/// TLS towards an upstream. Its certificate has to name the host that the route names, and one of the authorities has to
+/// have signed it.
 final class UpstreamTLS: Sendable, Hashable {
     /// The file of authorities holds none.
     struct NoAuthority: Error {}

@@ -68,7 +68,7 @@ final class BearerVerifier {
         token.generation == snapshot.sources[token.issuerPlace].generation
     }
 
-    /// The issuers are asked in turn who knows the token's key. Two may have given theirs the same name.
+    /// Tries the issuers that have a key of the token's `kid`. Two issuers may have given their keys the same name.
     private func verifyAnew(
         _ token: UnsafeRawBufferPointer, _ places: [Int], now: Int64
     ) -> Result<VerifiedToken, AccessTokenError> {

@@ -75,7 +75,7 @@ final class KeyStore: Sendable {
     func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
 
     /// Calls `listener` on any thread when there are other keys than before, or when a fetch has ended that
-    /// `demandFetch` told of. Keys that were read again and are the same concern nobody.
+    /// `demandFetch` told of. It is not called when the same keys were read again.
     func onChange(_ listener: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners.append(listener) }
     }
@@ -104,9 +104,9 @@ final class KeyStore: Sendable {
         }
     }
 
-    /// A token names a key that is not there. Asks for fetches where that was not done a short while ago.
+    /// A token names an unknown key. Asks for its issuers' keys, unless that was done a short while ago.
     ///
-    /// - Parameter places: of the issuers whose it may be.
+    /// - Parameter places: of the issuers that the key may belong to.
     /// - Returns: whether a fetch is under way, of which `onChange` will tell.
     func demandFetch(of places: [Int] = [0], now: Int64) -> Bool {
         state.withLock { state in
@@ -121,7 +121,7 @@ final class KeyStore: Sendable {
         }
     }
 
-    /// Wakes who fetches an issuer's keys.
+    /// Yields each time an issuer's keys are to be fetched.
     func demanded(of place: Int) -> AsyncStream<Void> { demands[place].stream }
 
     /// Claims the next fetch; `false` when one is under way.

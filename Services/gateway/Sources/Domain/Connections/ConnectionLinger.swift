@@ -1,12 +1,11 @@
-/// When a connection that carries no request any more may be closed: once its client has what was written, or is too
-/// slow to take it.
+/// When a connection without requests may be closed: once the client has everything that was written, or is too slow.
 struct ConnectionLinger: Sendable {
     enum Step: Equatable {
         /// It is to be looked at again after a while.
         case wait
         /// The client may be told that it is to end.
         case end
-        /// Nothing is left that closing would throw away, or nobody who would take it.
+        /// Nothing is left that closing would throw away, or the client does not take it.
         case cut
     }
 
@@ -14,7 +13,7 @@ struct ConnectionLinger: Sendable {
     private let longest: Int64
     private var waiting = 0
     private var taken = 0
-    /// Until when the other side's system may take its time; nanoseconds.
+    /// Until when the client's system may take to acknowledge what was sent; nanoseconds.
     private var until: Int64?
 
     /// - Parameter longest: for the other side's system to take what the socket has taken; nanoseconds.

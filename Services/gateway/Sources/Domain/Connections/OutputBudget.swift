@@ -1,9 +1,9 @@
 /// How many bytes of responses may wait for the clients of one event loop, all together.
 ///
-/// Each client may have an eighth of what is left, and never more than `most`: so few slow clients have all that makes
-/// them fast, and many together come to little more than the limit. What a client always may have keeps it going.
+/// Each client may have an eighth of what is left, between `least` and `most`. So a few slow clients have all that they
+/// need, and many together come to little more than the limit.
 struct OutputBudget: Sendable {
-    /// Bytes for one client, where there is no want.
+    /// Bytes for one client, while enough is left.
     static let most = 64 * 1024
     /// Bytes for one client, however many there are.
     static let least = 4 * 1024

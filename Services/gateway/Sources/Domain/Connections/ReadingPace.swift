@@ -1,7 +1,7 @@
 /// Whether a client takes its responses fast enough.
 ///
-/// It has a store of time. While bytes wait for it, time is used up; each byte that it takes gives some back. So it may
-/// pause for a while, and has to keep a rate on average. What the service behind takes its time over costs it nothing.
+/// A client has a store of time. While bytes wait for it, time is used up; each byte that it takes gives some back. So it
+/// may pause for a while, and has to keep a rate on average. A slow service costs it nothing.
 struct ReadingPace: Sendable {
     /// All the time that it may have in store; nanoseconds.
     private let patience: Int64

@@ -1,7 +1,7 @@
 /// One limit by address: of each IPv4 address or IPv6 /64, and of the IPv6 networks around it.
 ///
-/// Who has one IPv6 network mostly has many: a household a /56 with 256 of them, a site a /48 with 65,536. They may have
-/// more than one, and not as much as all.
+/// A household often has a /56 with 256 networks of /64, a site a /48 with 65,536. They get more than the allowance of
+/// one /64, and less than that of all.
 struct AddressLimiter: Sendable {
     /// The networks besides a /64, and how many times its allowance each has.
     static let networks: [(bits: Int, times: Int)] = [(56, 8), (48, 64)]
@@ -24,8 +24,8 @@ struct AddressLimiter: Sendable {
     ///
     /// - Returns: `nil` when the request is admitted.
     func take(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
-        // They are looked at before: a flood from one network makes no buckets any more, and who is refused himself
-        // takes nothing from his neighbours.
+        // The networks come first: once one is over its limit, its addresses get no buckets. They are only read here, so
+        // that a request that its own address is refused for takes nothing from its neighbours.
         if let refusal = refusalOfNetworks(address, now: now) { return refusal }
         if let wait = own.take(address, now: now) { return .init(wait: wait, limit: limit) }
         for (bits, limiter) in wider {

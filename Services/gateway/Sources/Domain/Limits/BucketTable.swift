@@ -1,7 +1,7 @@
 /// Token buckets by key, a bounded number of them.
 ///
-/// Only one that is full again is forgotten: it says no more than one that was never there. So nobody resets another's
-/// bucket, or his own, by filling others.
+/// Only a bucket that is full again is forgotten, since a new one would be full too. So no client can reset a bucket by
+/// filling the table with others.
 struct BucketTable<Key: Hashable & Sendable>: Sendable {
     struct Bucket: Sendable {
         /// The state that `RateLimit` keeps.

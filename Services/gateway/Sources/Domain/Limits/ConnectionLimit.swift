@@ -3,8 +3,7 @@ struct ConnectionLimit: Sendable, Equatable {
     /// Requests on connections beyond these are refused with 503, and those that stay silent are closed after a moment.
     let soft: Int
 
-    /// Connections beyond these are closed at once: without an end to them the responses to the others cost the process
-    /// its last descriptors.
+    /// Connections beyond these are closed at once. If all had a response, the process would run out of descriptors.
     var hard: Int { soft + max(1, soft / 20) }
 
     /// Descriptors for what is neither a client nor an upstream: event loops, Redis, the admin port, logs.
@@ -12,7 +11,7 @@ struct ConnectionLimit: Sendable, Equatable {
 
     init(_ soft: Int) { self.soft = soft }
 
-    /// As many as are wanted, or as the process has descriptors for.
+    /// The limit that is wanted, or a lower one where the process has too few descriptors for it.
     ///
     /// - Parameters:
     ///   - descriptors: that the process may have open.

@@ -2,9 +2,8 @@ import Synchronization
 
 /// One rate limit, counted for each address or user in this process.
 ///
-/// There is room for a bounded number of buckets. Where all of it is taken by buckets that are not full again, those who
-/// come new share one with their neighbourhood, which holds many times as much: nobody else's count is lost, and a flood
-/// from one place leaves the others theirs.
+/// The number of buckets is bounded. When all are in use, a new key shares a larger bucket with its neighbourhood. So no
+/// other key's count is lost, and a flood from one network leaves the buckets of others alone.
 final class RateLimiter<Key: LimitedKey>: Sendable {
     /// Tells other replicas how many requests of one address or user were admitted here since they were told last.
     typealias Tell = @Sendable (RateLimiter, _ key: Key, _ count: Int) -> Void
@@ -17,7 +16,7 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
     private static var shardCount: Int { 16 }
     private static var bucketsPerShard: Int { 4096 }
     private static var sharedBuckets: Int { 4096 }
-    /// How many times what one may have a shared bucket holds.
+    /// A shared bucket holds so many times the limit of one key.
     private static var shareFactor: Int { 64 }
     /// Others are told of each of these parts of the limit: each replica is wrong by that much at the most.
     private static var toldParts: Int { 32 }
@@ -89,7 +88,7 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
     }
 
     private func withSharedBucket(of key: Key, _ body: (inout Int64) -> Int64?) -> Int64? {
-        // Hashed, so that nobody can choose with whom to share.
+        // Hashed, so that no client can choose whose bucket it shares.
         let place = Int(UInt(bitPattern: key.neighbourhood.hashValue) % UInt(Self.sharedBuckets))
         return shared.withLock { shared in
             if shared.isEmpty { shared = Array(repeating: 0, count: Self.sharedBuckets) }

@@ -1,4 +1,4 @@
-/// The limit of one route: for each user, or for each address where nobody is signed in.
+/// The limit of one route: for each user, or for each address of requests without a user.
 struct RouteLimiter: Sendable {
     let users: RateLimiter<UserKey>
     let addresses: AddressLimiter

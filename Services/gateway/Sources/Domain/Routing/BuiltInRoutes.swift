@@ -4,22 +4,22 @@ import Contracts
 enum BuiltInRoutes {
     /// Bytes of the largest body on Gatehouse's own routes.
     static let bodyLimit = 64 * 1024
-    /// How much longer than a service is patient its response is waited for.
+    /// How much longer than the service's own patience the gateway waits for its response.
     private static let leeway = Duration.milliseconds(3500)
 
-    /// Where guessing could find a way in: a stricter limit per address holds.
+    /// Where passwords could be guessed. A stricter limit for each address holds.
     private static let signIn: Set<String> = [
         "/v1/auth/apple", "/v1/auth/register", "/v1/auth/login", "/v1/auth/password/forgot",
         "/v1/auth/password/reset",
     ]
 
-    /// Whose refusals are counted: honest apps are seldom refused, however many stand behind one address.
+    /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.
     private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
 
     /// Where Gatehouse's own API is unless it is moved.
     static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
 
-    /// Below what a routes file may name nothing.
+    /// Paths that a routes file may not use, nor any below them.
     ///
     /// - Parameter basePaths: where Gatehouse's own API is.
     static func reserved(_ basePaths: [String]) -> [String] {

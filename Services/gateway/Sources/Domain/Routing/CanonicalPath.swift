@@ -1,6 +1,6 @@
 /// The one spelling of a path that authorisation, routing and forwarding all use.
 ///
-/// A path is refused, never repaired: what one parser repairs the next one reads differently.
+/// A path is refused, never repaired: another parser would repair it in another way.
 enum CanonicalPath {
     private static let plain = ByteSet(.alphanumeric, "-._~!$&'()*+,=:@/")
 
@@ -49,7 +49,7 @@ enum CanonicalPath {
             UInt8(ascii: "#"):
             return false
         case UInt8(ascii: "%"):
-            // `%252e` becomes `%2e` for who decodes twice.
+            // A service that decodes twice makes `%2e` of `%252e`, and then `.`.
             return index + 4 >= path.count || hexValue(path[index + 3]) == nil || hexValue(path[index + 4]) == nil
         default:
             return !plain.contains(byte)

@@ -10,7 +10,7 @@ struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     /// Whether the pattern also covers everything below it.
     var isPrefix: Bool
 
-    /// Reads `/v1/things/{id}`. `nil` for what is no canonical path.
+    /// Reads `/v1/things/{id}`. `nil` where it is no canonical path.
     init?(_ template: String, isPrefix: Bool = false) {
         var template = template
         let filler = template.replacing("{", with: "").replacing("}", with: "")

@@ -27,33 +27,33 @@ final class Route: Sendable {
     let pattern: PathPattern
     let methods: MethodSet
     let authentication: Authentication
-    /// One of these is needed; empty: any will do.
+    /// The user needs one of these; empty: no role is needed.
     let roles: Set<VerbatimString>
     let target: Target
     /// Bytes; a larger body is refused.
     let bodyLimit: Int
     /// Until the head of the upstream's response is there.
     let timeout: Duration
-    /// What the upstream sees in place of the pattern's segments, which may be nothing; `nil`: those themselves.
+    /// Stands in place of the pattern's segments in the forwarded path; may be empty. `nil`: the segments stay.
     let prefixReplacement: [UInt8]?
-    /// Bytes of the path in place of which `prefixReplacement` stands; `nil`: those of the pattern.
+    /// Bytes of the path that `prefixReplacement` replaces; `nil`: those of the pattern.
     let replacedLength: Int?
     let forwardsAuthorization: Bool
-    /// What the upstream is told of the bearer besides who it is.
+    /// Claims of the bearer that are forwarded besides its user.
     let claims: [ForwardedClaim]
-    /// Those besides Gatehouse whose tokens are taken.
+    /// Issuers besides Gatehouse whose tokens are accepted.
     let issuers: Set<VerbatimString>
     /// Whether requests may go on as WebSocket.
     let allowsWebSocket: Bool
     /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
     let outlivesToken: Bool
-    /// `nil`: what browsers are told of other origins is the upstream's to say.
+    /// `nil`: CORS is left to the upstream.
     let cors: CORSPolicy?
-    /// `nil`: only what holds for every route.
+    /// `nil`: the route has no limit of its own.
     let limit: RateLimit?
-    /// Whether guessing here could find a way in: a stricter limit per address holds.
+    /// Whether passwords could be guessed here. A stricter limit for each address holds.
     let isSignIn: Bool
-    /// Whether an address that was refused often is refused by the gateway for a while.
+    /// Whether an address with many refusals by the service is refused by the gateway for a while.
     let limitsFailures: Bool
     /// How the gateway's own refusals look.
     let errorForm: ErrorForm

@@ -1,4 +1,4 @@
-/// A claim that a route may have its service told, besides what every service is told of who asks.
+/// A claim that a route can have forwarded to its service, besides the user, session, role and stores.
 enum ForwardedClaim: String, Sendable, CaseIterable {
     case email
     /// Beside `email` always.

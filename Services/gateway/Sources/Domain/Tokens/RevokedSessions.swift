@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// The sessions that were revoked and whose access tokens may still live, as the revocation feed told.
+/// The sessions that the revocation feed has told of and that may still have access tokens.
 ///
-/// Every event loop asks it for every bearer: a lock that is held for one look-up.
+/// Every event loop asks it for every bearer. Its lock is held for one look-up.
 final class RevokedSessions: Sendable {
     enum Verdict: Equatable {
         case live
         case revoked
-        /// The feed was never read whole, or was lost for too long: nobody can say.
+        /// The feed was never read whole, or was lost for too long.
         case unknown
     }
 
@@ -22,14 +22,14 @@ final class RevokedSessions: Sendable {
         var purgeAt: Int64 = 0
     }
 
-    /// Seconds between two rounds in which sessions are forgotten whose access tokens are all dead.
+    /// Seconds between two rounds in which sessions are forgotten whose access tokens have all expired.
     private static let purgeInterval: Int64 = 60
 
     private let state = Mutex(State())
     /// Seconds for which the last known state is trusted once the feed is lost.
     private let maximumStaleness: Int64
 
-    /// Seconds for which tokens are accepted after their `exp`: so much longer a session has to be known for revoked.
+    /// Seconds for which tokens are accepted after their `exp`. A session has to be kept for so much longer.
     private let leeway: Int64
 
     init(maximumStaleness: Int64, leeway: Int64 = 0) {
@@ -50,12 +50,12 @@ final class RevokedSessions: Sendable {
         state.withLock { isUsable($0, now: now) }
     }
 
-    /// A feed that is followed has nothing to tell for as long as nobody is revoked: only its loss makes it old.
+    /// While nobody is revoked the feed says nothing, so its age does not count. Only its loss does.
     private func isUsable(_ state: State, now: Int64) -> Bool {
         state.isWhole && state.lostAt.map { now - $0 <= maximumStaleness } ?? true
     }
 
-    /// The feed did not respond. What it told counts for a while; the first of several losses is when that began.
+    /// The feed did not respond. What is known counts for `maximumStaleness` from the first of several losses on.
     func feedIsLost(now: Int64) {
         state.withLock { state in
             if state.lostAt == nil { state.lostAt = now }
@@ -82,7 +82,7 @@ final class RevokedSessions: Sendable {
         if isPurgeDue { purge(now: now) }
     }
 
-    /// Looks for the dead outside the lock, so that no event loop waits while a hundred thousand are gone through.
+    /// Looks for expired entries outside the lock, so that no event loop waits for a hundred thousand of them.
     private func purge(now: Int64) {
         let expiry = state.withLock { $0.expiry }
         let live = expiry.filter { $0.value >= now }

@@ -27,7 +27,7 @@ final class VerifiedToken: Sendable {
     let ownSession: UUID?
     /// Any of these opens a route that asks for it.
     let roles: [VerbatimString]
-    /// The lines that tell services who asks, ready to be written.
+    /// The field lines that tell a service who the user is, ready to be written.
     let identityLines: [UInt8]
     private let told: Told
 
@@ -56,7 +56,7 @@ final class VerifiedToken: Sendable {
         identityLines = lines
     }
 
-    /// A token of an issuer whose users are none of Gatehouse's. Services that know Gatehouse's alone are told of nobody.
+    /// A token of an issuer whose users are not Gatehouse's: its user goes to the service in fields of their own.
     ///
     /// - Parameters:
     ///   - roleNames: what routes call the issuer's roles.

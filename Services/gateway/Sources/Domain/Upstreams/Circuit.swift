@@ -8,7 +8,7 @@ struct Circuit: Sendable, Equatable {
         case noResponse
     }
 
-    /// So many requests without a response in a row set an address aside; a connection that can't be made does so at once.
+    /// So many requests in a row without a response set an address aside; a connection that can't be made does so at once.
     static let noResponseLimit = 5
     /// How long it is set aside the first time; each time twice as long as the last, up to `longest`. Nanoseconds.
     static let shortest: Int64 = 200_000_000

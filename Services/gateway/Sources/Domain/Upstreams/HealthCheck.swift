@@ -2,7 +2,7 @@
 struct HealthCheck: Sendable, Hashable {
     /// The path that responds with a 2xx where all is well.
     var path: String
-    /// From the end of one check to the beginning of the next, about.
+    /// About so long from the end of one check to the beginning of the next.
     var interval = Duration.seconds(5)
     /// For a whole check, from the connection to the last byte of the response.
     var timeout = Duration.seconds(2)

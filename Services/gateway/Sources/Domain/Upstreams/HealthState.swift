@@ -1,10 +1,10 @@
-/// What the health checks of one address have told so far: it is well until they say otherwise.
+/// What the health checks of one address say: it is up until they say otherwise.
 struct HealthState: Sendable, Equatable {
-    /// So many results in a row against what is held of it are needed to change that: one may be chance.
+    /// Results in a row that are needed to change `isUp`. One may be chance.
     static let evidence = 2
 
     private(set) var isUp = true
-    /// Results in a row against `isUp`.
+    /// Results in a row that contradict `isUp`.
     private var doubts = 0
 
     /// - Returns: whether `isUp` has changed.

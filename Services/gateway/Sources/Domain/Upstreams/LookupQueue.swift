@@ -1,25 +1,25 @@
 /// Which names are looked up now, and which wait for a thread.
 ///
-/// A look-up blocks its thread for as long as the name's servers are silent. So each name has one at the most, whoever
-/// asks, and names that were slow the last time get no more than half of all threads: the others find one.
+/// A look-up blocks its thread for as long as the name's servers are silent. So each name has one look-up at a time, and
+/// names that were slow the last time get half of the threads at the most. The rest is free for the others.
 struct LookupQueue: Sendable {
     /// Look-ups at once.
     let limit: Int
     private var running: Set<String> = []
     private var waiting: [String] = []
-    /// Those that took long when they were looked up last.
+    /// Names whose last look-up took long.
     private var slow: Set<String> = []
 
     init(limit: Int) { self.limit = limit }
 
-    /// - Returns: those whose look-up is to begin: this name, or none.
+    /// - Returns: the names whose look-up is to begin: this one, or none.
     mutating func ask(_ name: String) -> [String] {
         guard !running.contains(name), !waiting.contains(name) else { return [] }
         waiting.append(name)
         return next()
     }
 
-    /// - Returns: those whose look-up is to begin now.
+    /// - Returns: the names whose look-up is to begin now.
     mutating func ended(_ name: String, wasSlow: Bool) -> [String] {
         running.remove(name)
         if wasSlow { slow.insert(name) } else { slow.remove(name) }

@@ -13,7 +13,7 @@ struct AdmittedRequest {
     var connectionOptions: [[UInt8]] = []
     var requestID: [UInt8]
     var trace: TraceContext
-    /// Who asks; `nil`: nobody that is known.
+    /// The user; `nil`: nobody is signed in.
     var identity: VerifiedToken?
     /// Whether the client asks to go on as WebSocket.
     var upgrades = false

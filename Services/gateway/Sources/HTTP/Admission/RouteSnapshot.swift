@@ -2,7 +2,7 @@ import NIOCore
 
 /// The routes that one event loop goes by until it is handed others, and what they mean there.
 ///
-/// Nothing of it changes: a request keeps what it was admitted by, whatever comes into force meanwhile.
+/// It never changes: a request keeps the routes that it was admitted by, whatever comes into force meanwhile.
 final class RouteSnapshot {
     let table: RouteTable
     /// One for each address of an upstream.
@@ -20,8 +20,8 @@ final class RouteSnapshot {
 
     /// - Parameters:
     ///   - names: the addresses of each host that is given as a name.
-    ///   - previous: the snapshot whose place this one takes. The connections to addresses that both have live on, and
-    ///     so does what is known of these.
+    ///   - previous: the snapshot that this one replaces. Pools of addresses that both have live on, with their
+    ///     connections and what is known of the address.
     init(
         _ table: RouteTable, _ names: [String: [SocketAddress]], after previous: RouteSnapshot, worker: Worker
     ) {

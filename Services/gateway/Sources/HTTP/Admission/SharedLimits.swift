@@ -4,10 +4,10 @@ import Redis
 
 /// Makes limits that all replicas of the gateway count together.
 ///
-/// No request waits for the others: the count of this process decides at once, Redis is told behind its back of every
-/// few requests, and where it says that all together are over the limit, this process refuses until they no longer are. So
-/// the replicas together may admit a little more than the limit at first, which they make up for, and an outage of Redis
-/// changes nothing but that each counts alone.
+/// No request waits for Redis. This process's own count decides at once. Every few requests Redis is told of them, and
+/// when it says that all replicas together are over the limit, this process refuses until they no longer are. So the
+/// replicas together may admit a little more than the limit at first, and make up for it. While Redis is away, each
+/// counts alone.
 struct SharedLimits: Sendable {
     /// `nil`: each replica counts alone.
     var redis: RedisClient?

@@ -1,8 +1,7 @@
 import Contracts
 import NIOCore
 
-/// Who may come in. The order is the contract's: limits, route, bearer, role, size; the gateway's own health before
-/// all.
+/// Decides about a request. The order is the contract's: the gateway's own health, limits, route, bearer, role, size.
 extension Worker {
     /// - Parameters:
     ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
@@ -31,7 +30,7 @@ extension Worker {
         }
         if case .route(let route, _) = match {
             routeName = route.name
-            // A gateway that has much to do is well all the same: a probe that no limit spares would have it restarted.
+            // Before all limits: a busy gateway is healthy, and a probe that is refused would have it restarted.
             if let response = health(route) { return respond(response) }
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
@@ -83,7 +82,7 @@ extension Worker {
         if route.authentication != .none {
             switch judge(fields, bytes, on: route) {
             case .waitsForKeys:
-                // The service may not need the bearer: that is no reason to let anybody wait.
+                // The service may not need the bearer, so its requests do not wait for keys.
                 guard route.authentication == .reported else {
                     return mayWaitForKeys ? .waitForKeys(address.key) : refuse(Problem(.unavailable))
                 }
@@ -147,8 +146,9 @@ extension Worker {
         return .forward(Exchange(client: client, plan: plan, request: request))
     }
 
-    private func countRefusal(_ problem: Problem, _ response: LocalResponse, _ match: RouteTable.Match, since start: Int64)
-    {
+    private func countRefusal(
+        _ problem: Problem, _ response: LocalResponse, _ match: RouteTable.Match, since start: Int64
+    ) {
         guard case .route(let route, _) = match else { return gateway.metrics.countRefusal(problem.code.rawValue) }
         gateway.metrics.countRefusal(problem.code.rawValue, route: route.name)
         gateway.metrics.route(route.name).record(
@@ -165,8 +165,8 @@ extension Worker {
         }
     }
 
-    /// A browser asks whether a page of another origin may send a request. `nil` where nobody asks, or the route leaves
-    /// the response to its upstream.
+    /// The response to a browser's preflight (CORS). `nil` where the request is none, or the route leaves CORS to its
+    /// upstream.
     private func preflight(
         path: UnsafeRawBufferPointer, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer
     ) -> LocalResponse? {

@@ -39,7 +39,7 @@ final class ClientPeer {
             self.address = address
             count(address)
         case .proxy: break
-        // What it carries it does not look at: `X-Forwarded-For` is the client's own.
+        // The proxy has not looked at the requests, so `X-Forwarded-For` is the client's own.
         case .unknown: readsFields = false
         }
     }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Takes the header of a trusted proxy off a connection's beginning, and tells whose connection it is. Connections of
-/// others, or without a header, end.
+/// Reads the PROXY header at a connection's beginning, and takes the client's address from it. A connection without one,
+/// or from a peer that is not trusted, is closed.
 final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

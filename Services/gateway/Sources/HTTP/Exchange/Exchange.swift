@@ -45,8 +45,8 @@ final class Exchange {
     var framing: BodyFraming { request.framing }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
-    /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another address
-    /// can give as well.
+    /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another
+    /// address can give as well.
     var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.upgrades }
 
     // MARK: Towards the upstream
@@ -143,7 +143,8 @@ final class Exchange {
         state.tunnelBegan()
         worker.requestBecomesTunnel(of: address)
         status = head.status
-        let forwarded = ForwardedResponseHead(requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
+        let forwarded = ForwardedResponseHead(
+            requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
         client.write(forwarded.write(head, bytes))
         endWithToken()
         record()

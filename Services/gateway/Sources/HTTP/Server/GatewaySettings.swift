@@ -5,19 +5,19 @@ struct GatewaySettings: Sendable {
     var expectsProxyHeader = false
     /// Open client connections in this process; those beyond are refused.
     var maximumConnections = 20_000
-    /// Of them those of one address; trusted proxies may have more.
+    /// Of these so many of one address; trusted proxies may have more.
     var maximumConnectionsPerAddress = 15_000
-    /// For a connection beyond either limit to say what it wants, and be refused.
+    /// For a connection beyond either limit to send its request, which is refused.
     var overLimitTimeout = Duration.seconds(1)
-    /// Then a connection is closed after its response, and another event loop may have the next.
+    /// After so many requests a connection is closed. The next one may go to another event loop.
     var maximumRequestsPerConnection = 10_000
     /// Requests between their head and the end of their response, in this process; more are refused at once.
     var maximumRequestsInFlight = 4_096
-    /// Of them those of one address: so that nobody has all of them.
+    /// Of these so many of one address, so that none can have all.
     var maximumRequestsInFlightPerAddress = 2_048
     /// Open WebSockets in this process; more are refused.
     var maximumWebSockets = 4_096
-    /// For each address of an upstream and event loop.
+    /// Connections to each address of an upstream, on each event loop.
     var maximumUpstreamConnections = 1_024
     /// Verified tokens that each event loop remembers.
     var tokenCacheCapacity = 10_000
@@ -29,7 +29,7 @@ struct GatewaySettings: Sendable {
     var minimumBodyRate = 512
     /// Bytes of a response that a client has to take in a second on average, while any wait for it.
     var minimumAnswerRate = 512
-    /// For which it may take none.
+    /// For so long a client may take nothing.
     var answerPatience = Duration.seconds(60)
     /// Bytes of responses that may wait for clients in this process, besides a few for each.
     var maximumWaitingOutput = 64 << 20
@@ -39,12 +39,12 @@ struct GatewaySettings: Sendable {
     var streamTimeout = Duration.seconds(300)
     /// For a client to read what it was told before its connection is cut.
     var lingerTimeout = Duration.seconds(2)
-    /// The same for one that keeps sending what nobody wants.
+    /// The same for a client that goes on sending.
     var longestLinger = Duration.seconds(20)
     var connectTimeout = Duration.seconds(1)
     /// For an address that is set aside to respond when it is asked whether it is well.
     var probeTimeout = Duration.seconds(2)
-    /// Of the requests those that may be sent a second time, besides a few.
+    /// The share of requests that may be sent a second time, besides a few.
     var retryShare = 0.2
     /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
     var upstreamIdleTimeout = Duration.seconds(4)
@@ -53,7 +53,7 @@ struct GatewaySettings: Sendable {
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
-    /// The part of responses that the access log tells of, those aside that a service failed to give.
+    /// The share of responses that are logged, besides those with 5xx, which are all logged.
     var accessLogShare = 0.0
     /// Whether the limits of the routes file hold.
     var limitsRoutes = true

@@ -1,8 +1,8 @@
-/// What has a deadline, and is told when that has passed.
+/// Something with a deadline. It is told when that has passed.
 protocol Timed: AnyObject {
     /// Nanoseconds of the worker's clock; `.max`: none.
     var deadline: Int64 { get }
-    /// Where its wheel keeps it; nobody else's to change.
+    /// Where its wheel keeps it; only the wheel changes it.
     var timerPlace: TimerPlace? { get set }
 
     /// Sets another deadline, or it is not told again.
@@ -53,7 +53,7 @@ final class TimerWheel {
         last.timerPlace?.index = place.index
     }
 
-    /// Tells those whose deadline has passed.
+    /// Calls `timedOut` on all whose deadline has passed.
     func advance(to now: Int64) {
         let target = now / Self.tick
         // After a pause that is longer than the wheel each slot is looked at once.

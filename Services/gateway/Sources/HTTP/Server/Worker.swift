@@ -51,7 +51,7 @@ final class Worker {
         writeDate()
     }
 
-    /// Goes by the routes that are in force now, and by what is known now of where their upstreams are.
+    /// Takes the routes that are in force now, and the present addresses of their upstreams.
     func takeRoutes() {
         routes = RouteSnapshot(gateway.routes.table, gateway.names.addresses, after: routes, worker: self)
     }
@@ -100,7 +100,7 @@ final class Worker {
     /// How often `sweep` is to be called.
     static let sweepInterval = TimeAmount.nanoseconds(TimerWheel.tick)
 
-    /// Ends what has taken too long.
+    /// Fires deadlines that have passed, and does what is due now and then.
     func sweep() {
         writeDate()
         let now = now

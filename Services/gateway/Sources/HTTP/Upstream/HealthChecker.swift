@@ -5,10 +5,10 @@ import NIOPosix
 import ServiceLifecycle
 import Synchronization
 
-/// Asks those addresses of upstreams that have a health check whether they are well: once for the whole process, for as
-/// long as an event loop sends requests there.
+/// Checks the addresses of upstreams that have a health check: once for the whole process, for as long as an event loop
+/// sends requests there.
 final class HealthChecker: Service {
-    /// What is known of one address, for any thread to read.
+    /// The health of one address. Any thread may read it.
     final class Health: Sendable {
         private let up = Atomic<Bool>(true)
         private let passed = Atomic<Int64>(0)
@@ -38,21 +38,21 @@ final class HealthChecker: Service {
 
     private let logger: Logger
     private let group: any EventLoopGroup
-    /// Whom how many event loops send requests.
+    /// The addresses that are checked, and how many event loops send requests to each.
     private let followed = Mutex<[UpstreamEndpoint: (health: Health, users: Int)]>([:])
     private let entered: AsyncStream<Entry>
     private let entering: AsyncStream<Entry>.Continuation
     private let passes = Counter(label: "gatehouse_gateway_health_checks_total", dimensions: [("result", "passed")])
     private let failures = Counter(label: "gatehouse_gateway_health_checks_total", dimensions: [("result", "failed")])
 
-    /// - Parameter group: whose event loops do the asking.
+    /// - Parameter group: the checks run on its event loops.
     init(logger: Logger, group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton) {
         self.logger = logger
         self.group = group
         (entered, entering) = AsyncStream<Entry>.makeStream()
     }
 
-    /// An event loop begins to send requests there; it says when it no longer does.
+    /// An event loop begins to send requests there. It calls `leave` when it no longer does.
     ///
     /// - Returns: `nil` where the address has no health check.
     func enter(_ endpoint: UpstreamEndpoint) -> Health? {

@@ -6,8 +6,8 @@ final class LoadBalancer {
     private let pools: [UpstreamPool]
     private var budget: RetryBudget
 
-    /// - Parameter previous: the one whose place it takes, which had other addresses perhaps: what it has sent a second
-    ///   time counts on, or names that change every few seconds would bring as many retries anew.
+    /// - Parameter previous: the one that this replaces, with other addresses perhaps. Its retries go on counting:
+    ///   otherwise a name that changes every few seconds would bring a new budget each time.
     init(_ pools: [UpstreamPool], after previous: LoadBalancer?, worker: Worker) {
         self.pools = pools
         self.worker = worker

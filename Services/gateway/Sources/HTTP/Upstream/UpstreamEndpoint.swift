@@ -21,7 +21,7 @@ struct UpstreamEndpoint: Hashable, Sendable {
     /// `nil`: it is judged by how it responds to requests alone.
     var check: Check?
 
-    /// Opens a connection; with TLS the other side has proved who it is then.
+    /// Opens a connection. With TLS, the other side has shown a valid certificate by then.
     func connect(on eventLoop: any EventLoop, within limit: TimeAmount) -> EventLoopFuture<any Channel> {
         let channel = ClientBootstrap(group: eventLoop)
             .connectTimeout(limit)

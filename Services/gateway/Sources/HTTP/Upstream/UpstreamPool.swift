@@ -42,7 +42,7 @@ final class UpstreamPool {
 
     /// Finds a connection for `exchange`, at once or later: `connected` or `failed` is called on it.
     func lease(for exchange: Exchange, isRetry: Bool) {
-        // Where one idle connection was stale, so may be the others.
+        // If one idle connection was stale, the others may be too.
         while !isRetry, let connection = idle.popLast() {
             if connection.isOpen { return exchange.connected(connection) }
         }
@@ -125,7 +125,7 @@ final class UpstreamPool {
                     exchange.connected(connection)
                 } catch {
                     self.failed(.unreachable, now: self.worker.now)
-                    // Later, since it may fail at once, and so may each of the many who wait.
+                    // Not now: the attempts of all that wait may fail at once, each within the one before.
                     self.worker.eventLoop.assumeIsolated().execute { self.leave() }
                     exchange.failed(.unreachable, isSafeToRepeat: true)
                 }

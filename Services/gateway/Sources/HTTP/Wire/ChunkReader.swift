@@ -23,8 +23,8 @@ struct ChunkReader {
     /// - Parameter connectionOptions: what `Connection` names of the trailer fields (RFC 9110 §7.6.1).
     init(connectionOptions: [[UInt8]]) { self.connectionOptions = connectionOptions }
 
-    /// The next part; `nil` when more bytes are needed. Small chunks that are there together are one part: the sender
-    /// decides how many there are, and each part costs those who pass it on.
+    /// The next part; `nil` when more bytes are needed. Small chunks that have come together are one part: the
+    /// sender decides how many there are, and each part costs the gateway and the receiver.
     mutating func next(from input: inout ByteBuffer) throws(HeadFault) -> BodyReader.Part? {
         while true {
             if let data = readSmallChunks(from: &input) { return .data(data) }

@@ -1,6 +1,6 @@
 import Contracts
 
-/// Why a message is not taken: the connection it came on is closed, because its framing can't be trusted.
+/// Why a message is refused. Its connection is closed, because nobody can tell where the next message would begin.
 enum HeadFault: Error, Equatable {
     /// What is wrong, for logs and metrics; it holds nothing of the message itself.
     case malformed(String)
