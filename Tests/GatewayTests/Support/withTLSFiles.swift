@@ -4,12 +4,11 @@ import TestKit
 
 /// Runs `body` with a certificate, and with what a client needs that trusts it and speaks HTTP/2.
 func withTLSFiles(_ body: (TestCertificate, NIOSSLContext) async throws -> Void) async throws {
-    let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let files = try await TestCertificate.make(in: folder)
-    var configuration = TLSConfiguration.makeClientConfiguration()
-    configuration.trustRoots = .file(files.authority.path)
-    configuration.applicationProtocols = ["h2"]
-    try await body(files, try NIOSSLContext(configuration: configuration))
+    try await withFolder { folder in
+        let files = try await TestCertificate.make(in: folder)
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .file(files.authority.path)
+        configuration.applicationProtocols = ["h2"]
+        try await body(files, try NIOSSLContext(configuration: configuration))
+    }
 }

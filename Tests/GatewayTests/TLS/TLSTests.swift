@@ -29,6 +29,22 @@ struct TLSTests {
         return try NIOSSLContext(configuration: configuration)
     }
 
+    /// Runs `body` with an upstream on `port` that shows `files`, and with another authority's certificate.
+    private func withSecureUpstream(
+        _ body: (
+            _ folder: URL, _ files: TestCertificate, _ others: TestCertificate, RecordingUpstream, _ port: Int
+        ) async throws -> Void
+    ) async throws {
+        try await withFolder { folder in
+            let files = try await certificate(in: folder.appending(path: "one"))
+            let others = try await certificate(in: folder.appending(path: "other"))
+            let upstream = RecordingUpstream()
+            let port = try await upstream.start(tls: try server(files).context)
+            try await body(folder, files, others, upstream, port)
+            await upstream.stop()
+        }
+    }
+
     private func get(_ path: String, port: Int, tls: NIOSSLContext?) async throws -> RawClient.Answer {
         let client = try await RawClient.connect(port: port, tls: tls)
         defer { Task { await client.close() } }
@@ -99,13 +115,7 @@ struct TLSTests {
 
     @Test("Upstreams prove who they are, by an authority that the route trusts and the name that it names")
     func upstreams() async throws {
-        try await withFolder { folder in
-            let (files, others) = (
-                try await certificate(in: folder.appending(path: "one")),
-                try await certificate(in: folder.appending(path: "other"))
-            )
-            let secure = RecordingUpstream()
-            let port = try await secure.start(tls: try server(files).context)
+        try await withSecureUpstream { _, files, others, secure, port in
             let plain = RecordingUpstream()
             let plainPort = try await plain.start()
             let trusted = try UpstreamTLS(authoritiesFile: files.authority.path)
@@ -143,7 +153,6 @@ struct TLSTests {
                 #expect(secure.begun == 4 && plain.begun == 0)
                 #expect(secure.requests.allSatisfy { $0.text == "x" })
             }
-            await secure.stop()
             await plain.stop()
         }
     }
@@ -163,13 +172,7 @@ struct TLSTests {
 
     @Test("Authorities of upstreams are followed: those that are taken out vouch for nobody any more")
     func authorities() async throws {
-        try await withFolder { folder in
-            let (files, others) = (
-                try await certificate(in: folder.appending(path: "one")),
-                try await certificate(in: folder.appending(path: "other"))
-            )
-            let secure = RecordingUpstream()
-            let port = try await secure.start(tls: try server(files).context)
+        try await withSecureUpstream { folder, files, others, _, port in
             let (authorities, routes) = (folder.appending(path: "ca.pem"), folder.appending(path: "routes.yaml"))
             @Sendable func trust(_ text: String) throws {
                 try text.write(to: authorities, atomically: true, encoding: .utf8)
@@ -210,7 +213,6 @@ struct TLSTests {
                 // Not on a connection that was opened before either.
                 try await eventually("it is trusted no more") { try await status() == 502 }
             }
-            await secure.stop()
         }
     }
 

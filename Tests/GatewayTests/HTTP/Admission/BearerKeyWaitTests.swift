@@ -8,21 +8,10 @@ import Verbatim
 
 @Suite("Requests that wait for keys")
 struct BearerKeyWaitTests {
-    private static let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
-
     private static func options(_ change: (inout GatewaySettings) -> Void) -> GatewayHarness.Options {
-        GatewayHarness.Options {
-            $0.furtherIssuers = [partner]
-            $0.routes = { team in
-                [
-                    Route(
-                        name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
-                        authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
-                        issuers: [VerbatimString(partner.issuer)])
-                ]
-            }
-            change(&$0.settings)
-        }
+        var options = GatewayHarness.Options.trustingPartner
+        change(&options.settings)
+        return options
     }
 
     @Test("They wait once, however often other keys come meanwhile")

@@ -202,23 +202,9 @@ struct BearerTests {
         }
     }
 
-    private static let partner = TrustedIssuer(issuer: "https://partner.test", audience: "partner-app")
-    /// `/partner` takes that issuer's tokens too.
-    private static let trustingPartner = GatewayHarness.Options {
-        $0.furtherIssuers = [partner]
-        $0.routes = { team in
-            [
-                Route(
-                    name: "/partner", pattern: PathPattern("/partner", isPrefix: true)!, methods: .all,
-                    authentication: .required, target: .upstream(team), bodyLimit: 0, timeout: .seconds(30),
-                    issuers: [VerbatimString(partner.issuer)])
-            ]
-        }
-    }
-
     @Test("Another issuer's tokens are taken where the route says so, and nowhere else")
     func furtherIssuers() async throws {
-        let (partner, options) = (Self.partner, Self.trustingPartner)
+        let (partner, options) = (TrustedIssuer.partner, GatewayHarness.Options.trustingPartner)
         let partnerKey = try RSAPrivateKey.generate()
         try await GatewayHarness.withGateway(options) { gateway in
             var claims = GatewayHarness.claims(audience: partner.audience)
@@ -288,7 +274,7 @@ struct BearerTests {
     @Test("Gatehouse's next key is fetched whatever has become of another issuer")
     func furtherIssuerDown() async throws {
         for path in ["/team", "/partner"] {
-            try await GatewayHarness.withGateway(Self.trustingPartner) { gateway in
+            try await GatewayHarness.withGateway(GatewayHarness.Options.trustingPartner) { gateway in
                 let (keys, next) = (gateway.gateway.keys, try RSAPrivateKey.generate())
                 keys.fetchFailed(of: 1)
                 let fetching = Task {
