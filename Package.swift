@@ -59,7 +59,6 @@ extension Target.Dependency {
     static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
     static let atomics = product(name: "Atomics", package: "swift-atomics")
     static let collections = product(name: "DequeModule", package: "swift-collections")
-    static let configuration = product(name: "Configuration", package: "swift-configuration")
     static let crypto = product(name: "Crypto", package: "swift-crypto")
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
     static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
@@ -80,7 +79,6 @@ extension Target.Dependency {
     static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
     static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
-    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing")
     static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
     static let yams = product(name: "Yams", package: "Yams")
 }
@@ -95,33 +93,47 @@ let system: [Target] = [
 ]
 
 let libraries: [Target] = [
-    shared("Verbatim"),
+    // Leaves: no library of ours, no package.
+    shared("Bytes"),
     shared("Contracts"),
-    shared("AccessToken", uses: ["COpenSSL", "Verbatim"]),
-    shared("Postgres", uses: ["CLibpq", .logging, .lifecycle, .metrics]),
-    shared("Redis", uses: ["CHiredis", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .coreMetrics]),
+    shared("Threads"),
+    shared("RateLimiting"),
+    // Over one thing each.
+    shared("AccessToken", uses: ["Bytes", "COpenSSL"]),
+    shared("Sealing", uses: [.crypto]),
+    shared("Postgres", uses: ["CLibpq", "Threads", .logging, .lifecycle, .metrics]),
     shared(
-        "ServiceKit", at: "ServiceKit/Sources",
+        "Redis",
         uses: [
-            "Contracts", "Verbatim", .argumentParser, .asyncHTTPClient, .atomics, .configuration, .httpTypes,
-            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .metrics, .coreMetrics, .nioCore, .nioPosix,
-            .nioHTTP1, .nioHTTPTypes, .serviceContext, .unixSignals, .yams,
+            "CHiredis", "RateLimiting", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .coreMetrics,
+        ]),
+    // What every service does alike.
+    shared("Settings", uses: [.yams]),
+    shared(
+        "Observability",
+        uses: ["Bytes", "Threads", .atomics, .lifecycle, .logging, .metrics, .coreMetrics, .serviceContext]),
+    shared(
+        "ServiceKit",
+        uses: [
+            "Bytes", "Contracts", "Observability", "Settings", .argumentParser, .asyncHTTPClient, .httpTypes,
+            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioHTTPTypes,
+            .serviceContext, .unixSignals,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
-        "ServiceKitPostgres", at: "ServiceKit/Postgres",
-        uses: ["Contracts", "ServiceKit", "Postgres", .argumentParser, .logging]),
+        "ServiceKitPostgres",
+        uses: ["Contracts", "Postgres", "ServiceKit", "Settings", .argumentParser, .logging]),
     shared(
         "TestKit", at: "TestKit/Sources",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
+            "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
             .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix,
         ]),
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
         uses: [
-            "AccessToken", "ServiceKit", .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1,
-            .nioHTTP2, .nioPosix, .nioSSL,
+            "AccessToken", "Bytes", "ServiceKit", "Settings", .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging,
+            .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
         ]),
 ]
 
@@ -129,30 +141,31 @@ let services =
     service(
         "gateway",
         uses: [
-            "AccessToken", "Contracts", "Redis", "ServiceKit", "Verbatim", .asyncHTTPClient, .collections, .crypto,
-            .httpTypes, .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
-            .nioTLS, .unixSignals, .yams,
+            "AccessToken", "Bytes", "Contracts", "Observability", "Redis", "ServiceKit", "Settings", "Threads",
+            .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging, .metrics, .nioCore, .nioHPACK,
+            .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ])
     + service(
         "identity",
         uses: [
-            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "Verbatim",
-            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .logging, .metrics, .nioCore,
-            .nioHTTP1, .nioPosix,
+            "Bytes", "CArgon2", "Contracts", "Observability", "Postgres", "Redis", "Sealing", "ServiceKit",
+            "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit,
+            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
         "tokens",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "ServiceKitPostgres", "Verbatim", .crypto,
-            .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore,
+            "AccessToken", "Bytes", "Contracts", "Observability", "Postgres", "RateLimiting", "Redis", "ServiceKit",
+            "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics,
+            .nioCore,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
         "devices",
         uses: [
-            "Contracts", "Postgres", "ServiceKit", "ServiceKitPostgres", .crypto, .httpTypes, .hummingbird,
-            .lifecycle, .logging, .metrics, .nioCore,
+            "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
+            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore,
         ],
         embeds: [.embedInCode("Migrations")])
 
@@ -169,45 +182,55 @@ let tools: [Target] = [
 ]
 
 let everyTest: [Target] = [
-    tests("Verbatim", uses: ["Verbatim"]),
+    tests("Bytes", uses: ["Bytes"]),
     tests("Contracts", uses: ["Contracts"]),
-    tests("AccessToken", uses: ["AccessToken", "COpenSSL", "Verbatim", .crypto]),
-    tests("Postgres", uses: ["Postgres", .metrics, .metricsTestKit]),
-    tests("Redis", uses: ["Redis", .nioCore, .nioPosix]),
+    tests("Threads", uses: ["Threads"]),
+    tests("RateLimiting", uses: ["RateLimiting"]),
+    tests("AccessToken", uses: ["AccessToken", "Bytes", "COpenSSL", .crypto]),
+    tests("Sealing", uses: ["Sealing"]),
+    tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
+    tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
+    tests("Settings", uses: ["Settings"]),
+    tests("Observability", uses: ["Observability", .coreMetrics, .logging, .serviceContext]),
     tests(
         "ServiceKit",
         uses: [
-            "Contracts", "ServiceKit", "ServiceKitPostgres", "Postgres", "Verbatim", .asyncHTTPClient, .httpTypes,
-            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .coreMetrics, .nioCore, .nioEmbedded, .nioHTTP1,
-            .nioHTTPTypes, .serviceContext,
+            "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
+            .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .coreMetrics,
+            .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
         ]),
     tests(
         "AppleSimulator",
-        uses: ["AccessToken", "AppleSimulator", "ServiceKit", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix]),
+        uses: [
+            "AppleSimulator", "Bytes", "ServiceKit", "Settings", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix,
+        ]),
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Contracts", "GatewayService", "Redis", "ServiceKit", "Verbatim", .asyncHTTPClient, .crypto,
-            .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
+            "AccessToken", "Bytes", "Contracts", "GatewayService", "Observability", "Redis", "ServiceKit", "Settings",
+            .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1,
+            .nioHTTP2, .nioSSL,
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
     tests(
         "Identity",
         uses: [
-            "AccessToken", "Contracts", "IdentityService", "Postgres", "Redis", "ServiceKit", "Verbatim",
-            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle, .nioCore, .nioHTTP1,
+            "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
+            "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
+            .nioCore, .nioHTTP1,
         ]),
     tests(
         "Tokens",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", "ServiceKit", "TokensService", .metrics, .metricsTestKit,
-            .nioCore,
+            "AccessToken", "Contracts", "Postgres", "RateLimiting", "Redis", "ServiceKit", "Settings",
+            "TokensService", .metrics, .metricsTestKit, .nioCore,
         ]),
     tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
     // Against the running system: real binaries, real sockets, real faults.
     tests(
         "EndToEnd",
         uses: [
-            "AccessToken", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .nioCore, .nioPosix,
+            "AccessToken", "Bytes", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .nioCore,
+            .nioPosix,
         ],
         besides: ["OAuth/authlib_client.py"]),
 ]
@@ -216,7 +239,7 @@ let everyTest: [Target] = [
 let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 let fuzzers: [Target] = [
     .executableTarget(
-        name: "fuzz", dependencies: ["AccessToken", "GatewayService", "Verbatim", .nioCore, .nioEmbedded, .nioHTTP1],
+        name: "fuzz", dependencies: ["AccessToken", "GatewayService", "Bytes", .nioCore, .nioEmbedded, .nioHTTP1],
         path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
 ]
 
@@ -230,9 +253,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
         .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: [.defaults, "YAML"]),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),

@@ -1,5 +1,5 @@
+import Bytes
 import Foundation
-import Verbatim
 
 extension AccessTokenClaims {
     /// Times beyond the year 9999 are mistakes or attacks.

@@ -1,3 +1,5 @@
+import Bytes
+
 /// Writes access tokens: JWS in compact form, `alg` RS256, `typ` `at+jwt`, `kid` the key's thumbprint.
 ///
 /// May be used by any number of threads at once.

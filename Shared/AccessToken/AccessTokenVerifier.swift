@@ -1,4 +1,4 @@
-import Verbatim
+import Bytes
 
 /// Reads access tokens and refuses everything that an `AccessTokenSigner` with one of the keys would not have written
 /// (RFC 8725, RFC 9068 §4).

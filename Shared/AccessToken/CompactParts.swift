@@ -1,4 +1,4 @@
-import Verbatim
+import Bytes
 
 /// The three parts of a JWS in compact form (RFC 7515 §7.1), still encoded.
 struct CompactParts {

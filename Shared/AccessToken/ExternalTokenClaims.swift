@@ -1,4 +1,4 @@
-import Verbatim
+import Bytes
 
 /// What another issuer's access token says of its user, whatever else it says: identity providers agree on little.
 public struct ExternalTokenClaims: Sendable, Equatable {

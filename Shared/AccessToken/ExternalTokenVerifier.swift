@@ -1,4 +1,4 @@
-import Verbatim
+import Bytes
 
 /// Reads access tokens of an identity provider that is not Gatehouse, as its operator says that they look.
 ///

@@ -1,3 +1,5 @@
+import Threads
+
 /// What went wrong between this process and PostgreSQL.
 ///
 /// The message is for operators: it may name tables, hosts and roles, never a password, and must not be shown to the
@@ -96,6 +98,11 @@ extension PostgresError {
             failures.contains { $0.code == .cancelled } ? .cancelled : isSame ? first.code : .connectionFailed,
             failures.map(\.message).joined(separator: "; "), sqlState: failures.lazy.compactMap(\.sqlState).first,
             outcomeIsUnknown: false)
+    }
+
+    /// Neither a connection nor a look-up of its name can do without a thread.
+    init(noThread error: SystemThreadError) {
+        self.init(.connectionFailed, "\(error)", underlying: error)
     }
 
     /// Whether the connection that it came from can be used no more.

@@ -1,7 +1,7 @@
+import Bytes
 import Crypto
 import Foundation
 import Testing
-import Verbatim
 
 @testable import AccessToken
 

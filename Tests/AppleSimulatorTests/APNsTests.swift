@@ -1,4 +1,4 @@
-import AccessToken
+import Bytes
 @testable import AppleSimulator
 import Foundation
 import JWTKit

@@ -2,6 +2,7 @@ import AppleSimulator
 import Foundation
 import JWTKit
 import ServiceKit
+import Settings
 import TestKit
 import Testing
 

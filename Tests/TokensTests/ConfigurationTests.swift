@@ -1,4 +1,5 @@
 import ServiceKit
+import Settings
 import Testing
 
 @testable import TokensService

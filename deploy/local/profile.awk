@@ -11,7 +11,7 @@ BEGIN {
     }
     part("RS256 signature", "libcrypto\\.so")
     part("claims, base64url", "11AccessToken|0aB6Signer")
-    part("logging", "JSONLog|JSONLine|LogWriter|6LoggerV10ServiceKit")
+    part("logging", "JSONLog|LogWriter|6LoggerV13Observability")
     part("metrics", "RouteMetrics|Prometheus")
     part("Redis: client, race lock", "5Redis|hiredis|RaceLock")
     part("PostgreSQL: driver, statement", "8Postgres|libpq|SessionStore")

@@ -1,7 +1,9 @@
 import Logging
+import Observability
 public import Postgres
 public import ServiceKit
 public import ServiceKitPostgres
+public import Settings
 
 /// The devices service: which push address belongs to which user.
 public enum DevicesApplication: MigratingApplication {

@@ -1,6 +1,7 @@
 public import Foundation
 public import ServiceKit
 public import ServiceKitPostgres
+import Settings
 
 /// Everything that devices is told from outside.
 public struct DevicesConfiguration: Sendable {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import GatewayService
 import ServiceKit
+import Settings
 
 @main
 struct Main: AsyncParsableCommand {

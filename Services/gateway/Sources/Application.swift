@@ -1,9 +1,11 @@
 import AccessToken
 import Foundation
 import Logging
+import Observability
 import Redis
 public import ServiceKit
 import ServiceLifecycle
+public import Settings
 
 /// Gatehouse's public edge.
 public enum GatewayApplication: ServiceApplication {

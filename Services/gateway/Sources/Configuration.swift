@@ -1,9 +1,10 @@
 import AccessToken
+import Bytes
 import Contracts
 import Foundation
 import Redis
 import ServiceKit
-import Verbatim
+import Settings
 
 /// What the gateway is told from outside; the names stand in README.md.
 public struct GatewayConfiguration: Sendable {

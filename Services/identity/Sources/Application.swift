@@ -1,10 +1,13 @@
 import AsyncHTTPClient
 import Logging
 import NIOCore
+import Observability
 public import Postgres
 import Redis
+import Sealing
 public import ServiceKit
 public import ServiceKitPostgres
+public import Settings
 
 /// The identity service: who the users are, how they prove it, and how their accounts live and end.
 public enum IdentityApplication: MigratingApplication {
@@ -61,7 +64,7 @@ struct IdentityParts {
             pepper: configuration.pepperKeys)
 
         // What is kept.
-        let sealer = Sealer(keys: configuration.sealingKeys)
+        let sealer = Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose)
         let outbox = OutboxStore(database: database)
         let accounts = AccountStore(database: database)
         let passwords = PasswordStore(database: database)

@@ -2,8 +2,10 @@ import AsyncHTTPClient
 import Foundation
 import Postgres
 import Redis
+import Sealing
 import ServiceKit
 import ServiceKitPostgres
+import Settings
 
 /// Everything that identity is told from outside.
 public struct IdentityConfiguration: Sendable {

@@ -1,9 +1,11 @@
-import AccessToken
 import Logging
+import Observability
 public import Postgres
+import RateLimiting
 import Redis
 public import ServiceKit
 public import ServiceKitPostgres
+public import Settings
 
 /// The tokens service: sessions, refresh rotation, the signing key, revocation.
 public enum TokensApplication: MigratingApplication {
@@ -34,8 +36,8 @@ public enum TokensApplication: MigratingApplication {
         // Counted by each replica for itself. Counting in Redis would add a command to every refresh, to stop none but
         // a broken app.
         let limit = configuration.refreshLimit.map {
-            RedisTokenBucket(
-                client: nil, name: "tokens:refresh", capacity: $0.burst, refillPerSecond: Double($0.perSecond))
+            LocalTokenBuckets(
+                bucket: TokenBucket(capacity: $0.burst, refillPerSecond: Double($0.perSecond)))
         }
         let unknownKeyLimit = configuration.refreshLimit.map { _ in UnknownKeyLimit() }
         let refresher = Refresher(

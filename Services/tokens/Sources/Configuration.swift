@@ -1,8 +1,8 @@
-import AccessToken
 import Foundation
 import Redis
 import ServiceKit
 import ServiceKitPostgres
+import Settings
 
 /// The settings of the tokens service (README, "Configuration").
 public struct TokensConfiguration: Sendable {

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Threads
 
 /// A thread that runs one connection's actor, so that waiting for the server never holds up one of the few threads that
 /// all of Swift's tasks share.
@@ -12,7 +13,11 @@ final class ConnectionThread: SerialExecutor {
 
     /// - Throws: ``PostgresError`` with code `connectionFailed` where the process may have no more threads.
     func start() throws(PostgresError) {
-        try SystemThread.start("postgres") { self.run() }
+        do throws(SystemThreadError) {
+            try SystemThread.start("postgres") { self.run() }
+        } catch {
+            throw PostgresError(noThread: error)
+        }
     }
 
     func stop() {

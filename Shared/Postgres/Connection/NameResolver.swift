@@ -1,8 +1,9 @@
 import Foundation
 import Synchronization
+import Threads
 
-/// Looks up the addresses of hosts without making anybody wait longer than wanted, which the system's resolver knows
-/// nothing of: it is asked on a thread of its own, one for each name at most, however many wait for it.
+/// Looks up the addresses of hosts with a deadline. The system's resolver has none: it is asked on a thread of its own,
+/// at most one for each name, and who has waited long enough goes without its answer.
 final class NameResolver: Sendable {
     typealias Lookup = @Sendable (String) throws(PostgresError) -> [String]
     private typealias Answer = Result<[String], PostgresError>
@@ -101,7 +102,7 @@ final class NameResolver: Sendable {
     }
 
     private func start(_ name: String) {
-        do throws(PostgresError) {
+        do throws(SystemThreadError) {
             try SystemThread.start("resolver") { [self] in
                 do throws(PostgresError) {
                     finish(name, .success(try lookup(name)))
@@ -110,7 +111,7 @@ final class NameResolver: Sendable {
                 }
             }
         } catch {
-            finish(name, .failure(error))
+            finish(name, .failure(PostgresError(noThread: error)))
         }
     }
 
@@ -127,7 +128,7 @@ final class NameResolver: Sendable {
     }
 
     private func end(_ id: UInt64, _ name: String, _ error: PostgresError) {
-        // The name stays where it is being looked up, with nobody who waits.
+        // The name stays among those that are looked up, without this waiter.
         let waiter = state.withLock { $0.waiters[name]?.removeValue(forKey: id) }
         waiter?.resume(returning: .failure(error))
     }

@@ -1,5 +1,3 @@
-import CLibpq
-
 /// What stands between this process and PostgreSQL, if anything does.
 public enum PostgresPooler: String, Sendable, CaseIterable {
     /// Nothing that lends one session of the server to several clients.
@@ -14,7 +12,12 @@ public enum PostgresPooler: String, Sendable, CaseIterable {
 public struct PostgresConfiguration: Sendable {
     /// The URL as it was given. It may hold a password: never write it to a log.
     let url: String
-    /// The servers that the URL names, in order.
+    /// What libpq goes by, by its keywords: what the URL says, and where it is silent the environment (`PGHOSTADDR`,
+    /// `PGSSLMODE` and the like, or the file of `PGSERVICE`). Without libpq's own defaults.
+    private let parameters: [String: String]
+    /// `options` of the URL.
+    private let options: String?
+    /// The servers that these name, in order.
     let servers: [ServerAddress]
     /// Whether only a server that takes writes will do, of those that the URL names: no standby, none that is set to be
     /// read from alone. As with `target_session_attrs=read-write` in the URL.
@@ -42,24 +45,39 @@ public struct PostgresConfiguration: Sendable {
 
     /// Reads a connection URL as libpq's documentation describes it:
     /// `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/etc/ca.pem`.
-    /// Every parameter is passed on, those for TLS among them.
+    /// Every parameter is passed on, those for TLS among them, but `service`: a file would say where the server is.
     ///
     /// - Throws: ``PostgresError`` with code `invalidConfiguration`. The message does not repeat the URL.
     public init(url: String) throws(PostgresError) {
-        self.url = url
-        guard let options = Self.parse(url) else {
+        guard let named = LibpqOptions.of(url: url) else {
             throw PostgresError(.invalidConfiguration, "not a PostgreSQL connection URL that libpq can read")
         }
-        servers = ServerAddress.list(host: options["host"], hostaddr: options["hostaddr"], port: options["port"])
-        if let name = options["application_name"] { applicationName = name }
-        if ["read-write", "primary"].contains(options["target_session_attrs"]) { needsPrimary = true }
+        guard named["service"] == nil else {
+            throw PostgresError(.invalidConfiguration, "the URL names a service in place of a server")
+        }
+        self.init(url: url, named: named)
+    }
+
+    /// The server on this machine that libpq finds without being told of one.
+    public init() {
+        self.init(url: "postgres://", named: [:])
+    }
+
+    private init(url: String, named: [String: String]) {
+        self.url = url
+        let parameters = LibpqOptions.ofEnvironment().merging(named) { $1 }
+        self.parameters = parameters
+        options = named["options"]
+        servers = ServerAddress.list(
+            host: parameters["host"], hostaddr: parameters["hostaddr"], port: parameters["port"])
+        if let name = named["application_name"] { applicationName = name }
+        if ["read-write", "primary"].contains(parameters["target_session_attrs"]) { needsPrimary = true }
     }
 
     /// Whether no one on the way can read what is sent or answer in a server's place: every server is on this machine,
     /// or has to prove itself with a certificate (`sslmode=verify-full`, or `verify-ca`).
     public var isProtected: Bool {
-        let mode = Self.parse(url)?["sslmode"]
-        return servers.allSatisfy(\.isLocal) || mode == "verify-full" || mode == "verify-ca"
+        servers.allSatisfy(\.isLocal) || ["verify-full", "verify-ca"].contains(parameters["sslmode"])
     }
 
     /// When a call that names no deadline gives up.
@@ -92,44 +110,30 @@ public struct PostgresConfiguration: Sendable {
     func connectionParameters(
         for server: ServerAddress, mark: String
     ) throws(PostgresError) -> [(keyword: String, value: String)] {
-        let given = Self.parse(url) ?? [:]
-        var parameters = [("dbname", url), ("application_name", applicationName), ("client_encoding", "UTF8")]
+        var given = [("dbname", url), ("application_name", applicationName), ("client_encoding", "UTF8")]
         for (keyword, value) in [("host", server.host), ("hostaddr", server.hostaddr), ("port", server.port)] {
-            if let value { parameters.append((keyword, value)) }
+            if let value { given.append((keyword, value)) }
         }
         // Asked for in a form that also tells of a server behind a pooler.
-        if needsPrimary { parameters.append(("target_session_attrs", "any")) }
+        if needsPrimary { given.append(("target_session_attrs", "any")) }
         switch pooler {
         case .none:
             let settings = (sessionSettings + [(Self.markName, mark)]).map { "-c \($0.name)=\($0.value)" }
             // The URL's own options come last, so that they win.
-            parameters.append(("options", (settings + [given["options"]].compactMap(\.self)).joined(separator: " ")))
+            given.append(("options", (settings + [options].compactMap(\.self)).joined(separator: " ")))
         case .transaction:
-            guard given["options"] == nil else {
+            guard parameters["options"] == nil else {
                 throw PostgresError(
-                    .invalidConfiguration, "the address has options, which do not reach the server through a pooler")
+                    .invalidConfiguration,
+                    "the address or PGOPTIONS has options, which do not reach the server through a pooler")
             }
         }
         // Looking for a Kerberos ticket costs each connection time and memory; who uses Kerberos says so.
-        if given["gssencmode"] == nil { parameters.append(("gssencmode", "disable")) }
-        return parameters
+        if parameters["gssencmode"] == nil { given.append(("gssencmode", "disable")) }
+        return given
     }
 
     static let markName = "swift_postgres.session"
-
-    private static func parse(_ url: String) -> [String: String]? {
-        guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://"), !url.utf8.contains(0),
-            let options = PQconninfoParse(url, nil)
-        else { return nil }
-        defer { PQconninfoFree(options) }
-        var values: [String: String] = [:]
-        var option = options
-        while let keyword = option.pointee.keyword {
-            if let value = option.pointee.val { values[String(cString: keyword)] = String(cString: value) }
-            option += 1
-        }
-        return values
-    }
 }
 
 extension PostgresConfiguration: CustomStringConvertible, CustomReflectable {

@@ -117,7 +117,7 @@ public actor PostgresConnection: PostgresQuerying {
                 return try exchange(batch, with: libpq, until: deadline)
             } catch {
                 switch error.sqlState {
-                // Who has lost one has mostly lost all (DEALLOCATE ALL, DISCARD ALL).
+                // Where one is gone, most often all are (DEALLOCATE ALL, DISCARD ALL).
                 case .invalidStatementName?: statements.removeAll()
                 // A table has changed under the statement.
                 case .featureNotSupported?: batch.forEach { statements.remove($0) }

@@ -1,4 +1,3 @@
-import AccessToken
 import Contracts
 import Foundation
 

@@ -1,4 +1,4 @@
-import AccessToken
+import Bytes
 import Foundation
 
 /// Looks for secrets in every spelling in which something may have written them down.

@@ -1,4 +1,5 @@
 import NIOCore
+import Observability
 
 @testable import GatewayService
 

@@ -1,5 +1,5 @@
+import Bytes
 import Foundation
-import Verbatim
 
 @testable import AccessToken
 

@@ -1,8 +1,8 @@
+import Bytes
 import Foundation
 import Synchronization
 import TestKit
 import Testing
-import Verbatim
 
 @testable import GatewayService
 

@@ -1,6 +1,6 @@
+import Bytes
 import Foundation
 import Testing
-import Verbatim
 
 @testable import GatewayService
 

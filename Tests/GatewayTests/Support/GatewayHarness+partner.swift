@@ -1,4 +1,4 @@
-import Verbatim
+import Bytes
 
 @testable import GatewayService
 

@@ -1,4 +1,5 @@
 import AccessToken
+import Bytes
 import Contracts
 import Foundation
 import Logging
@@ -6,7 +7,6 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import TestKit
-import Verbatim
 
 @testable import GatewayService
 

@@ -1,7 +1,7 @@
 import AccessToken
+import Bytes
 import Foundation
 import Testing
-import Verbatim
 
 @testable import GatewayService
 

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import NIOHTTP1
 import Postgres
+import Sealing
 import ServiceKit
 import Synchronization
 import TestKit
@@ -115,7 +116,8 @@ extension ServiceTests {
                 let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
                 try await OutboxStore.enqueue(
                     .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: identity.database,
-                    sealing: { try code.sealed(by: Sealer(keys: .sample), for: $0) })
+                    sealing: { try code.sealed(by: Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose), for: $0) }
+                )
                 try await eventually("nothing remains") { try await identity.outboxCount == 0 }
                 let (exchanged, revoked) = identity.apple.state.withLock { ($0.exchanged.count, $0.revoked) }
                 #expect(exchanged == 1)

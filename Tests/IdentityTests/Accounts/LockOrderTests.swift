@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import Sealing
 import Synchronization
 import TestKit
 import Testing
@@ -73,7 +74,7 @@ import Testing
             let pool = database.pool
             let stores = Stores(on: pool)
             let deadline = ContinuousClock.now + .seconds(60)
-            let sealer = Sealer(keys: .sample)
+            let sealer = Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose)
             let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
             let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "c0de")
             try await OutboxStore.enqueue(

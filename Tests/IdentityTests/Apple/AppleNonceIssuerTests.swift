@@ -1,5 +1,6 @@
-import AccessToken
+import Bytes
 import Foundation
+import Sealing
 import Testing
 
 @testable import IdentityService

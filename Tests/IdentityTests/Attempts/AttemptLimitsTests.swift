@@ -2,6 +2,7 @@ import Contracts
 import Crypto
 import Foundation
 import Postgres
+import Sealing
 import ServiceKit
 import TestKit
 import Testing

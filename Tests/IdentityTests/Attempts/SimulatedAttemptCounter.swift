@@ -1,3 +1,4 @@
+import RateLimiting
 import Synchronization
 
 @testable import IdentityService

@@ -1,6 +1,7 @@
 import Contracts
 import Crypto
 import Foundation
+import Sealing
 import ServiceKit
 import Testing
 

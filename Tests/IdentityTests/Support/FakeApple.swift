@@ -1,4 +1,4 @@
-import AccessToken
+import Bytes
 import Crypto
 import Foundation
 import HTTPTypes

@@ -1,4 +1,5 @@
 import Foundation
+import Sealing
 
 @testable import IdentityService
 

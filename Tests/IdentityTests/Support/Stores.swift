@@ -1,4 +1,5 @@
 import Postgres
+import Sealing
 
 @testable import IdentityService
 
@@ -17,7 +18,8 @@ struct Stores: Sendable {
         passwords = PasswordStore(database: database)
         resets = PasswordResetStore(database: database)
         appleIdentities = AppleIdentityStore(database: database)
-        appleGrants = AppleGrantStore(database: database, sealer: Sealer(keys: .sample))
+        appleGrants = AppleGrantStore(
+            database: database, sealer: Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose))
         providers = AuthProviderStore(database: database, grants: appleGrants)
         deletions = AccountDeletionStore(database: database, grants: appleGrants)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import ServiceKit
+import Settings
 import Testing
 
 @testable import TokensService

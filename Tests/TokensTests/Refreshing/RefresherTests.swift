@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import MetricsTestKit
 import Postgres
+import RateLimiting
 import Redis
 import TestKit
 import Testing
@@ -216,7 +217,7 @@ import Testing
 
     @Test func refreshesOfOneSessionAreLimitedAndNoForgerCountsAgainstIt() async throws {
         try await TokensFixture.with { tokens in
-            let limit = RedisTokenBucket(client: nil, name: "test", capacity: 2, refillPerSecond: 0.001)
+            let limit = LocalTokenBuckets(bucket: TokenBucket(capacity: 2, refillPerSecond: 0.001))
             let metrics = TestMetrics()
             let refresher = try tokens.refresher(limit: limit, metrics: metrics)
             let (first, other) = (try await tokens.signIn(), try await tokens.signIn(.sample(id: UUID())))

@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import Metrics
 import Postgres
+import RateLimiting
 import Redis
 import TestKit
 
@@ -36,7 +37,7 @@ struct TokensFixture: Sendable {
     /// One replica's refresher. Two of them share nothing but PostgreSQL and Redis.
     func refresher(
         keys: RefreshKeyRing? = nil, store: SessionStore? = nil, lock: RaceLock? = nil,
-        load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil,
+        load: ConcurrencyLimit = ConcurrencyLimit(), limit: LocalTokenBuckets? = nil,
         unknownKeyLimit: UnknownKeyLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) throws -> Refresher {
         let store = store ?? self.store

@@ -4,6 +4,7 @@ import Logging
 import Postgres
 import ServiceKit
 import ServiceKitPostgres
+import Settings
 
 /// What operators ask of the database directly, beside the running service. Of the settings only the database's are
 /// needed.

@@ -1,3 +1,4 @@
+import Bytes
 import ServiceKit
 
 /// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never
@@ -15,7 +16,7 @@ struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflecta
         bytes.reserveCapacity(digits.count / 2)
         var high: UInt8?
         for digit in digits {
-            guard let value = hexadecimalDigit(digit) else { return nil }
+            guard let value = Hexadecimal.value(digit) else { return nil }
             if let first = high {
                 bytes.append(first << 4 | value)
                 high = nil

@@ -1,5 +1,5 @@
+import Bytes
 import ServiceKit
-import Verbatim
 import Yams
 
 /// Reads one entry of the routes file.

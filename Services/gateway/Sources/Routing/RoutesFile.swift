@@ -1,6 +1,7 @@
+import Bytes
 import Foundation
 import ServiceKit
-import Verbatim
+import Settings
 import Yams
 
 /// The routes to a team's own services, as a YAML file tells them.

@@ -3,6 +3,7 @@ import Logging
 import Metrics
 import ServiceKit
 import ServiceLifecycle
+import Settings
 import UnixSignals
 
 /// Keeps the routes those of the routes file: reads it again when it changes, or a file of authorities that it names, and

@@ -1,6 +1,7 @@
+import Bytes
 import Foundation
 import ServiceKit
-import Verbatim
+import Settings
 
 /// Where the route table comes from, at the start and whenever the file changes: Gatehouse's own routes, and those of
 /// the routes file.

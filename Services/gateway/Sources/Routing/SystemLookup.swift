@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import Synchronization
+import Threads
 
 #if canImport(Glibc)
     import Glibc
@@ -57,20 +58,28 @@ final class SystemLookup: Sendable {
 
     private func begin(_ hosts: [String]) {
         for host in hosts {
-            Thread.detachNewThread { [self] in
-                let start = ContinuousClock.now
-                let answer = ask(host)
-                let wasSlow = ContinuousClock.now - start >= slowFrom
-                let (asking, next) = state.withLock { state in
-                    (state.asking.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
+            do throws(SystemThreadError) {
+                try SystemThread.start("lookup") { [self] in
+                    let start = ContinuousClock.now
+                    let answer = ask(host)
+                    end(host, answer, wasSlow: ContinuousClock.now - start >= slowFrom)
                 }
-                for answered in asking {
-                    answered.yield(answer)
-                    answered.finish()
-                }
-                begin(next)
+            } catch {
+                end(host, .failure(Failure(description: "\(error)")), wasSlow: false)
             }
         }
+    }
+
+    /// Tells everybody who asked for the host, and begins with those that waited for a thread.
+    private func end(_ host: String, _ answer: Answer, wasSlow: Bool) {
+        let (asking, next) = state.withLock { state in
+            (state.asking.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
+        }
+        for answered in asking {
+            answered.yield(answer)
+            answered.finish()
+        }
+        begin(next)
     }
 
     @Sendable private static func ask(_ host: String) -> Answer {

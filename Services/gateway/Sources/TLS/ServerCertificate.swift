@@ -5,6 +5,7 @@ import NIOCore
 import NIOSSL
 import ServiceKit
 import ServiceLifecycle
+import Settings
 import Synchronization
 
 /// The certificate that clients are shown, and its key: two PEM files that are read again when either changes.

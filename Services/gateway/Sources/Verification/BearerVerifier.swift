@@ -1,6 +1,6 @@
 import AccessToken
+import Bytes
 import Contracts
-import Verbatim
 
 /// Judges bearers on one event loop: from the cache of verified tokens where it can, with the key where it must.
 final class BearerVerifier {

@@ -1,6 +1,6 @@
 import AccessToken
+import Bytes
 import Foundation
-import Verbatim
 import Yams
 
 /// Issuers besides Gatehouse whose access tokens routes may take, as a YAML file tells them.

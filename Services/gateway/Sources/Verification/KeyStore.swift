@@ -1,6 +1,6 @@
 import AccessToken
+import Bytes
 import Synchronization
-import Verbatim
 
 /// The keys that access tokens are verified with, shared by all event loops and replaced as a whole.
 final class KeyStore: Sendable {

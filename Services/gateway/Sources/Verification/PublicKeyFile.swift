@@ -1,6 +1,7 @@
 import AccessToken
 import Foundation
 import ServiceKit
+import Settings
 
 /// A file of public keys (PEM) that access tokens are verified with, instead of those that tokens publishes.
 struct PublicKeyFile: Sendable {

@@ -1,5 +1,5 @@
 import AccessToken
-import Verbatim
+import Bytes
 
 /// Verifies the tokens of one issuer.
 enum TokenVerifier: Sendable {

@@ -1,6 +1,7 @@
+import Bytes
 import Foundation
 import ServiceKit
-import Verbatim
+import Settings
 
 /// What identity is told from outside about Sign in with Apple.
 struct AppleConfiguration: Sendable {

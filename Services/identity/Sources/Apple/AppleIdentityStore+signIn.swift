@@ -1,6 +1,6 @@
+import Bytes
 import Foundation
 import Postgres
-import Verbatim
 
 extension AppleIdentityStore {
     /// The account of Apple's user, made if there is none, with what Apple says now.

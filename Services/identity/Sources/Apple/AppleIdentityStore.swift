@@ -1,7 +1,7 @@
+import Bytes
 import Contracts
 import Foundation
 import Postgres
-import Verbatim
 
 enum LinkOutcome: Sendable {
     case linked(Account)

@@ -1,9 +1,9 @@
 import AsyncHTTPClient
+import Bytes
 import Foundation
 import NIOCore
 import NIOHTTP1
 import ServiceKit
-import Verbatim
 
 /// The three endpoints of Apple that identity calls. Their addresses are settings; nothing is discovered.
 struct AppleServer: Sendable {

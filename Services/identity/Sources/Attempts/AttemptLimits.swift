@@ -1,7 +1,8 @@
-import AccessToken
+import Bytes
 import Contracts
 import Crypto
 import Foundation
+import Sealing
 import ServiceKit
 
 /// How often somebody may try to sign in, to register, and to have messages sent. Passwords cannot be guessed by

@@ -4,7 +4,7 @@ import Synchronization
 /// Counts for all replicas together, in Redis. While Redis is away each replica counts for itself.
 final class RedisAttemptCounter: AttemptCounter {
     private let redis: RedisClient
-    private let buckets = Mutex<[AttemptAllowance: [RedisTokenBucket]]>([:])
+    private let buckets = Mutex<[AttemptAllowance: [RedisTokenBuckets]]>([:])
 
     /// - Parameter allowances: those whose metrics are there from the start, also when nothing was counted yet.
     init(redis: RedisClient, allowances: [AttemptAllowance]) {
@@ -28,11 +28,11 @@ final class RedisAttemptCounter: AttemptCounter {
     }
 
     /// The allowance's buckets, one for each tier. They are made once: while Redis is away they hold the count.
-    private func buckets(of allowance: AttemptAllowance) -> [RedisTokenBucket] {
+    private func buckets(of allowance: AttemptAllowance) -> [RedisTokenBuckets] {
         buckets.withLock { buckets in
             if let known = buckets[allowance] { return known }
             let new = allowance.tiers.enumerated().map { number, tier in
-                RedisTokenBucket(
+                RedisTokenBuckets(
                     client: redis, name: "identity:attempts:\(allowance.name):\(number)", capacity: tier.atOnce,
                     refillPerSecond: 1 / tier.interval)
             }

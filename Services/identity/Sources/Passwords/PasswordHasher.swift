@@ -1,8 +1,10 @@
+import Bytes
 import Contracts
 import Crypto
 import Foundation
 import Metrics
 import NIOPosix
+import Sealing
 import ServiceKit
 import ServiceLifecycle
 import Synchronization

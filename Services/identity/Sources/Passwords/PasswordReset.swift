@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Sealing
 import ServiceKit
 
 /// A forgotten password (`POST /v1/auth/password/forgot` and `/reset`).

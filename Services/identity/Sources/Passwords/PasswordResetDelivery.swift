@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Sealing
 
 /// Sends tokens for setting a new password, as a task of the outbox.
 struct PasswordResetDelivery: Sendable {

@@ -1,8 +1,9 @@
-import AccessToken
+import Bytes
 import Contracts
 import Crypto
 import Foundation
 import Postgres
+import Sealing
 
 /// Remembers on which devices a user has signed in (table `known_devices`): these have allowances of their own, which a
 /// stranger who tries passwords cannot use up. Of a device's `installationId` only an HMAC is kept, under a key that is

@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 
 /// The contract's `AuthResponse`, written without an encoder. The user is kept as JSON, and nothing else in the answer
@@ -5,11 +6,13 @@ import Foundation
 /// round trip.
 extension IssuedTokens {
     var json: String {
-        """
-        {"accessToken":"\(accessToken)","expiresAt":"\(UTCTime.text(expiresAt))","expiresIn":\(expiresIn),\
-        "refreshExpiresAt":"\(UTCTime.text(refreshExpiresAt))","refreshExpiresIn":\(refreshExpiresIn),\
-        "refreshToken":"\(refreshToken)","tokenType":"Bearer","user":\(profile)}
-        """
+        let end = UTCTime(secondsSince1970: expiresAt).rfc3339
+        let refreshEnd = UTCTime(secondsSince1970: refreshExpiresAt).rfc3339
+        return """
+            {"accessToken":"\(accessToken)","expiresAt":"\(end)","expiresIn":\(expiresIn),\
+            "refreshExpiresAt":"\(refreshEnd)","refreshExpiresIn":\(refreshExpiresIn),\
+            "refreshToken":"\(refreshToken)","tokenType":"Bearer","user":\(profile)}
+            """
     }
 
     /// RFC 6749 §5.1.

@@ -2,6 +2,7 @@ import AccessToken
 import Crypto
 import Foundation
 import ServiceKit
+import Settings
 
 /// Makes key files. Only their owner may read those with secret keys; everybody may read that with public keys.
 public struct KeyGenerator: Sendable {

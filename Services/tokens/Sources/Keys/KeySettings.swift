@@ -1,5 +1,6 @@
 public import Foundation
-public import ServiceKit
+import ServiceKit
+public import Settings
 
 /// What the commands on keys take from the service's settings: the environment, and the file that
 /// `TOKENS_CONFIG_FILE` names.

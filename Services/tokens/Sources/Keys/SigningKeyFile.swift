@@ -1,6 +1,6 @@
-import AccessToken
 import Foundation
 import ServiceKit
+import Settings
 
 /// The file that holds the keys which sign access tokens, as commands change it and the service reads it.
 public struct SigningKeyFile: Sendable {

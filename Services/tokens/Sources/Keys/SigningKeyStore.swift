@@ -3,6 +3,7 @@ import Logging
 import Metrics
 import ServiceKit
 import ServiceLifecycle
+import Settings
 import Synchronization
 
 /// The signing keys in use. They are read again when their file changes, so that no replica needs a restart for a

@@ -1,6 +1,6 @@
 import AccessToken
 import Foundation
-import ServiceKit
+import Settings
 
 /// The signing keys file: PEM blocks, each with its state in a comment line before it, which RFC 7468 §2 allows. In a
 /// plain PEM file with one key, that key is active.

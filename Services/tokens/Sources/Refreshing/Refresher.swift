@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Logging
 import Metrics
+import RateLimiting
 import Redis
 import Synchronization
 
@@ -16,7 +17,7 @@ final class Refresher: Sendable {
     private let metrics: RefreshMetrics
     private let flights = SingleFlight<[UInt8], IssuedTokens>()
     private let load: Mutex<ConcurrencyLimit>
-    private let limit: RedisTokenBucket?
+    private let limit: LocalTokenBuckets?
     private let unknownKeyLimit: UnknownKeyLimit?
 
     /// - Parameters:
@@ -24,7 +25,7 @@ final class Refresher: Sendable {
     ///   - unknownKeyLimit: for tokens whose key this replica does not have; `nil`: no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
-        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: RedisTokenBucket? = nil,
+        logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: LocalTokenBuckets? = nil,
         unknownKeyLimit: UnknownKeyLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
     ) {
         self.load = Mutex(load)
@@ -60,7 +61,7 @@ final class Refresher: Sendable {
             let isGenuine = authenticity == .genuine
             // With an unknown key anybody can name any session. Counted against that session, made-up tokens would
             // lock its user out; so they count against the client's address.
-            if isGenuine { try await admit(token.sessionID) } else { try admitUnknownKey(from: origin.ipAddress) }
+            if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: origin.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
                 metrics.count(.overloaded)
@@ -75,8 +76,8 @@ final class Refresher: Sendable {
         }
     }
 
-    private func admit(_ session: UUID) async throws(Problem) {
-        guard let limit, case .refused(let retryAfter) = await limit.take(session.uuidString) else { return }
+    private func admit(_ session: UUID) throws(Problem) {
+        guard let limit, case .refused(let retryAfter) = limit.take(1, from: session.uuidString) else { return }
         metrics.count(.limited)
         throw Problem(.rateLimited, retryAfter: Int(retryAfter.components.seconds) + 1)
     }

@@ -1,4 +1,4 @@
-import AccessToken
+import Bytes
 
 /// How far a reader of the revocation feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read
 /// everything.

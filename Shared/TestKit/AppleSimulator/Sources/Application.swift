@@ -1,5 +1,6 @@
 import Logging
 public import ServiceKit
+public import Settings
 
 /// Apple as far as Gatehouse knows it: its sign-in endpoints and its push service, for development and tests.
 public struct AppleSimulatorApplication: ServiceApplication {

@@ -1,4 +1,5 @@
 import ServiceKit
+import Settings
 
 /// The simulator's settings.
 public struct AppleSimulatorConfiguration: Sendable {

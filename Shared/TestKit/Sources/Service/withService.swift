@@ -1,4 +1,5 @@
 public import Foundation
+import Observability
 public import ServiceKit
 
 /// A service that runs within the test.
@@ -30,7 +31,7 @@ public func withService<Application: ServiceApplication, Result: Sendable>(
     ]
     let configuration = try ServiceConfiguration<Application>.load(
         environment: defaults.merging(settings) { $1 })
-    _ = Observability.metrics
+    _ = Telemetry.metrics
     let process = ServiceProcess(configuration, logger: .quiet)
     return try await withThrowingTaskGroup(of: Void.self) { group in
         group.addTask { try await process.run() }

@@ -1,8 +1,8 @@
+import Bytes
 import Contracts
 import Crypto
 import Foundation
 import Testing
-import Verbatim
 
 @testable import AccessToken
 @testable import GatewayService

@@ -1,8 +1,8 @@
 import AccessToken
+import Bytes
 import Synchronization
 import TestKit
 import Testing
-import Verbatim
 
 @testable import GatewayService
 

@@ -1,6 +1,6 @@
 import AccessToken
+import Bytes
 import Testing
-import Verbatim
 
 @testable import GatewayService
 

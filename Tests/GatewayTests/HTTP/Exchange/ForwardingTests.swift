@@ -1,6 +1,8 @@
 import AccessToken
 import Foundation
 import NIOHTTP1
+import Observability
+import Settings
 import Testing
 
 @testable import GatewayService

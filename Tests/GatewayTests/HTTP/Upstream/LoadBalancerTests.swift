@@ -1,5 +1,6 @@
 import NIOCore
 import NIOEmbedded
+import Observability
 import TestKit
 import Testing
 

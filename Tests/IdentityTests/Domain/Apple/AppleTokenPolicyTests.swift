@@ -1,7 +1,7 @@
+import Bytes
 import Contracts
 import ServiceKit
 import Testing
-import Verbatim
 
 @testable import IdentityService
 

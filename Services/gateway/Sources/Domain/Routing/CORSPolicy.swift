@@ -1,4 +1,4 @@
-import Verbatim
+import Bytes
 
 /// Which pages may use a route from a browser (Fetch standard, CORS protocol). Cookies take no part in it: whoever calls
 /// shows a bearer.

@@ -1,5 +1,5 @@
+import Bytes
 import Contracts
-import Verbatim
 
 /// What happens to the requests of one path and some methods.
 final class Route: Sendable {

@@ -1,5 +1,5 @@
 import AccessToken
-import Verbatim
+import Bytes
 
 /// Whose access tokens are good here.
 struct TrustedIssuer: Sendable, Equatable {

@@ -1,7 +1,7 @@
 import AccessToken
+import Bytes
 import Contracts
 import Foundation
-import Verbatim
 
 /// An access token that was found genuine, and what its requests carry to the services behind.
 final class VerifiedToken: Sendable {

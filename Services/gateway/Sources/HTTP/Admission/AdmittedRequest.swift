@@ -1,4 +1,5 @@
 import NIOCore
+import Observability
 
 /// A request that may go on to its upstream, as admission leaves it.
 struct AdmittedRequest {

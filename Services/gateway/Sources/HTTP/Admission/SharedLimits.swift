@@ -19,7 +19,7 @@ struct SharedLimits: Sendable {
         let sharing = Counter(label: "gatehouse_gateway_rate_limit_sharing_total", dimensions: [("limit", name)])
         let onSharing: @Sendable () -> Void = { sharing.increment() }
         guard let redis else { return RateLimiter(limit, onSharing: onSharing) }
-        let shared = RedisTokenBucket(
+        let shared = RedisTokenBuckets(
             client: redis, name: prefix + name, capacity: limit.capacity, refillPerSecond: limit.perSecond)
         let tell: RateLimiter<Key>.Tell = { limiter, key, count in
             Task {

@@ -1,5 +1,6 @@
 import Contracts
 import NIOCore
+import Observability
 
 /// Decides about a request. The order is the contract's: the gateway's own health, limits, route, bearer, role, size.
 extension Worker {

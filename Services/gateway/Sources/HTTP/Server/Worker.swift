@@ -1,3 +1,4 @@
+import Bytes
 import Foundation
 import NIOCore
 import ServiceKit
@@ -124,7 +125,7 @@ final class Worker {
         let second = wallClock
         guard second != dateSecond else { return }
         dateSecond = second
-        dateLine = Array("Date: \(HTTPDate.text(Int(second)))\r\n".utf8)
+        dateLine = Array("Date: \(UTCTime(secondsSince1970: Int64(second)).imfFixdate)\r\n".utf8)
     }
 
     /// Counts that are kept here between two reports, so that no request pays for them.

@@ -1,6 +1,10 @@
 import Foundation
+import Sealing
 
 extension AppleGrant {
+    /// What a ``Sealer`` of grants and of Apple's refresh tokens is for.
+    static let sealingPurpose = "gatehouse identity sealing"
+
     /// Binds a sealed refresh token to its user.
     static func context(ofUser userID: UUID) -> String {
         "apple refresh token of \(userID.uuidString)"

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Sealing
 
 /// Exchanges codes at Apple and revokes what Apple has granted, as tasks of the outbox.
 struct AppleGrantDelivery: Sendable {

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import Sealing
 
 /// What Apple has granted for a user: a refresh token, sealed (in `apple_identities`), or an authorization code that
 /// has not become one yet (in the outbox).

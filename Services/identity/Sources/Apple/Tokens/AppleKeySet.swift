@@ -1,7 +1,7 @@
+import Bytes
 import Foundation
 import JWTKit
 import ServiceKit
-import Verbatim
 
 /// Apple's public keys, as published at one moment.
 struct AppleKeySet: Sendable {

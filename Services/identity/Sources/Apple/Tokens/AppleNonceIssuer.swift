@@ -1,6 +1,7 @@
-import AccessToken
+import Bytes
 import Crypto
 import Foundation
+import Sealing
 import ServiceKit
 
 /// Nonces that Gatehouse gives out for Sign in with Apple. Each carries an HMAC by which it is recognized, so that giving

@@ -1,11 +1,10 @@
-import AccessToken
+import Bytes
 import Contracts
 import Crypto
 import Foundation
 import JWTKit
 import Logging
 import ServiceKit
-import Verbatim
 
 /// Verifies that a JWS is Apple's, and reads it: its form and its signature. ``AppleTokenPolicy`` judges the claims.
 struct AppleTokenVerifier: Sendable {

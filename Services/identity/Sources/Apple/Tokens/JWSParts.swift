@@ -1,7 +1,6 @@
-import AccessToken
+import Bytes
 import Foundation
 import ServiceKit
-import Verbatim
 
 /// The three parts of a JWS in compact form (RFC 7515 §7.1), each in its one canonical spelling.
 struct JWSParts {

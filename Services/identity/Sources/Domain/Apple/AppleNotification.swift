@@ -1,5 +1,5 @@
+import Bytes
 import Foundation
-import Verbatim
 
 /// What Apple tells a team of its users without being asked
 /// (developer.apple.com, "Processing changes for Sign in with Apple accounts").

@@ -1,5 +1,5 @@
+import Bytes
 import Foundation
-import Verbatim
 
 /// Which of Apple's identity tokens are accepted, once their signature has been verified.
 struct AppleTokenPolicy: Sendable {

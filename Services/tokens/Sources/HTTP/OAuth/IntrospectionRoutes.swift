@@ -1,8 +1,8 @@
+import Bytes
 import Contracts
 import HTTPTypes
 import Hummingbird
 import ServiceKit
-import Verbatim
 
 /// Introspection (RFC 7662), for a team's own services and tools: those that cannot verify an access token themselves,
 /// or have to know whether its session still lives.

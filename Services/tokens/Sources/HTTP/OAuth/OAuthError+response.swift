@@ -2,6 +2,7 @@ import Contracts
 import HTTPTypes
 import Hummingbird
 import Logging
+import Observability
 import ServiceKit
 
 extension OAuthError {

@@ -1,7 +1,7 @@
+import Bytes
 import Contracts
 import Hummingbird
 import ServiceKit
-import Verbatim
 
 /// OAuth's endpoints, for stock libraries: RFC 6749 §6, RFC 7009. Apps are public clients: there is no client secret.
 struct OAuthRoutes: Sendable {

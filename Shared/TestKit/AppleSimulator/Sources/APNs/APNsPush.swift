@@ -1,4 +1,5 @@
 import AccessToken
+import Bytes
 import Foundation
 
 /// One request to APNs, and the checks that come before any answer that a test has set.

@@ -1,4 +1,5 @@
 import AccessToken
+import Bytes
 import Foundation
 import JWTKit
 

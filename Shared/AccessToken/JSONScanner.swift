@@ -1,0 +1,124 @@
+import Bytes
+
+/// Reads JSON from front to back and builds no tree: the caller asks for what it expects, and anything else is an error.
+///
+/// A name may stand once in an object, however it is escaped; integers have no fraction, exponent or sign. Depth and
+/// members are bounded, since whoever made the token chose them.
+struct JSONScanner {
+    private static let maximumDepth = 8
+    private static let maximumMembers = 64
+
+    private var lexer: JSONLexer
+    private var depth = 0
+
+    init(_ bytes: [UInt8]) {
+        lexer = JSONLexer(bytes)
+    }
+
+    /// Nothing but white space may follow.
+    mutating func end() throws(AccessTokenError) {
+        try read { (lexer) throws(JSONError) in try lexer.end() }
+    }
+
+    /// Reads an object. `body` is called with each member's name and must read its value.
+    mutating func object(
+        _ body: (VerbatimString, inout JSONScanner) throws(AccessTokenError) -> Void
+    ) throws(AccessTokenError) {
+        try open(UInt8(ascii: "{"))
+        var names: [VerbatimString] = []
+        if !lexer.take(UInt8(ascii: "}")) {
+            repeat {
+                let name = try name()
+                guard !names.contains(name) else { throw .malformed("A name stands twice in one object.") }
+                guard names.count < Self.maximumMembers else { throw .malformed("An object has too many members.") }
+                names.append(name)
+                try expect(UInt8(ascii: ":"))
+                try body(name, &self)
+            } while lexer.take(UInt8(ascii: ","))
+            try expect(UInt8(ascii: "}"))
+        }
+        depth -= 1
+    }
+
+    /// Reads an array. `body` is called at each element and must read it.
+    mutating func array(_ body: (inout JSONScanner) throws(AccessTokenError) -> Void) throws(AccessTokenError) {
+        try open(UInt8(ascii: "["))
+        if !lexer.take(UInt8(ascii: "]")) {
+            repeat { try body(&self) } while lexer.take(UInt8(ascii: ","))
+            try expect(UInt8(ascii: "]"))
+        }
+        depth -= 1
+    }
+
+    /// Reads a string that is compared with others.
+    mutating func name() throws(AccessTokenError) -> VerbatimString { VerbatimString(try string()) }
+
+    /// Reads a string with its escapes resolved.
+    mutating func string() throws(AccessTokenError) -> String {
+        try read { (lexer) throws(JSONError) in try lexer.string() }
+    }
+
+    /// Reads an integer that is written as one: digits only.
+    mutating func integer(in range: ClosedRange<Int64>) throws(AccessTokenError) -> Int64 {
+        var value: Int64 = 0
+        for digit in try read({ (lexer) throws(JSONError) in try lexer.number() }) {
+            let (product, overflowed) = value.multipliedReportingOverflow(by: 10)
+            let (sum, overflowedToo) = product.addingReportingOverflow(Int64(digit) - 0x30)
+            guard (0x30...0x39).contains(digit), !overflowed, !overflowedToo else {
+                throw .malformed("A number is not an integer in its range.")
+            }
+            value = sum
+        }
+        guard range.contains(value) else { throw .malformed("A number is not an integer in its range.") }
+        return value
+    }
+
+    /// Reads `true` or `false`.
+    mutating func boolean() throws(AccessTokenError) -> Bool {
+        let isTrue = lexer.peek() == UInt8(ascii: "t")
+        try word(isTrue ? "true" : "false")
+        return isTrue
+    }
+
+    /// Passes over a value of any kind, checking its form.
+    mutating func skipValue() throws(AccessTokenError) {
+        switch lexer.peek() {
+        case UInt8(ascii: "{"): try object { (_, scanner) throws(AccessTokenError) in try scanner.skipValue() }
+        case UInt8(ascii: "["): try array { (scanner) throws(AccessTokenError) in try scanner.skipValue() }
+        case UInt8(ascii: "\""): _ = try string()
+        case UInt8(ascii: "t"): try word("true")
+        case UInt8(ascii: "f"): try word("false")
+        case UInt8(ascii: "n"): try word("null")
+        default: _ = try read { (lexer) throws(JSONError) in try lexer.number() }
+        }
+    }
+
+    /// The first byte of the value that follows, by which its kind is known.
+    mutating func peekValue() -> UInt8? { lexer.peek() }
+
+    // MARK: - Tokens
+
+    private mutating func open(_ bracket: UInt8) throws(AccessTokenError) {
+        try expect(bracket)
+        depth += 1
+        guard depth <= Self.maximumDepth else { throw .malformed("The JSON is nested too deeply.") }
+    }
+
+    private mutating func expect(_ byte: UInt8) throws(AccessTokenError) {
+        try read { (lexer) throws(JSONError) in try lexer.expect(byte) }
+    }
+
+    private mutating func word(_ word: StaticString) throws(AccessTokenError) {
+        try read { (lexer) throws(JSONError) in try lexer.expect(word: word) }
+    }
+
+    private mutating func read<Token>(
+        _ token: (inout JSONLexer) throws(JSONError) -> Token
+    ) throws(AccessTokenError) -> Token {
+        do {
+            return try token(&lexer)
+        } catch {
+            throw .malformed("The text is not JSON of the expected shape: \(error).")
+        }
+    }
+}

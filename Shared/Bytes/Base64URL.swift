@@ -1,0 +1,77 @@
+/// base64url without padding (RFC 7515 §2), in its one canonical spelling.
+///
+/// Foundation's decoder takes padding, `+/` and trailing bits that are not zero, so that one value has many
+/// spellings and a deny list by text can be passed by.
+public enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    /// Marks what is no symbol; no value has this bit.
+    private static let invalid: UInt8 = 0x80
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: invalid, count: 256)
+        for (value, symbol) in alphabet.enumerated() { values[Int(symbol)] = UInt8(value) }
+        return values
+    }()
+
+    /// The bytes that `text` stands for; `nil` unless `text` is exactly what `encode` would write for them.
+    public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard text.count % 4 != 1 else { return nil }
+        var isCanonical = true
+        let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { bytes, count in
+            values.withUnsafeBufferPointer { values in
+                var accumulator: UInt32 = 0
+                var pending: UInt32 = 0
+                var seen: UInt8 = 0
+                text.withUnsafeBufferPointer { text in
+                    for symbol in text {
+                        let value = values[Int(symbol)]
+                        seen |= value
+                        accumulator = accumulator &<< 6 | UInt32(value)
+                        pending &+= 6
+                        if pending >= 8 {
+                            pending &-= 8
+                            bytes[count] = UInt8(truncatingIfNeeded: accumulator &>> pending)
+                            count &+= 1
+                        }
+                    }
+                }
+                // What is left over of the last symbol must be zero, or several texts would mean the same.
+                isCanonical = seen & invalid == 0 && accumulator & (1 &<< pending &- 1) == 0
+            }
+        }
+        return isCanonical ? bytes : nil
+    }
+
+    /// The bytes that `text` stands for; `nil` unless `text` is exactly what ``string(_:)`` would write for them.
+    public static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        decode(Array(text.utf8)[...])
+    }
+
+    /// `bytes` as the bytes of their text.
+    public static func encode(_ bytes: [UInt8]) -> [UInt8] {
+        let length = (bytes.count * 4 + 2) / 3
+        return [UInt8](unsafeUninitializedCapacity: length) { text, count in
+            alphabet.withUnsafeBufferPointer { alphabet in
+                var accumulator: UInt32 = 0
+                var pending: UInt32 = 0
+                for byte in bytes {
+                    accumulator = accumulator &<< 8 | UInt32(byte)
+                    pending &+= 8
+                    while pending >= 6 {
+                        pending &-= 6
+                        text[count] = alphabet[Int(accumulator &>> pending & 63)]
+                        count &+= 1
+                    }
+                }
+                if pending > 0 {
+                    text[count] = alphabet[Int(accumulator &<< (6 &- pending) & 63)]
+                    count &+= 1
+                }
+            }
+        }
+    }
+
+    /// `bytes` as text.
+    public static func string(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: encode(Array(bytes)), as: UTF8.self)
+    }
+}

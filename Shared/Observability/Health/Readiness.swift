@@ -1,0 +1,102 @@
+package import Logging
+public import ServiceLifecycle
+import Synchronization
+
+/// One thing that a service needs before it can serve.
+public struct ReadinessCheck: Sendable {
+    /// For people who operate the service: `postgres`, `keys`.
+    public let name: String
+    let check: @Sendable () async -> Bool
+
+    public init(_ name: String, _ check: @escaping @Sendable () async -> Bool) {
+        self.name = name
+        self.check = check
+    }
+}
+
+/// Whether this process should be sent requests: asked often, so it is probed apart and only looked up here.
+///
+/// As a service it probes once a second, and more often until it is ready for the first time.
+public final class Readiness: Service, Sendable {
+    private struct State {
+        /// The checks that failed last; nil before the first round.
+        var failing: [String]?
+        var isDraining = false
+        var checks: [ReadinessCheck] = []
+    }
+
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    static let interval = Duration.seconds(1)
+    static let startInterval = Duration.milliseconds(50)
+    static let patience = Duration.seconds(1)
+
+    package init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// Adds what must hold; before the service runs.
+    package func require(_ checks: [ReadinessCheck]) {
+        state.withLock { $0.checks += checks }
+    }
+
+    public var isReady: Bool { failing.isEmpty }
+
+    /// Why the service is not ready; empty when it is.
+    public var failing: [String] {
+        state.withLock { state in
+            state.isDraining ? ["shutdown"] : state.failing ?? ["start"]
+        }
+    }
+
+    /// Whether the process is about to stop.
+    public var isDraining: Bool { state.withLock(\.isDraining) }
+
+    /// From here on the service is not ready: it is about to stop.
+    package func drain() {
+        state.withLock { $0.isDraining = true }
+    }
+
+    public func run() async throws {
+        // Ends with the last of the services: answers on readiness are wanted until then.
+        await cancelWhenGracefulShutdown { [self] in
+            while !Task.isCancelled {
+                await probe()
+                try? await Task.sleep(for: isReady ? Self.interval : Self.startInterval)
+            }
+        }
+    }
+
+    /// Runs every check once, all at the same time.
+    func probe() async {
+        let failing = await withTaskGroup(of: (String, Bool).self) { group in
+            for check in state.withLock(\.checks) {
+                group.addTask { (check.name, await Self.succeeds(check)) }
+            }
+            return await group.reduce(into: [String]()) { if !$1.1 { $0.append($1.0) } }.sorted()
+        }
+        let before = state.withLock { state in
+            defer { state.failing = failing }
+            return state.failing
+        }
+        if failing != before {
+            failing.isEmpty
+                ? logger.info("ready")
+                : logger.warning("not ready", .reason(failing.joined(separator: ", ")))
+        }
+    }
+
+    /// A check that hangs is one that fails.
+    private static func succeeds(_ check: ReadinessCheck) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await check.check() }
+            group.addTask {
+                try? await Task.sleep(for: patience)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? false
+        }
+    }
+}

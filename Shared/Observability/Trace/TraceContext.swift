@@ -1,0 +1,70 @@
+import Bytes
+
+/// A position in a distributed trace (W3C Trace Context, level 1).
+public struct TraceContext: Sendable, Equatable {
+    /// 16 bytes as 32 lower-case hexadecimal digits, not all zero.
+    public let traceID: String
+    /// 8 bytes as 16 lower-case hexadecimal digits, not all zero.
+    public let spanID: String
+    /// Whether the caller records the trace.
+    public let isSampled: Bool
+
+    /// Begins a new trace.
+    public init() {
+        traceID =
+            Hexadecimal.string(UInt64.random(in: 1...UInt64.max))
+            + Hexadecimal.string(UInt64.random(in: 0...UInt64.max))
+        spanID = Hexadecimal.string(UInt64.random(in: 1...UInt64.max))
+        isSampled = false
+    }
+
+    /// Reads a `traceparent` field (§3.2). Anything malformed is `nil`: the trace starts anew.
+    public init?(traceparent: String) {
+        let bytes = Array(traceparent.utf8)
+        guard bytes.count >= 55, bytes[2] == dash, bytes[35] == dash, bytes[52] == dash,
+            let version = Self.byte(bytes[0..<2]), version != 0xff,
+            // Version 00 ends here; later ones may go on after another dash (§4.3).
+            bytes.count == 55 || (version > 0 && bytes[55] == dash),
+            let flags = Self.byte(bytes[53..<55]),
+            Self.isIdentifier(bytes[3..<35]), Self.isIdentifier(bytes[36..<52])
+        else { return nil }
+        traceID = String(decoding: bytes[3..<35], as: UTF8.self)
+        spanID = String(decoding: bytes[36..<52], as: UTF8.self)
+        isSampled = flags & 1 == 1
+    }
+
+    private init(traceID: String, spanID: String, isSampled: Bool) {
+        self.traceID = traceID
+        self.spanID = spanID
+        self.isSampled = isSampled
+    }
+
+    /// A new span of the same trace.
+    public func child() -> TraceContext {
+        TraceContext(
+            traceID: traceID, spanID: Hexadecimal.string(UInt64.random(in: 1...UInt64.max)), isSampled: isSampled)
+    }
+
+    /// The field to send.
+    public var traceparent: String {
+        "00-\(traceID)-\(spanID)-\(isSampled ? "01" : "00")"
+    }
+
+    private static func isIdentifier(_ digits: ArraySlice<UInt8>) -> Bool {
+        digits.allSatisfy { hexadecimalValue($0) != nil } && digits.contains { $0 != UInt8(ascii: "0") }
+    }
+
+    private static func byte(_ digits: ArraySlice<UInt8>) -> UInt8? {
+        guard let high = hexadecimalValue(digits[digits.startIndex]),
+            let low = hexadecimalValue(digits[digits.startIndex + 1])
+        else { return nil }
+        return high << 4 | low
+    }
+}
+
+private let dash = UInt8(ascii: "-")
+
+/// Upper-case digits are not valid (§3.2.2.3).
+private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
+    (UInt8(ascii: "A")...UInt8(ascii: "F")).contains(digit) ? nil : Hexadecimal.value(digit)
+}

@@ -1,0 +1,104 @@
+import CoreMetrics
+import RateLimiting
+
+/// One token each of several buckets: all are taken, or none, by one command.
+///
+/// While Redis is away each process counts for itself, as with ``RedisTokenBuckets``.
+public struct RedisTokens: Sendable {
+    /// Where the tokens were taken, and go back to.
+    public enum Place: Sendable, Hashable {
+        /// In Redis, for all processes.
+        case shared
+        /// In this process' memory: Redis did not answer.
+        case local
+    }
+
+    public enum Decision: Sendable, Hashable {
+        case taken(Place)
+        /// - Parameter retryAfter: when the same request would be allowed, if nobody else comes first.
+        case refused(retryAfter: Duration)
+    }
+
+    private let tokens: [(limit: RedisTokenBuckets, key: String)]
+
+    /// - Parameter tokens: at least one; the limits have one client.
+    public init(_ tokens: [(limit: RedisTokenBuckets, key: String)]) {
+        precondition(!tokens.isEmpty, "nothing is taken")
+        self.tokens = tokens
+    }
+
+    /// Never throws and never waits longer than one command's time-out.
+    public func take() async -> Decision {
+        guard let room = await run(Self.script) else { return takeLocally() }
+        return room >= 0 ? .taken(.shared) : .refused(retryAfter: .microseconds(-room))
+    }
+
+    /// Puts back what was taken and shall not count. No more come of it than a bucket holds.
+    public func giveBack(to place: Place) async {
+        switch place {
+        case .shared: _ = await run(Self.giveBackScript)
+        // They were taken in this process' memory, so they go back there.
+        case .local: giveBackLocally(tokens[...])
+        }
+    }
+
+    private func takeLocally() -> Decision {
+        for (number, token) in tokens.enumerated() {
+            let decision = token.limit.local.take(1, from: token.key)
+            guard case .refused(let retryAfter) = decision else { continue }
+            giveBackLocally(tokens[..<number])
+            return .refused(retryAfter: retryAfter)
+        }
+        return .taken(.local)
+    }
+
+    private func giveBackLocally(_ tokens: ArraySlice<(limit: RedisTokenBuckets, key: String)>) {
+        for token in tokens { token.limit.local.giveBack(1, to: token.key) }
+    }
+
+    private func run(_ script: RedisScript) async -> Int? {
+        let answer = try? await tokens[0].limit.client.run(
+            script, keys: tokens.map { "\($0.limit.name):\($0.key)" },
+            arguments: tokens.flatMap { token in
+                [RedisArgument(token.limit.bucket.capacity), RedisArgument(Int(token.limit.bucket.interval))]
+            }, timeout: tokens[0].limit.timeout)
+        if let room = answer?.integer { return Int(room) }
+        for token in tokens { token.limit.fallbacks.increment() }
+        return nil
+    }
+
+    /// `TokenBucket.take` of each, and nothing is written unless there is room in all; answers the least room in
+    /// microseconds, below 0 when refused.
+    private static let script = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local least, full = math.huge, {}
+        for i, key in ipairs(KEYS) do
+            local interval = tonumber(ARGV[2 * i])
+            full[i] = math.max(tonumber(redis.call('GET', key) or 0), now) + interval
+            least = math.min(least, now + ARGV[2 * i - 1] * interval - full[i])
+        end
+        if least >= 0 then
+            for i, key in ipairs(KEYS) do
+                redis.call('SET', key, string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
+            end
+        end
+        return least
+        """)
+
+    private static let giveBackScript = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        for i, key in ipairs(KEYS) do
+            local full = tonumber(redis.call('GET', key) or 0) - ARGV[2 * i]
+            if full > now then
+                redis.call('SET', key, string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+            else
+                redis.call('DEL', key)
+            end
+        end
+        return 0
+        """)
+}

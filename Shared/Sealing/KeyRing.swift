@@ -1,0 +1,87 @@
+public import Crypto
+import Foundation
+
+/// Keys with names, of which the first is used for what is new and all for what exists, so that one can replace another
+/// without a moment at which either is unknown.
+public struct KeyRing: Sendable {
+    /// One key and its name.
+    public struct Key: Sendable {
+        /// 1 to 16 letters, digits, `-` or `_`.
+        public let id: String
+        /// 32 bytes.
+        public let secret: SymmetricKey
+    }
+
+    /// The key for what is new.
+    public let current: Key
+    private let byID: [String: SymmetricKey]
+
+    /// - Parameter text: the contents of a keys file: a line `ID:BASE64` for each key, of 32 bytes; `#` begins a
+    ///   comment.
+    /// - Throws: ``KeyRingError``, which names no secret.
+    public init(_ text: String) throws(KeyRingError) {
+        var keys: [Key] = []
+        var byID: [String: SymmetricKey] = [:]
+        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+        for line in lines where !line.isEmpty && !line.hasPrefix("#") {
+            let parts = line.split(separator: ":", maxSplits: 1).map(String.init)
+            guard parts.count == 2, Self.isID(parts[0]) else {
+                throw KeyRingError("must hold lines of the form ID:BASE64, where ID is 1 to 16 letters, digits, - or _")
+            }
+            guard let bytes = Data(base64Encoded: parts[1]), bytes.count == 32 else {
+                throw KeyRingError("holds a key, \(parts[0]), that is not 32 bytes in base64")
+            }
+            let key = Key(id: parts[0], secret: SymmetricKey(data: bytes))
+            guard byID.updateValue(key.secret, forKey: key.id) == nil else {
+                throw KeyRingError("holds two keys of the name \(key.id)")
+            }
+            keys.append(key)
+        }
+        guard let first = keys.first else { throw KeyRingError("holds no key") }
+        current = first
+        self.byID = byID
+    }
+
+    /// Every key, in no order.
+    public var all: [SymmetricKey] {
+        Array(byID.values)
+    }
+
+    /// The key of that name.
+    public subscript(id: String) -> SymmetricKey? {
+        byID[id]
+    }
+
+    /// Keys derived from these for another purpose (HKDF, RFC 5869), under the same names.
+    public func derived(for purpose: String) -> KeyRing {
+        KeyRing(
+            current: Key(id: current.id, secret: Self.derive(current.secret, purpose)),
+            byID: byID.mapValues { Self.derive($0, purpose) })
+    }
+
+    private init(current: Key, byID: [String: SymmetricKey]) {
+        self.current = current
+        self.byID = byID
+    }
+
+    /// Of random keys that nobody else has: what stands where the settings are wrong and nothing will run.
+    public static var placeholder: KeyRing {
+        KeyRing(current: Key(id: "none", secret: SymmetricKey(size: .bits256)), byID: [:])
+    }
+
+    private static func derive(_ secret: SymmetricKey, _ purpose: String) -> SymmetricKey {
+        HKDF<SHA256>.deriveKey(inputKeyMaterial: secret, info: Data(purpose.utf8), outputByteCount: 32)
+    }
+
+    private static func isID(_ text: String) -> Bool {
+        (1...16).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}

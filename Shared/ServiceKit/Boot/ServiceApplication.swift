@@ -1,0 +1,79 @@
+public import AsyncHTTPClient
+public import Logging
+public import NIOCore
+public import Observability
+public import ServiceLifecycle
+public import Settings
+
+/// What makes a program one of Gatehouse's services: its name, its settings and how its parts are put together.
+public protocol ServiceApplication: Sendable {
+    associatedtype Configuration: Sendable
+
+    /// As in `tokens`; prefix of the settings and name in logs.
+    static var name: String { get }
+
+    /// The port to listen on unless set otherwise; the admin port lies 10 above.
+    static var defaultPort: Int { get }
+
+    /// Reads all of the service's own settings. `settings` notes what is wrong with them.
+    ///
+    /// - Throws: ``Settings/failure`` once all are read, if the configuration cannot be made from them.
+    static func configuration(from settings: Settings) throws(SettingsError) -> Configuration
+
+    /// Puts the parts together. Nothing runs yet.
+    static func build(_ configuration: Configuration, boot: ServiceBoot) async throws -> ServiceAssembly
+}
+
+/// What every service is given to be built from.
+public struct ServiceBoot: Sendable {
+    public let logger: Logger
+    public let eventLoopGroup: any EventLoopGroup
+    /// For calls to other services and to Apple. Shut down after the service's parts have ended.
+    public let httpClient: HTTPClient
+    /// How long a request waits for PostgreSQL or for another service.
+    public let patience: Duration
+    /// For the last requests to end in when the service stops.
+    public let shutdownGrace: Duration
+    /// Where a service with a server of its own listens.
+    public let listenAddress: ListenAddress
+    /// To be told the port by a service with a server of its own.
+    public let listening: ListeningPort
+    /// For a service with a server of its own, which answers `/readyz` by it.
+    public let readiness: Readiness
+    /// How many descriptors the process may have open.
+    public let descriptors: Int
+}
+
+/// The parts of a built service.
+public struct ServiceAssembly: Sendable {
+    let services: [any Service]
+    let readiness: [ReadinessCheck]
+    let server: Server?
+    let descriptors: Int
+
+    struct Server: Sendable {
+        let routes: RoutingResponder
+        let credentials: CallerCredentials
+    }
+
+    /// - Parameters:
+    ///   - services: what runs beside the server; started in order, stopped in reverse after the last request.
+    ///   - readiness: what must hold before requests are welcome.
+    ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` where one of `services` is a server
+    ///     of its own.
+    ///   - credentials: by which callers are known.
+    ///   - descriptors: how many the services have open at the most, for their connections to a database, say: so many
+    ///     are not left to the server's callers.
+    public init(
+        services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
+        credentials: CallerCredentials = CallerCredentials([:]), descriptors: Int = 0, boot: ServiceBoot
+    ) {
+        self.services = services
+        self.descriptors = descriptors
+        self.readiness = readiness
+        server = router.map { router in
+            AdminRoutes.addHealth(to: router, readiness: boot.readiness)
+            return Server(routes: router.makeResponder(), credentials: credentials)
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import AsyncHTTPClient
+public import Logging
+public import NIOCore
+public import NIOPosix
+import Observability
+import ServiceLifecycle
+import Settings
+public import UnixSignals
+
+/// A service put together from its configuration, ready to run: the same in production and in tests.
+public struct ServiceProcess<Application: ServiceApplication>: Sendable {
+    /// The public port, once it is open.
+    public let listening = ListeningPort()
+    /// The admin port, once it is open.
+    public let adminListening = ListeningPort()
+
+    private let configuration: ServiceConfiguration<Application>
+    private let logger: Logger
+    private let eventLoopGroup: any EventLoopGroup
+    private let readiness: Readiness
+    private let stopping = AsyncStream<Never>.makeStream()
+
+    public init(
+        _ configuration: ServiceConfiguration<Application>, logger: Logger,
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    ) {
+        self.configuration = configuration
+        self.logger = logger
+        self.eventLoopGroup = eventLoopGroup
+        readiness = Readiness(logger: logger)
+    }
+
+    /// Builds the service and runs it until it is told to stop.
+    ///
+    /// Then, in this order: it is not ready any more, requests in flight end, the service's parts stop.
+    ///
+    /// - Parameter signals: those that stop it.
+    public func run(stoppingOn signals: [UnixSignal] = []) async throws {
+        let httpClient = HTTPClient(
+            eventLoopGroupProvider: .shared(eventLoopGroup), configuration: .gatehouse())
+        do {
+            try await run(signals, httpClient)
+        } catch {
+            try? await httpClient.shutdown()
+            throw error
+        }
+        try await httpClient.shutdown()
+    }
+
+    /// Stops the service as a signal would.
+    public func stop() {
+        stopping.continuation.finish()
+    }
+
+    private func run(_ signals: [UnixSignal], _ httpClient: HTTPClient) async throws {
+        let descriptors = FileDescriptors.raiseLimit()
+        let boot = ServiceBoot(
+            logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient, patience: configuration.patience,
+            shutdownGrace: configuration.shutdownGrace, listenAddress: configuration.listenAddress,
+            listening: listening, readiness: readiness, descriptors: descriptors)
+        let assembly = try await Application.build(configuration.application, boot: boot)
+        readiness.require(assembly.readiness)
+        var services: [any Service] = assembly.services
+        services.append(readiness)
+        let limits = ServerConnections(descriptors: descriptors, taken: assembly.descriptors)
+        services.append(adminServer(limits))
+        if let server = assembly.server { services.append(publicServer(server, limits)) }
+        let gate = DrainGate(readiness: readiness, delay: drainDelay, stopping: stopping.stream)
+        var group = ServiceGroupConfiguration(
+            services: services.map { .init(service: $0) }
+                + [.init(service: gate, successTerminationBehavior: .gracefullyShutdownGroup)],
+            gracefulShutdownSignals: signals, logger: lifecycleLogger)
+        group.maximumGracefulShutdownDuration = configuration.shutdownGrace + drainDelay
+        logger.info("starting")
+        try await ServiceGroup(configuration: group).run()
+        logger.info("stopped")
+    }
+
+    /// Below `info`, the life cycle writes out its services with all that is within them, secrets too.
+    private var lifecycleLogger: Logger {
+        var logger = logger
+        logger.logLevel = max(logger.logLevel, .info)
+        return logger
+    }
+
+    /// Load balancers need a moment to see that the service is not ready before its port closes.
+    private var drainDelay: Duration {
+        configuration.environment == .production ? .seconds(3) : .zero
+    }
+
+    private func publicServer(_ server: ServiceAssembly.Server, _ limits: ServerConnections) -> HTTPServer {
+        if limits.isLowered {
+            logger.notice(
+                "the limit of open files lowers that of connections",
+                metadata: ["maximumConnections": "\(limits.callers)", "wanted": "\(ServerConnections.wanted)"])
+        }
+        return HTTPServer(
+            address: configuration.listenAddress, maximumConnections: limits.callers,
+            pipeline: RequestPipeline(
+                routes: server.routes, credentials: server.credentials,
+                metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness,
+                patience: configuration.patience, logger: logger, isLogged: true),
+            eventLoopGroup: eventLoopGroup, listening: listening)
+    }
+
+    private func adminServer(_ limits: ServerConnections) -> HTTPServer {
+        let routes = AdminRoutes.make(readiness: readiness, metrics: Telemetry.metrics).makeResponder()
+        return HTTPServer(
+            address: configuration.adminListenAddress, maximumConnections: limits.admin,
+            pipeline: RequestPipeline(
+                routes: routes, credentials: CallerCredentials([:]), metrics: RouteMetrics(methods: [:]),
+                readiness: readiness, patience: configuration.patience, logger: logger, isLogged: false),
+            eventLoopGroup: eventLoopGroup, listening: adminListening)
+    }
+}
+
+/// The last service to start and so the first to be told to stop: from then on the process is not ready, and what
+/// stops after it waits a moment.
+private struct DrainGate: Service {
+    let readiness: Readiness
+    let delay: Duration
+    let stopping: AsyncStream<Never>
+
+    func run() async throws {
+        for await _ in stopping.cancelOnGracefulShutdown() {}
+        readiness.drain()
+        if delay > .zero { try await Task.sleep(for: delay) }
+    }
+}

@@ -1,0 +1,186 @@
+public import AsyncHTTPClient
+import Contracts
+public import Foundation
+public import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Observability
+import ServiceContextModule
+
+/// Calls another of Gatehouse's services.
+///
+/// Shows the caller's credential; passes on the request's identifier, its trace and what is left of its deadline. A
+/// call is tried a second time, at another replica where there is one, only if nothing was sent or if repeating it
+/// does no harm. Trouble on the way is `UNAVAILABLE`, never a refusal: a client signs its user out on refusals.
+public struct ServiceClient: Sendable {
+    /// How long a callee may take unless a call says otherwise: a little longer than it waits for PostgreSQL itself, so
+    /// that a stopped one is known within two seconds.
+    public let timeout: Duration
+    /// Bytes of an answer at most.
+    public static let maximumResponseBytes = 4 << 20
+
+    private let callee: String
+    private let credential: String
+    private let httpClient: HTTPClient
+    private let replicas: Replicas
+
+    /// - Parameters:
+    ///   - callee: for logs and errors.
+    ///   - urls: the replicas' addresses.
+    ///   - credential: what this caller proves itself with.
+    ///   - patience: how long a callee may wait for what it needs itself.
+    public init(
+        callee: String, urls: [URL], credential: String, httpClient: HTTPClient,
+        patience: Duration = Deadline.defaultPatience
+    ) {
+        timeout = patience + .milliseconds(300)
+        self.callee = callee
+        self.credential = credential
+        self.httpClient = httpClient
+        replicas = Replicas(urls)
+    }
+
+    /// Calls and decodes the answer.
+    ///
+    /// - Parameters:
+    ///   - query: names and values, not yet encoded.
+    ///   - timeout: caps the deadline, in place of ``timeout``.
+    ///   - idempotent: whether a call whose outcome is unknown may be made again; by default that of the method.
+    /// - Throws: ``ServiceClientError``: the callee's refusal, or that it is unavailable.
+    public func send<Response: Decodable>(
+        _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
+        query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
+        idempotent: Bool? = nil, as type: Response.Type = Response.self
+    ) async throws(ServiceClientError) -> Response {
+        let deadline = deadline.capped(at: timeout ?? self.timeout)
+        let (_, bytes) = try await call(method, path, body, query, deadline, idempotent)
+        do {
+            return try StrictJSON.decode(type, from: bytes)
+        } catch {
+            throw .unavailable(
+                "\(callee) gave an answer that cannot be read: \(error.errors.map(\.field))", mayHaveActed: true)
+        }
+    }
+
+    /// As the other form, for a call whose answer holds nothing of use.
+    public func send(
+        _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil,
+        query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
+        idempotent: Bool? = nil
+    ) async throws(ServiceClientError) {
+        _ = try await call(method, path, body, query, deadline.capped(at: timeout ?? self.timeout), idempotent)
+    }
+
+    // MARK: Attempts
+
+    private func call(
+        _ method: HTTPRequest.Method, _ path: String, _ body: (any Encodable & Sendable)?,
+        _ query: [(String, String)], _ deadline: Deadline, _ idempotent: Bool?
+    ) async throws(ServiceClientError) -> (status: Int, body: [UInt8]) {
+        let target = query.isEmpty ? path : path + "?" + FormBody.encode(query)
+        var call = Call(method: method.rawValue, target: target)
+        do {
+            call.body = try body.map { try JSON.encode($0) }
+        } catch {
+            throw .unavailable("a request to \(callee) cannot be encoded", mayHaveActed: false)
+        }
+        let mayRepeat = idempotent ?? [.get, .head, .put, .delete].contains(method)
+        // Half of the time for each of two attempts, where a second one may follow a silent first.
+        let first = mayRepeat && replicas.count > 1 ? deadline.capped(at: deadline.remaining / 2) : deadline
+        let (outcome, replica) = await attempt(call, deadline: first, avoiding: nil)
+        let firstWasSent: Bool
+        switch outcome {
+        case .answer(let status, let body): return try interpret(status, body)
+        case .failure(let reason, let wasSent):
+            guard !wasSent || mayRepeat, !deadline.hasPassed else { throw .unavailable(reason, mayHaveActed: wasSent) }
+            firstWasSent = wasSent
+        }
+        switch await attempt(call, deadline: deadline, avoiding: replica).outcome {
+        case .answer(let status, let body): return try interpret(status, body)
+        case .failure(let reason, let wasSent): throw .unavailable(reason, mayHaveActed: wasSent || firstWasSent)
+        }
+    }
+
+    private struct Call {
+        var method: String
+        var target: String
+        var body: Data?
+    }
+
+    private enum Outcome {
+        case answer(status: Int, body: [UInt8])
+        case failure(reason: String, wasSent: Bool)
+    }
+
+    private func attempt(
+        _ call: Call, deadline: Deadline, avoiding previous: Int?
+    ) async -> (outcome: Outcome, replica: Int?) {
+        guard let replica = replicas.acquire(avoiding: previous) else {
+            return (.failure(reason: "\(callee) has no address", wasSent: false), nil)
+        }
+        var request = HTTPClientRequest(url: replica.base + call.target)
+        request.method = .init(rawValue: call.method)
+        request.headers = headers(deadline: deadline)
+        if let body = call.body {
+            request.headers.add(name: "Content-Type", value: "application/json")
+            request.body = .bytes(ByteBuffer(bytes: body))
+        }
+        do {
+            let answer = try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
+            replicas.release(replica.index, failed: answer.status == 503)
+            return (.answer(status: answer.status, body: Array(buffer: answer.body)), replica.index)
+        } catch {
+            replicas.release(replica.index, failed: !(error is CancellationError))
+            let reason = "\(callee) at \(replica.base): \(error)"
+            return (.failure(reason: reason, wasSent: !Self.isConnectFailure(error)), replica.index)
+        }
+    }
+
+    private func headers(deadline: Deadline) -> HTTPHeaders {
+        var headers = HTTPHeaders([
+            (HeaderName.credential, credential), (HeaderName.deadline, String(deadline.milliseconds)),
+        ])
+        let scope = ServiceContext.current?.requestScope
+        headers.add(name: HeaderName.traceparent, value: (scope?.trace.child() ?? TraceContext()).traceparent)
+        if let scope { headers.add(name: HeaderName.internalRequestID, value: scope.requestID) }
+        return headers
+    }
+
+    // MARK: Answers
+
+    private func interpret(
+        _ status: Int, _ body: [UInt8]
+    ) throws(ServiceClientError) -> (status: Int, body: [UInt8]) {
+        if (200..<300).contains(status) { return (status, body) }
+        guard let problem = (try? StrictJSON.decode(ProblemDocument.self, from: body))?.problem,
+            problem.code.status == status, Self.refusals.contains(problem.code)
+        else {
+            throw .unavailable("\(callee) answered \(status)", mayHaveActed: true)
+        }
+        throw .problem(problem)
+    }
+
+    /// What a callee says of the matter itself. All else (a credential that is not accepted, a route that is not
+    /// there) is trouble between services and no business of the client's.
+    private static let refusals: Set<ErrorCode> = [
+        .invalidRequest, .invalidCredentials, .invalidRefreshToken, .invalidAppleToken, .accountDisabled, .notFound,
+        .identifierTaken, .weakPassword, .rateLimited,
+    ]
+
+    /// Whether the connection was never made, so that nothing can have been done.
+    private static func isConnectFailure(_ error: any Error) -> Bool {
+        if error is NIOConnectionError { return true }
+        guard let error = error as? HTTPClientError else {
+            return (error as? IOError)?.errnoCode == ECONNREFUSED
+        }
+        return [.connectTimeout, .getConnectionFromPoolTimeout].contains(error)
+    }
+}
+
+extension ServiceClient: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the credential: it would end up in a log.
+    public var description: String { "ServiceClient(callee: \(callee))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["callee": callee]) }
+}

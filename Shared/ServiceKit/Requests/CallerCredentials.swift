@@ -1,0 +1,55 @@
+import Bytes
+public import Settings
+
+/// The credentials by which a service knows its callers: one or two for each, two while one is being replaced.
+public struct CallerCredentials: Sendable {
+    private let accepted: [(caller: String, credential: [UInt8])]
+
+    /// - Parameter callers: the credentials of each caller by its name.
+    public init(_ callers: [String: [String]]) {
+        accepted = callers.sorted { $0.key < $1.key }.flatMap { caller, credentials in
+            credentials.map { (caller, Array($0.utf8)) }
+        }
+    }
+
+    /// The caller whose credential this is. Every accepted one is compared in full, in constant time.
+    public func caller(showing credential: String) -> String? {
+        var credential = credential
+        return credential.withUTF8 { shown in
+            var found: String?
+            for entry in accepted where constantTimeEqual(entry.credential, shown) {
+                found = entry.caller
+            }
+            return found
+        }
+    }
+}
+
+extension CallerCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the credentials: they would end up in a log.
+    public var description: String { "CallerCredentials(callers: \(Set(accepted.map(\.caller)).sorted()))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["callers": Set(accepted.map(\.caller)).sorted()]) }
+}
+
+extension Settings {
+    /// The credentials that this service accepts from each of `callers`:
+    /// `TOKENS_GATEWAY_CREDENTIALS` for tokens' caller `gateway`, one or two, separated by commas.
+    ///
+    /// - Parameter optional: callers that an installation may do without. One that has no credential is never known.
+    public func credentials(ofCallers callers: String..., optional: [String] = []) -> CallerCredentials {
+        var credentials: [String: [String]] = [:]
+        for caller in callers + optional {
+            let key = "\(caller)Credentials"
+            let values = optional.contains(caller) ? optionalSecrets(key) : secrets(key)
+            if values.count > 2 { problem(key, "must hold one credential, or two while one is being replaced") }
+            if values.contains(where: { $0.utf8.count < 8 }) { problem(key, "must be at least 8 characters long") }
+            credentials[caller] = values
+        }
+        let all = credentials.values.flatMap(\.self)
+        if Set(all).count < all.count {
+            problem("\(callers[0])Credentials", "must not be shared with another caller")
+        }
+        return CallerCredentials(credentials)
+    }
+}

@@ -1,0 +1,76 @@
+import Bytes
+import Contracts
+import Foundation
+
+/// Names and values as `application/x-www-form-urlencoded` (URL Standard §5): the body of a form, the query of an
+/// address.
+public enum FormBody {
+    /// Writes names and values, in which only unreserved characters (RFC 3986 §2.3) stand for themselves.
+    public static func encode(_ parameters: [(String, String)]) -> String {
+        parameters.map { name, value in "\(percentEncoded(name))=\(percentEncoded(value))" }.joined(separator: "&")
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        // Of a text of Unicode characters there is always one.
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? ""
+    }
+
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+    /// Far more than any request of OAuth's has; each costs some work, whatever stands in it.
+    static let maximumParameters = 128
+    /// Bytes of a value that are taken whatever they spell.
+    private static let freeValueLength = 2048
+
+    /// Reads strictly: what is encoded wrongly, or stands there twice, is refused, and so is a form of more than
+    /// ``maximumParameters``.
+    static func parse(_ bytes: [UInt8]) throws(Problem) -> FormParameters {
+        var values: [VerbatimString: String] = [:]
+        // One more split than there may be parameters: whatever follows them is left in the last piece.
+        let pairs = bytes.split(separator: UInt8(ascii: "&"), maxSplits: maximumParameters)
+        guard pairs.count <= maximumParameters else {
+            throw Problem(.invalidRequest, "The form has more than \(maximumParameters) fields.")
+        }
+        for pair in pairs {
+            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = decode(parts[0], anyUpTo: 0),
+                let value = decode(parts.count > 1 ? parts[1] : [], anyUpTo: freeValueLength), !name.isEmpty
+            else { throw Problem(.invalidRequest) }
+            guard values.updateValue(value, forKey: VerbatimString(name)) == nil else {
+                throw Problem.invalid(name, "This stands in the request twice.")
+            }
+        }
+        return FormParameters(values: values)
+    }
+
+    /// Reads a single name or value; `nil` for what is not valid UTF-8, holds NUL, is encoded wrongly, or would take long
+    /// to compare (``StreamSafeText``).
+    public static func decode(_ text: Substring) -> String? {
+        decode(Array(text.utf8)[...], anyUpTo: freeValueLength)
+    }
+
+    /// Undoes `+` and percent-encoding.
+    private static func decode(_ bytes: ArraySlice<UInt8>, anyUpTo limit: Int) -> String? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            var byte = bytes[index]
+            index += 1
+            if byte == UInt8(ascii: "+") {
+                byte = UInt8(ascii: " ")
+            } else if byte == UInt8(ascii: "%") {
+                guard index + 1 < bytes.endIndex, let high = Hexadecimal.value(bytes[index]),
+                    let low = Hexadecimal.value(bytes[index + 1])
+                else { return nil }
+                byte = high << 4 | low
+                index += 2
+            }
+            guard byte != 0 else { return nil }
+            decoded.append(byte)
+        }
+        guard let text = String(validating: decoded, as: UTF8.self) else { return nil }
+        return StreamSafeText.isGood(text, anyUpTo: limit) ? text : nil
+    }
+}

@@ -1,0 +1,26 @@
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+import Observability
+
+/// What a service answers on its admin port: `/metrics`, `/livez`, `/readyz`.
+enum AdminRoutes {
+    static func make(readiness: Readiness, metrics: PrometheusRegistry) -> ServiceRouter {
+        let router = ServiceRouter()
+        addHealth(to: router, readiness: readiness)
+        router.get("/metrics") { _, _ in
+            var headers = HTTPFields()
+            headers[.contentType] = "text/plain; version=0.0.4; charset=utf-8"
+            return Response(
+                status: .ok, headers: headers,
+                body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.exposition())))
+        }
+        return router
+    }
+
+    static func addHealth(to router: ServiceRouter, readiness: Readiness) {
+        router.get("/livez") { _, _ in HealthResponse.live() }
+        router.get("/readyz") { _, _ in try HealthResponse.ready(readiness) }
+    }
+}

@@ -1,0 +1,72 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import Observability
+import ServiceContextModule
+
+/// What happens to every request, in order: who asks and until when, the route, the answer or the problem, what is
+/// counted and logged.
+struct RequestPipeline: Sendable {
+    let routes: RoutingResponder
+    let credentials: CallerCredentials
+    let metrics: RouteMetrics
+    let readiness: Readiness
+    let stalls = StallWatch()
+    /// How long PostgreSQL may keep a request.
+    let patience: Duration
+    let logger: Logger
+    /// Off for the admin port, which monitoring asks every few seconds.
+    let isLogged: Bool
+
+    func respond(to request: Request, channel: any Channel) async -> Response {
+        let source = ApplicationRequestContextSource(channel: channel, logger: logger)
+        var context = GatehouseRequestContext(
+            fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
+            credentials: credentials, patience: patience)
+        context.waited(for: stalls.wait(ofReadAt: context.readAt))
+        var scope = ServiceContext.topLevel
+        scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace)
+        return await ServiceContext.withValue(scope) { [context] in
+            var response = await answer(request, context)
+            response.headers[.requestID] = context.requestID
+            if readiness.isDraining { response.headers[.connection] = "close" }
+            finish(request, context, response.status.code)
+            return response
+        }
+    }
+
+    private func answer(_ request: Request, _ context: GatehouseRequestContext) async -> Response {
+        do {
+            // Nobody waits for the answer any more: whatever it asked for is not done.
+            guard !context.deadline.hasPassed else { throw Problem(.unavailable) }
+            return try await routes.respond(to: request, context: context)
+        } catch {
+            let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)
+            if isUnforeseen {
+                logger.error("unforeseen error", .error(error), .route(route(context)))
+            } else if response.status == .serviceUnavailable, !(error is Problem) {
+                logger.warning("unavailable", .error(error), .route(route(context)))
+            }
+            return response
+        }
+    }
+
+    private func finish(_ request: Request, _ context: GatehouseRequestContext, _ status: Int) {
+        let duration = context.readAt.duration(to: .now)
+        let method = request.method.rawValue
+        metrics.record(
+            route: context.coreContext.endpointPath.value, method: method, status: status, duration: duration)
+        if isLogged {
+            logger.info(
+                "request", .method(method), .route(route(context)), .status(status), .duration(duration),
+                .caller(context.caller ?? "none"))
+        }
+    }
+
+    private func route(_ context: GatehouseRequestContext) -> String {
+        context.coreContext.endpointPath.value ?? RoutingResponder.notFoundRoute
+    }
+}

@@ -1,0 +1,88 @@
+public import ArgumentParser
+import Foundation
+import Logging
+import Postgres
+import ServiceKit
+import Settings
+
+/// `<service> migrate up|down|status`. Of the settings only the database's are needed.
+public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "migrate", abstract: "Change the schema of \(Application.name)' database.",
+            subcommands: [Up.self, Down.self, Status.self])
+    }
+
+    public init() {}
+
+    struct Up: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(commandName: "up", abstract: "Take all steps that are not taken yet.")
+        }
+
+        @Option(help: "The number of the last step to take.")
+        var to: Int?
+
+        func run() async throws {
+            try await MigrateCommand.withDatabase { migrator, connection in
+                let taken = try await migrator.up(on: connection, to: to)
+                print(taken.isEmpty ? "Nothing to do." : "Taken: \(MigrateCommand.list(taken)).")
+            }
+        }
+    }
+
+    struct Down: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(commandName: "down", abstract: "Take back the last step, or all above --to.")
+        }
+
+        @Option(help: "The number of the last step to keep; 0 takes back all.")
+        var to: Int?
+
+        func run() async throws {
+            try await MigrateCommand.withDatabase { migrator, connection in
+                let taken = try await migrator.status(on: connection).filter { $0.state != .pending }.map(\.number)
+                let undone = try await migrator.down(on: connection, to: to ?? taken.dropLast().last ?? 0)
+                print(undone.isEmpty ? "Nothing to do." : "Taken back: \(MigrateCommand.list(undone)).")
+            }
+        }
+    }
+
+    struct Status: AsyncParsableCommand {
+        static var configuration: CommandConfiguration {
+            CommandConfiguration(commandName: "status", abstract: "Tell where every step stands.")
+        }
+
+        func run() async throws {
+            try await MigrateCommand.withDatabase { migrator, connection in
+                for step in try await migrator.status(on: connection) {
+                    print("\(step.number)_\(step.name): \(step.state.rawValue)")
+                }
+            }
+        }
+    }
+
+    private static func list(_ numbers: [Int]) -> String {
+        numbers.map(String.init).joined(separator: ", ")
+    }
+
+    private static func withDatabase(
+        _ body: (PostgresMigrator, PostgresConnection) async throws -> Void
+    ) async throws {
+        let settings = Settings(service: Application.name)
+        let database = DatabaseConfiguration(settings: settings)
+        do {
+            try settings.finish(allowingUnknown: true)
+        } catch {
+            throw CommandError.wrongConfiguration(error)
+        }
+        let logger = Logger(label: Application.name) { _ in SwiftLogNoOpLogHandler() }
+        do {
+            let connection = try await PostgresConnection.connect(database.connection)
+            try await body(PostgresMigrator(migrations: Application.migrations, logger: logger), connection)
+            await connection.close()
+        } catch {
+            throw CommandError.failure(Application.name, error)
+        }
+    }
+}

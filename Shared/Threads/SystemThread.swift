@@ -1,0 +1,63 @@
+import Foundation
+
+/// Threads for what blocks. Foundation's `Thread` does not say when the system has none left, as under a container's
+/// limit of processes: whoever counts on one then waits for ever. These are refused.
+public enum SystemThread {
+    /// Runs `body` on a thread of its own.
+    ///
+    /// - Parameters:
+    ///   - name: at most 15 letters, as the system shows it.
+    ///   - stackSize: bytes; the system's default unless given.
+    /// - Throws: ``SystemThreadError`` where the process may have no more threads.
+    public static func start(
+        _ name: StaticString, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws(SystemThreadError) {
+        let work = Unmanaged.passRetained(Work(name: name, body: body))
+        let status = withUnsafeTemporaryAllocation(of: pthread_attr_t.self, capacity: 1) { attributes in
+            let attributes = attributes.baseAddress!
+            pthread_attr_init(attributes)
+            defer { pthread_attr_destroy(attributes) }
+            if let stackSize { pthread_attr_setstacksize(attributes, stackSize) }
+            #if canImport(Darwin)
+                pthread_attr_setdetachstate(attributes, PTHREAD_CREATE_DETACHED)
+                var thread: pthread_t?
+            #else
+                pthread_attr_setdetachstate(attributes, Int32(PTHREAD_CREATE_DETACHED))
+                var thread = pthread_t()
+            #endif
+            return pthread_create(&thread, attributes, runWork, work.toOpaque())
+        }
+        guard status == 0 else {
+            work.release()
+            throw SystemThreadError(status: status)
+        }
+    }
+
+    fileprivate final class Work: Sendable {
+        let name: StaticString
+        let body: @Sendable () -> Void
+
+        init(name: StaticString, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+
+        func run() {
+            Thread.current.name = name.description
+            body()
+        }
+    }
+}
+
+#if canImport(Darwin)
+    private func runWork(_ work: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? {
+        Unmanaged<SystemThread.Work>.fromOpaque(work).takeRetainedValue().run()
+        return nil
+    }
+#else
+    private func runWork(_ work: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+        guard let work else { return nil }
+        Unmanaged<SystemThread.Work>.fromOpaque(work).takeRetainedValue().run()
+        return nil
+    }
+#endif

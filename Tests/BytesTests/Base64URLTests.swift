@@ -1,0 +1,36 @@
+import Bytes
+import Foundation
+import Testing
+
+@Suite struct Base64URLTests {
+    @Test func vectorsOfTheRFC() {
+        // RFC 4648 §10, without padding; RFC 7515 appendix C.
+        for (text, encoded) in [
+            ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("fooba", "Zm9vYmE"),
+        ] {
+            #expect(Base64URL.string(text.utf8) == encoded)
+            #expect(Base64URL.decode(encoded) == Array(text.utf8))
+        }
+        #expect(Base64URL.string([3, 236, 255, 224, 193]) == "A-z_4ME")
+    }
+
+    /// Every text of two and three symbols is either refused or the one spelling of its bytes.
+    @Test func oneSpellingForEveryValue() {
+        let symbols = Array(UInt8(0x20)...0x7E)
+        for first in symbols {
+            for second in symbols {
+                for text in [[first, second], [0x41, first, second]] {
+                    if let bytes = Base64URL.decode(text[...]) { #expect(Base64URL.encode(bytes) == text) }
+                }
+            }
+        }
+    }
+
+    @Test func everyByteAtEveryPlaceSurvives() {
+        for byte in UInt8.min...UInt8.max {
+            for bytes in [[byte], [byte, 1], [1, byte], [1, 2, byte], [byte, byte, byte, byte]] {
+                #expect(Base64URL.decode(Base64URL.encode(bytes)[...]) == bytes)
+            }
+        }
+    }
+}
