@@ -46,7 +46,7 @@ simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days,
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
-lint: ## format, imports against Package.swift, and scripts
+lint: ## format, imports against Package.swift, the tree against the map, and scripts
 	@deploy/local/lint.sh
 
 bench: ## operations per second and CPU time per operation

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Format of every Swift file, imports against the map in Package.swift, and mistakes in every script. Installs what it
-# needs: where a tool cannot be had, it fails.
+# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, and mistakes in
+# every script. Installs what it needs: where a tool cannot be had, it fails.
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 # shellcheck source=packages.sh
@@ -17,6 +17,9 @@ swift format lint --strict --parallel --recursive "${sources[@]}" || failed=1
 
 note "Imports"
 deploy/local/lint-imports.sh || failed=1
+
+note "The map"
+deploy/local/lint-map.sh || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1

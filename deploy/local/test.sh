@@ -32,6 +32,7 @@ export GATEHOUSE_TEST_BINARIES
 failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
+    deploy/local/test-lint.sh || failed=1
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
     LLVM_PROFILE_FILE=/dev/null deploy/local/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
 fi

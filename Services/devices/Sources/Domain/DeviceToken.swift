@@ -1,5 +1,4 @@
 import Bytes
-import ServiceKit
 
 /// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never
 /// shown.

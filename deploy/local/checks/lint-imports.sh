@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Compares every import with the dependencies that Package.swift declares for its target, and the map with the rules of
-# the architecture. SwiftPM's own check lets through whatever another target drags in.
+# Compares every import with the dependencies that Package.swift declares for its target, and these with the rules of the
+# architecture. SwiftPM's own check lets through whatever another target drags in.
 #
 # A script rather than a Swift tool: SwiftPM describes the package as JSON, jq turns that into lines, and there is
 # nothing to compile before it can run. Products are expected to be named as their modules are, as all of ours are.
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
+# shellcheck source=imports.sh
+. "$local_scripts/imports.sh"
 
 cd "$root"
 command -v jq >/dev/null || fail "there is no jq: make lint installs it"
@@ -31,24 +33,16 @@ jq -r --arg platform "$platform" '
     | .sources[] | [$target.path + "/" + ., $target.name, ($modules | join(" "))] | @tsv
 ' "$scratch/package.json" >"$scratch/allowed"
 
-# FILE, LINE, MODULE: all that each file does import. `import struct Foundation.Data` imports Foundation.
-grep -rnE --include='*.swift' '^[[:space:]]*(@[A-Za-z_]+(\([^)]*\))?[[:space:]]+|(public|package|internal|fileprivate|private)[[:space:]]+)*import[[:space:]]' \
-    "${folders[@]}" |
-    sed -E 's/^([^:]+):([0-9]+):.*[[:space:]]?import[[:space:]]+((struct|class|enum|protocol|func|var|let|typealias)[[:space:]]+)?([A-Za-z_0-9]+).*/\1\t\2\t\5/' \
-        >"$scratch/imports"
+imports "${folders[@]}" >"$scratch/imports"
 
 awk -F'\t' '
     NR == FNR { target[$1] = $2; allowed[$1] = " " $3 " "; next }
     $1 in target && index(allowed[$1], " " $3 " ") == 0 {
         printf "%s:%s: %s imports %s without declaring it in Package.swift\n", $1, $2, target[$1], $3
     }
-    $1 ~ /^Services\/[^\/]*\/Sources\/Domain\// &&
-    $3 ~ /^(Hummingbird|HTTPTypes|AsyncHTTPClient|NIOHTTP[0-9]|Postgres|Redis|ServiceKitPostgres|CLibpq|CHiredis)$/ {
-        printf "%s:%s: Domain holds rules alone and may not import %s\n", $1, $2, $3
-    }
 ' "$scratch/allowed" "$scratch/imports" >"$scratch/findings"
 
-# Rules about the map itself.
+# Rules about the targets.
 jq -r '
     (.targets | map({key: .name, value: .}) | from_entries) as $all
     | def reach: [., (($all[.].target_dependencies // [])[] | reach[])] | unique;

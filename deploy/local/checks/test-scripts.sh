@@ -10,26 +10,8 @@ unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
 export GATEHOUSE_PATIENCE_MS=20000
 # shellcheck source=system.sh
 . "$(dirname "$0")/system.sh"
-
-step() { printf '    %s\n' "$*"; }
-
-# expect WHAT COMMAND…
-expect() {
-    local what=$1
-    shift
-    "$@" >"$state/output" 2>&1 || {
-        cat "$state/output" >&2
-        fail "expected: $what"
-    }
-    step "$what"
-}
-
-refuse() {
-    local what=$1
-    shift
-    if "$@" >"$state/output" 2>&1; then fail "expected: $what"; fi
-    step "$what"
-}
+# shellcheck source=expectations.sh
+. "$local_scripts/expectations.sh"
 
 value() { sed -n "s/^$1=//p" "$state/env"; }
 

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# lint-map.sh [FOLDER]   holds the sources to the map in CONTRIBUTING.md: what a file may import by where it lies, how many
+# files a folder holds, how long a file is. FOLDER is another copy of the tree, for trying the rules.
+# shellcheck source=common.sh
+. "$(dirname "$0")/common.sh"
+# shellcheck source=imports.sh
+. "$local_scripts/imports.sh"
+
+cd "${1:-$root}"
+most_files=15
+most_lines=300
+# A rule needs values, text, time and hashes, and nothing that reads or writes.
+domain="Swift Foundation Synchronization Bytes Contracts AccessToken RateLimiting Crypto"
+folders=(Services Shared Tests)
+if [ -d Client ]; then folders+=(Client); fi
+
+# FOLDER-PATTERN, MODULES, a line each: files under the folder may import these modules and no other.
+allowed=$(
+    printf '%s\t%s\n' \
+        '^Services/(.*/)?Domain/' "$domain" \
+        '^Shared/Bytes/' 'Swift' \
+        '^Shared/Contracts/' 'Swift Foundation'
+)
+
+findings() {
+    imports "${folders[@]}" | allowed=$allowed awk -F'\t' '
+        BEGIN {
+            for (i = split(ENVIRON["allowed"], rule, "\n"); i > 0; i--) {
+                split(rule[i], part, "\t")
+                modules[part[1]] = part[2]
+            }
+        }
+        {
+            for (folder in modules) if ($1 ~ folder && index(" " modules[folder] " ", " " $3 " ") == 0)
+                printf "%s:%s: may not import %s, only %s: see the map in CONTRIBUTING.md\n", \
+                    $1, $2, $3, modules[folder]
+        }'
+
+    # Comments aside. A rule throws an error of its own, which the HTTP folder turns into a Problem.
+    find Services -path '*/Domain/*' -name '*.swift' -exec awk '
+        { code = $0; sub(/\/\/.*/, "", code) }
+        code ~ /(^|[^A-Za-z0-9_])Problem([^A-Za-z0-9_]|$)/ {
+            printf "%s:%s: names Problem, an answer of HTTP: see the map in CONTRIBUTING.md\n", FILENAME, FNR
+        }' {} +
+
+    find "${folders[@]}" -name '*.swift' | sed 's|/[^/]*$||' | sort | uniq -c |
+        awk -v most="$most_files" '$1 > most {
+            printf "%s: holds %s Swift files, more than %s: give them rooms (the map in CONTRIBUTING.md)\n", $2, $1, most
+        }'
+
+    find Services Shared -name '*.swift' -exec awk -v most="$most_lines" '
+        FNR == most + 1 { printf "%s: has more than %s lines\n", FILENAME, most }' {} +
+}
+
+found=$(findings | sort)
+if [ -n "$found" ]; then
+    printf '%s\n' "$found" >&2
+    exit 1
+fi
