@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Makes the keys of an installation in the volumes of the two services that use them; keys that are there stay.
-# shellcheck source=../local/common.sh
-. "$(dirname "$0")/../local/common.sh"
-# shellcheck source=../local/keys.sh
-. "$(dirname "$0")/../local/keys.sh"
+# shellcheck source=../local/parts/common.sh
+. "$(dirname "$0")/../local/parts/common.sh"
+# shellcheck source=../local/parts/keys.sh
+. "$(dirname "$0")/../local/parts/keys.sh"
 
 keys=/keys/tokens
 write_key access-token-private.pem rsa_key

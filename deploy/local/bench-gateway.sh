@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # bench-gateway.sh [ARGUMENT OF bench…]   the gateway beside Envoy and HAProxy: each alone on one core, with the load
 # and what is behind them on another.
-# shellcheck source=measured-system.sh
-. "$(dirname "$0")/measured-system.sh"
+# shellcheck source=parts/measured-system.sh
+. "$(dirname "$0")/parts/measured-system.sh"
 # The gateways that are compared have every feature on.
 unset GATEHOUSE_RATE_LIMITS
-# shellcheck source=gateway-peers.sh
-. "$local_scripts/gateway-peers.sh"
+# shellcheck source=parts/gateway-peers.sh
+. "$local_scripts/parts/gateway-peers.sh"
 
 [ "$(uname)" = Linux ] || fail "cores and CPU times are read as Linux has them"
 proxy_core=0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # bench.sh [ARGUMENT OF bench…]   starts a system of its own in a release build, without rate limits, and measures it.
-# shellcheck source=measured-system.sh
-. "$(dirname "$0")/measured-system.sh"
+# shellcheck source=parts/measured-system.sh
+. "$(dirname "$0")/parts/measured-system.sh"
 
 export GATEWAY_ROUTES_FILE=$state/routes.yaml
 cat >"$GATEWAY_ROUTES_FILE" <<END

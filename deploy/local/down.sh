@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Stops everything that runs for this copy. The data stays.
-# shellcheck source=system.sh
-. "$(dirname "$0")/system.sh"
+# shellcheck source=parts/system.sh
+. "$(dirname "$0")/parts/system.sh"
 
 if any_alive; then
     system_down

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages that are missing and does nothing else.
-. "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/packages.sh"
-. "$(dirname "$0")/postgres.sh"
+. "$(dirname "$0")/parts/common.sh"
+. "$(dirname "$0")/parts/packages.sh"
+. "$(dirname "$0")/parts/postgres.sh"
 
 ensure_packages

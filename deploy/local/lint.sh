@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, and mistakes in
 # every script. Installs what it needs: where a tool cannot be had, it fails.
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
-# shellcheck source=packages.sh
-. "$local_scripts/packages.sh"
+# shellcheck source=parts/common.sh
+. "$(dirname "$0")/parts/common.sh"
+# shellcheck source=parts/packages.sh
+. "$local_scripts/parts/packages.sh"
 
 ensure_tools jq shellcheck
 cd "$root"
@@ -16,10 +16,10 @@ if [ -d Client ]; then sources+=(Client); fi
 swift format lint --strict --parallel --recursive "${sources[@]}" || failed=1
 
 note "Imports"
-deploy/local/lint-imports.sh || failed=1
+deploy/local/checks/lint-imports.sh || failed=1
 
 note "The map"
-deploy/local/lint-map.sh || failed=1
+deploy/local/checks/lint-map.sh || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh. Needs perf.
-# shellcheck source=measured-system.sh
-. "$(dirname "$0")/measured-system.sh"
+# shellcheck source=parts/measured-system.sh
+. "$(dirname "$0")/parts/measured-system.sh"
 
 command -v perf >/dev/null || fail "perf is not installed (Debian: linux-perf)"
 service=${1:-tokens}

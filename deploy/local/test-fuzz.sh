@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # test-fuzz.sh   libFuzzer against the request path and the token parser, GATEHOUSE_FUZZ_SECONDS (60) each. What it learns
 # stays under .local/fuzz, and so does the input of a finding, which then belongs into the corpus beside the fix.
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
-# shellcheck source=packages.sh
-. "$local_scripts/packages.sh"
-# shellcheck source=postgres.sh
-. "$local_scripts/postgres.sh"
+# shellcheck source=parts/common.sh
+. "$(dirname "$0")/parts/common.sh"
+# shellcheck source=parts/packages.sh
+. "$local_scripts/parts/packages.sh"
+# shellcheck source=parts/postgres.sh
+. "$local_scripts/parts/postgres.sh"
 
 seconds=${GATEHOUSE_FUZZ_SECONDS:-60}
 corpus=$root/Tests/GatewayTests/Fuzz/Corpus

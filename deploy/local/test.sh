@@ -2,8 +2,8 @@
 # test.sh [--coverage | --threads] [ARGUMENT OF swift test…]   builds once and runs the tests, with a PostgreSQL and a
 # Redis of their own; with --coverage in a build that counts lines, after which coverage.sh has its say; with --threads in
 # one that watches what threads share. Such builds are kept apart: each would make the others' anew.
-# shellcheck source=test-servers.sh
-. "$(dirname "$0")/test-servers.sh"
+# shellcheck source=parts/test-servers.sh
+. "$(dirname "$0")/parts/test-servers.sh"
 
 flags=(--explicit-target-dependency-import-check error)
 coverage=
@@ -32,9 +32,9 @@ export GATEHOUSE_TEST_BINARIES
 failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
-    deploy/local/test-lint.sh || failed=1
+    deploy/local/checks/test-lint.sh || failed=1
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
-    LLVM_PROFILE_FILE=/dev/null deploy/local/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
+    LLVM_PROFILE_FILE=/dev/null deploy/local/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
 fi
 
 if [ -n "$preload" ]; then
@@ -48,4 +48,4 @@ LD_PRELOAD=$preload swift test --skip-build --disable-xctest --experimental-maxi
     "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
 
-if [ -n "$coverage" ]; then deploy/local/coverage.sh "$GATEHOUSE_TEST_BINARIES"; fi
+if [ -n "$coverage" ]; then deploy/local/checks/coverage.sh "$GATEHOUSE_TEST_BINARIES"; fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the walk-through against the running system, command by command.
-# shellcheck source=system.sh
-. "$(dirname "$0")/system.sh"
+# shellcheck source=parts/system.sh
+. "$(dirname "$0")/parts/system.sh"
 
 [ -f "$state/env" ] || fail "nothing runs here: make up first"
 set -a

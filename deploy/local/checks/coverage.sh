@@ -2,8 +2,8 @@
 # coverage.sh BINARIES   prints how many lines of Services and Shared the tests of `test.sh --coverage` ran, and fails
 # where a part has fewer than its floor. Services that the end-to-end tests start as processes count: they inherit where
 # to write what they ran.
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=../parts/common.sh
+. "$(dirname "$0")/../parts/common.sh"
 
 binaries=$1
 state=$state/coverage
@@ -69,4 +69,4 @@ awk -F'\t' -v floors="$floors" '
         if (few) failed = 1
     }
     END { exit failed }
-' "$state/parts.tsv" || fail "the tests run fewer lines than the floors in deploy/local/coverage.sh ask for"
+' "$state/parts.tsv" || fail "the tests run fewer lines than the floors in deploy/local/checks/coverage.sh ask for"

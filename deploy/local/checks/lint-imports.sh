@@ -4,10 +4,10 @@
 #
 # A script rather than a Swift tool: SwiftPM describes the package as JSON, jq turns that into lines, and there is
 # nothing to compile before it can run. Products are expected to be named as their modules are, as all of ours are.
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=../parts/common.sh
+. "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=imports.sh
-. "$local_scripts/imports.sh"
+. "$local_scripts/checks/imports.sh"
 
 cd "$root"
 command -v jq >/dev/null || fail "there is no jq: make lint installs it"

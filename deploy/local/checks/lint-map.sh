@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # lint-map.sh [FOLDER]   holds the sources to the map in CONTRIBUTING.md: what a file may import by where it lies, how many
 # files a folder holds, how long a file is. FOLDER is another copy of the tree, for trying the rules.
-# shellcheck source=common.sh
-. "$(dirname "$0")/common.sh"
+# shellcheck source=../parts/common.sh
+. "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=imports.sh
-. "$local_scripts/imports.sh"
+. "$local_scripts/checks/imports.sh"
 
 cd "${1:-$root}"
 most_files=15

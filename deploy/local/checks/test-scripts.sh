@@ -2,16 +2,16 @@
 # test-scripts.sh BINARIES   tries the scripts behind make on a system of their own: up, the walk-through, a killed
 # service, databases that keep to themselves, down.
 export GATEHOUSE_BINARIES=$1
-root=$(cd "$(dirname "$0")/../.." && pwd)
+root=$(cd "$(dirname "$0")/../../.." && pwd)
 export GATEHOUSE_LOCAL=$root/.local/test-scripts
 # What the developer's own shell may say about another copy.
 unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
 # A busy machine is slow, which is not what is tried here.
 export GATEHOUSE_PATIENCE_MS=20000
-# shellcheck source=system.sh
-. "$(dirname "$0")/system.sh"
+# shellcheck source=../parts/system.sh
+. "$(dirname "$0")/../parts/system.sh"
 # shellcheck source=expectations.sh
-. "$local_scripts/expectations.sh"
+. "$local_scripts/checks/expectations.sh"
 
 value() { sed -n "s/^$1=//p" "$state/env"; }
 

@@ -3,7 +3,7 @@
 
 set -euo pipefail
 
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 local_scripts=$root/deploy/local
 # Tests and benchmarks keep a system of their own beside the developer's.
 state=${GATEHOUSE_LOCAL:-$root/.local}

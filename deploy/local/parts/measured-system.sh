@@ -2,7 +2,7 @@
 # A system to measure, beside the developer's: without rate limits, on free ports, gone at the end. Its folder has the
 # name of the script that sources this and then calls `system_up`.
 
-GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local/$(basename "$0" .sh)
+GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)/.local/$(basename "$0" .sh)
 export GATEHOUSE_RATE_LIMITS=off
 # What make was told in these has come as arguments; services refuse a setting that they do not know.
 unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT GATEHOUSE_SCALE_SESSIONS GATEHOUSE_SCALE_ROTATIONS GATEHOUSE_PROFILE

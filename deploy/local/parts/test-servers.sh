@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The servers that tests share: on free ports, without the durability that tests have no use for, gone at the end.
 
-GATEHOUSE_LOCAL=${GATEHOUSE_LOCAL:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/.local}/test
+GATEHOUSE_LOCAL=${GATEHOUSE_LOCAL:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)/.local}/test
 for part in common processes packages postgres redis; do
     # shellcheck source=/dev/null
     . "$(dirname "${BASH_SOURCE[0]}")/$part.sh"
