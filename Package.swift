@@ -207,7 +207,7 @@ let everyTest: [Target] = [
     tests(
         "Gateway",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "GatewayService", "Observability", "Redis", "ServiceKit", "Settings",
+            "AccessToken", "Bytes", "Contracts", "GatewayService", "Redis", "ServiceKit", "Settings",
             .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1,
             .nioHTTP2, .nioSSL,
         ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),

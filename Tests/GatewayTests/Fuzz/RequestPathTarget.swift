@@ -1,5 +1,4 @@
 import NIOCore
-import Observability
 
 @testable import GatewayService
 

@@ -1,7 +1,6 @@
 import AccessToken
 import Foundation
 import NIOHTTP1
-import Observability
 import Settings
 import Testing
 

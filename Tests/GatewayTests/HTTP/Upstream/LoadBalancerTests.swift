@@ -1,6 +1,5 @@
 import NIOCore
 import NIOEmbedded
-import Observability
 import TestKit
 import Testing
 

@@ -1,5 +1,4 @@
 import NIOCore
-import Observability
 
 /// A request that may go on to its upstream, as admission leaves it.
 struct AdmittedRequest {

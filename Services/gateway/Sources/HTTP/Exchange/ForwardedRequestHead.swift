@@ -1,6 +1,5 @@
 import Contracts
 import NIOCore
-import Observability
 
 /// The head that an upstream is sent for a client's request: the client's own lines as they came, without those that
 /// are not its to say, and after them what the gateway says.

@@ -1,5 +1,3 @@
-import Observability
-
 /// A request's place in a distributed trace (W3C Trace Context), written as version 00.
 struct TraceContext: Equatable, Sendable {
     /// The trace's identifier, of which not all bits are 0.
