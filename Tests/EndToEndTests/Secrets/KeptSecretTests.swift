@@ -4,9 +4,13 @@ import Redis
 import TestKit
 import Testing
 
+private let everythingIsLogged = SystemSettings.impatient([
+    "GATEHOUSE_LOG_LEVEL": "trace", "GATEWAY_ACCESS_LOG_PERCENT": "100",
+])
+
 /// No token, password or key stands in a database, in Redis, in a log or in the metrics, in any spelling. So nobody who
 /// reads one of these, or a backup, can use what they find.
-@Suite(.gatehouse(tokensReplicas: 2, settings: SystemSettings.impatient(["GATEHOUSE_LOG_LEVEL": "trace"])), .serialized)
+@Suite(.gatehouse(tokensReplicas: 2, settings: everythingIsLogged), .serialized)
 struct KeptSecretTests {
     let system = GatehouseSystem.current
 

@@ -84,6 +84,19 @@ struct AccessLogTests {
         }
     }
 
+    @Test("A token that somebody put into a path is left out of it")
+    func tokenInPath() async throws {
+        let token = try GatewayHarness.token()
+        let lines = try await lines(1) { gateway in
+            for path in ["/open/\(token)/end", "/nothing/\(token)"] { _ = try await gateway.send("GET \(path)") }
+            _ = try await gateway.send("GET /open/\(String(repeating: "a", count: 40))")
+        }
+        #expect(!lines.contains { $0.contains(token.prefix(41)) })
+        for path in ["/open/…/end", "/nothing/…", "/open/\(String(repeating: "a", count: 40))"] {
+            #expect(lines.contains { $0.contains("\"path\": \(path)") }, "\(path)")
+        }
+    }
+
     @Test("Of what ends well, and of refusals, a share is written; a service's failure always")
     func share() async throws {
         let lines = try await lines(0) { gateway in

@@ -2,9 +2,6 @@ import Logging
 
 /// What the access log tells of one response. It holds nothing of the query, of fields or of bodies, which may be secret.
 struct AccessLine {
-    /// Bytes of a path that are logged.
-    private static let longestPath = 1024
-
     var requestID: [UInt8]
     /// Empty, as `path` is, where the request's head could not be read.
     var method = ""
@@ -35,7 +32,7 @@ struct AccessLine {
             "durationMs": "\(nanoseconds / 1_000_000)", "bytesIn": "\(bytesIn)", "bytesOut": "\(bytesOut)",
         ]
         if !method.isEmpty { metadata["method"] = "\(method)" }
-        if !path.isEmpty { metadata["path"] = "\(String(decoding: path.prefix(Self.longestPath), as: UTF8.self))" }
+        if !path.isEmpty { metadata["path"] = "\(LoggedPath.text(of: path))" }
         if let route { metadata["route"] = "\(route)" }
         if let status { metadata["status"] = "\(status)" }
         if let upstreamNanoseconds { metadata["upstreamMs"] = "\(upstreamNanoseconds / 1_000_000)" }
