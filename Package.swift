@@ -142,8 +142,8 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Bytes", "Contracts", "Observability", "Redis", "ServiceKit", "Settings", "Threads",
-            .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging, .metrics, .nioCore, .nioHPACK,
-            .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
+            .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP2,
+            .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ])
     + service(
         "identity",
@@ -165,7 +165,7 @@ let services =
         "devices",
         uses: [
             "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
-            .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics, .nioCore,
+            .hummingbird, .lifecycle, .logging, .metrics,
         ],
         embeds: [.embedInCode("Migrations")])
 
@@ -176,8 +176,8 @@ let tools: [Target] = [
     tool(
         "bench", at: "Tests/Benchmarks",
         uses: [
-            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .lifecycle, .logging,
-            .collections, .nioCore, .nioHTTP1, .nioPosix,
+            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .logging, .collections,
+            .nioCore, .nioHTTP1, .nioPosix,
         ], besides: ["Peers"]),
 ]
 
@@ -196,7 +196,7 @@ let everyTest: [Target] = [
         "ServiceKit",
         uses: [
             "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
-            .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .coreMetrics,
+            .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging,
             .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
         ]),
     tests(
