@@ -11,8 +11,6 @@ public struct PostgresResult: Sendable, RandomAccessCollection {
     public var affectedRows: Int { storage.affectedRows }
     /// What the server says it did, such as `COMMIT`.
     var commandTag: String { storage.commandTag }
-    /// The names of the columns, in order.
-    public var columnNames: [String] { (0..<storage.columnCount).map(storage.columnName) }
 
     /// The position of the first row.
     public var startIndex: Int { 0 }
