@@ -1,5 +1,3 @@
-import Foundation
-
 /// Which characters of a text from outside are left out or refused.
 enum Text {
     /// Without white space at both ends, which keyboards and clipboards add.

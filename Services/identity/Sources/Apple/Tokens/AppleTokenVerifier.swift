@@ -1,6 +1,4 @@
-import Bytes
 import Contracts
-import Crypto
 import Foundation
 import JWTKit
 import Logging

@@ -1,5 +1,3 @@
-import Foundation
-
 /// What a user may do in the team's own services; Gatehouse itself only carries it.
 struct Role: Hashable, Sendable {
     let name: String

@@ -1,5 +1,3 @@
-import Foundation
-
 /// A store, site or tenant that a user belongs to, by the team's own name for it.
 struct StoreID: Hashable, Sendable {
     let value: String

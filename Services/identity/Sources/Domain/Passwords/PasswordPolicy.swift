@@ -1,5 +1,3 @@
-import Foundation
-
 /// What a new password must be. Length counts; composition does not (NIST SP 800-63B-4 §3.1.1.2).
 struct PasswordPolicy: Sendable {
     /// In Unicode scalars after NFKC.
