@@ -1,7 +1,7 @@
 public import Foundation
 
 /// The answer to `GET /internal/users/{id}/devices`: all that devices keeps of a user, for the user's export.
-/// It never holds a token: who knows one can claim the device.
+/// It never holds a token: whoever knows one can claim the device.
 public struct DeviceExport: Codable, Sendable, Equatable {
     /// One registration.
     public struct Entry: Codable, Sendable, Equatable {

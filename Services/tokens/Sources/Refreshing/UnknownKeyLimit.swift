@@ -7,6 +7,9 @@ import Synchronization
 /// Without the key their HMAC cannot be checked, so anybody can make such tokens up, and each costs a query. Each one
 /// takes from two token buckets: its address' and one for all addresses. A token that PostgreSQL confirms is given back
 /// to both: while a new key is rolled out, replicas that lack it go on serving real clients at full speed.
+///
+/// It does its own arithmetic: the buckets of `RateLimiting` are taken from one at a time, here both under one lock or
+/// neither.
 final class UnknownKeyLimit: Sendable {
     typealias Instant = ContinuousClock.Instant
 

@@ -55,7 +55,7 @@ struct ClientConnectionState: Sendable {
         phaseDeadline = .max
     }
 
-    /// Nobody will tell what waits for the client any more.
+    /// The socket is gone: waiting bytes are no longer reported.
     mutating func forgetWaiting() { waiting = 0 }
 
     /// The socket is to be closed in the middle of whatever goes on.

@@ -140,7 +140,8 @@ struct ExchangeState: Sendable {
         }
         // Nothing of a body that was sent is kept to be sent again.
         let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
-        // One address that refuses connections is not asked twice; a connection that was stale is replaced.
+        // An address that refuses a connection is not tried again. A kept connection that turned out closed is
+        // replaced, so there is one attempt more than addresses.
         let limit = failure == .unreachable ? addresses : addresses + 1
         // Replacing a stale connection costs no retry: there are no more of them than connections that were kept.
         let isStale = failure == .cut && isSafeToRepeat
