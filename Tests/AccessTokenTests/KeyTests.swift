@@ -1,5 +1,6 @@
 import Bytes
 import Foundation
+import TestKit
 import Testing
 
 @testable import AccessToken
@@ -71,7 +72,7 @@ import Testing
     @Test func smallKeysAreRefused() {
         #expect(throws: AccessTokenError.self) { try RSAPrivateKey.generate(bits: 1024) }
         for error in [
-            #expect(throws: AccessTokenError.self) { try RSAPublicKey(pem: UnfitKeys.rsa1024Public) },
+            #expect(throws: AccessTokenError.self) { try RSAPublicKey(pem: WeakKey.rsa1024Public) },
             #expect(throws: AccessTokenError.self) { try RSAPrivateKey(pem: UnfitKeys.rsa1024Private) },
         ] {
             #expect(error?.code == .weakKey)

@@ -1,14 +1,5 @@
 /// Keys made with the openssl command, none of them good for access tokens. They protect nothing.
 enum UnfitKeys {
-    static let rsa1024Public = """
-        -----BEGIN PUBLIC KEY-----
-        MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDuuKNyKZABx3IxkRpRw6paxBn9
-        Mkk7cMDBXqwoa6suQKLmPnvjAdv26kTN8AxEVCM7LQF9CkwGDXjLiLV9XGxDBiac
-        wunx2pQmRhfGzQznSumjYRue5KcylqlcfkieO+u+0A7gwtFEiJ+DygSTOSK+NHNd
-        T3rTYZ9wOuf0JrQvaQIDAQAB
-        -----END PUBLIC KEY-----
-        """
-
     static let rsa1024Private = """
         -----BEGIN PRIVATE KEY-----
         MIICeAIBADANBgkqhkiG9w0BAQEFAASCAmIwggJeAgEAAoGBAO64o3IpkAHHcjGR

@@ -1,6 +1,7 @@
 import AccessToken
 import Bytes
 import Foundation
+import TestKit
 import Testing
 
 @testable import GatewayService
@@ -93,16 +94,8 @@ struct IssuersFileTests {
             let problems = read("issuers:\n  - issuer: https://one.test\n    keysFile: \(path)").problems
             return problems.map { $0.replacing(path, with: "PATH") }
         }
-        let weak = """
-            -----BEGIN PUBLIC KEY-----
-            MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDuuKNyKZABx3IxkRpRw6paxBn9
-            Mkk7cMDBXqwoa6suQKLmPnvjAdv26kTN8AxEVCM7LQF9CkwGDXjLiLV9XGxDBiac
-            wunx2pQmRhfGzQznSumjYRue5KcylqlcfkieO+u+0A7gwtFEiJ+DygSTOSK+NHNd
-            T3rTYZ9wOuf0JrQvaQIDAQAB
-            -----END PUBLIC KEY-----
-            """
         let place = "line 2: keysFile cannot be used: PATH: "
-        #expect(try problems(Data(weak.utf8)) == [place + "An RSA key must have 2048 to 8192 bits."])
+        #expect(try problems(Data(WeakKey.rsa1024Public.utf8)) == [place + "An RSA key must have 2048 to 8192 bits."])
         #expect(try problems(nil) == [place + "The file is not there, or may not be read."])
         #expect(try problems(Data([0xFF, 0xFE, 0x2D])) == [place + "The file is not text in UTF-8."])
         #expect(try problems(Data("no key".utf8)) == [place + "The text holds no whole PEM block."])
