@@ -42,7 +42,7 @@ public struct ClaimPath: Sendable, Hashable {
 }
 
 extension ExternalTokenClaims {
-    struct Reading {
+    struct Parsed {
         var claims: ExternalTokenClaims
         var audiences: [VerbatimString]
         var notBefore: Int64?
@@ -51,7 +51,7 @@ extension ExternalTokenClaims {
     /// Reads the claims of a token whose signature was found good.
     ///
     /// - Parameter path: where roles stand; `nil`: nowhere.
-    static func read(json: [UInt8], roles path: ClaimPath?) throws(AccessTokenError) -> Reading {
+    static func read(json: [UInt8], roles path: ClaimPath?) throws(AccessTokenError) -> Parsed {
         var issuer, subject, tokenID, clientID, authorizedParty, email: String?
         var issuedAt, expiresAt, notBefore: Int64?
         var audiences: [VerbatimString]?
@@ -87,7 +87,7 @@ extension ExternalTokenClaims {
             issuer: issuer, subject: subject, issuedAt: issuedAt, expiresAt: expiresAt, tokenID: tokenID,
             clientID: clientID ?? authorizedParty, roles: roles, email: email,
             isEmailVerified: email != nil && isEmailVerified)
-        return Reading(claims: claims, audiences: audiences, notBefore: notBefore)
+        return Parsed(claims: claims, audiences: audiences, notBefore: notBefore)
     }
 
     /// What does not look like roles is none: who has them not, may less.
