@@ -1,3 +1,4 @@
+import Bytes
 import NIOCore
 
 @testable import GatewayService
@@ -58,8 +59,8 @@ enum RequestPathTarget {
         var result: [UInt8] = []
         var index = 0
         while index < text.count {
-            if text[index] == UInt8(ascii: "%"), index + 2 < text.count, let high = hexValue(text[index + 1]),
-                let low = hexValue(text[index + 2])
+            if text[index] == UInt8(ascii: "%"), index + 2 < text.count, let high = Hexadecimal.value(text[index + 1]),
+                let low = Hexadecimal.value(text[index + 2])
             {
                 result.append(high << 4 | low)
                 index += 3
@@ -118,7 +119,7 @@ enum RequestPathTarget {
             upstreamLines: Array("Host: upstream\r\n".utf8), forwardsAuthorization: false,
             pathPrefix: pathPrefix, forwardedPath: forwardedPath, identity: nil, bearerError: nil, client: .unknown,
             isSecure: false,
-            requestID: Array("0123456789abcdef".utf8), trace: TraceContext(high: 1, low: 2, flags: 1), span: 3,
+            requestID: Array("0123456789abcdef".utf8), trace: TraceParent(high: 1, low: 2, flags: 1), span: 3,
             continuesTrace: true, upgrades: false)
         var buffer = bytes.withUnsafeBytes { forwarded.write(head, $0) }
         buffer.writeString("\r\n")

@@ -38,7 +38,7 @@ struct ForwardingTests {
             let deadline = try #require(Int(request.field("Gatehouse-Deadline-Ms") ?? ""))
             #expect((1...30_000).contains(deadline))
             #expect(request.field("Authorization") == nil)
-            #expect(request.field("traceparent")?.utf8.count == TraceContext.length)
+            #expect(request.field("traceparent")?.utf8.count == TraceParent.length)
         }
     }
 

@@ -41,7 +41,7 @@ struct LoadBalancerTests {
                 plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
                     head: ByteBuffer(), method: method, path: [], framing: framing, expectsContinue: false,
-                    requestID: [], trace: TraceContext(high: 1, low: 1, flags: 0), upgrades: upgrades,
+                    requestID: [], trace: TraceParent(high: 1, low: 1, flags: 0), upgrades: upgrades,
                     client: .unknown, startedAt: 0, arrivedAt: 0))
         }
 

@@ -1,3 +1,5 @@
+import Bytes
+
 /// The one spelling of a path that authorisation, routing and forwarding all use.
 ///
 /// A path is refused, never repaired: another parser would repair it in another way.
@@ -50,7 +52,8 @@ enum CanonicalPath {
             return false
         case UInt8(ascii: "%"):
             // A service that decodes twice makes `%2e` of `%252e`, and then `.`.
-            return index + 4 >= path.count || hexValue(path[index + 3]) == nil || hexValue(path[index + 4]) == nil
+            return index + 4 >= path.count || Hexadecimal.value(path[index + 3]) == nil
+                || Hexadecimal.value(path[index + 4]) == nil
         default:
             return !plain.contains(byte)
         }
@@ -72,20 +75,9 @@ enum CanonicalPath {
     }
 
     private static func escapedByte(_ path: UnsafeRawBufferPointer, at index: Int) -> UInt8? {
-        guard path[index] == UInt8(ascii: "%"), index + 2 < path.count, let high = hexValue(path[index + 1]),
-            let low = hexValue(path[index + 2])
+        guard path[index] == UInt8(ascii: "%"), index + 2 < path.count, let high = Hexadecimal.value(path[index + 1]),
+            let low = Hexadecimal.value(path[index + 2])
         else { return nil }
         return high << 4 | low
-    }
-}
-
-/// The value of a hexadecimal digit.
-@inline(__always)
-func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
     }
 }

@@ -12,7 +12,7 @@ struct AdmittedRequest {
     /// Trailer fields that go no further.
     var connectionOptions: [[UInt8]] = []
     var requestID: [UInt8]
-    var trace: TraceContext
+    var trace: TraceParent
     /// The user; `nil`: nobody is signed in.
     var identity: VerifiedToken?
     /// Whether the client asks to go on as WebSocket.

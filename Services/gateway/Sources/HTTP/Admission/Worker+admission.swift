@@ -123,13 +123,13 @@ extension Worker {
         // Nobody waits for the response any more.
         guard now < arrivedAt + plan.timeout else { return refuse(Problem(.unavailable)) }
         let given = fields.traceparent.flatMap {
-            TraceContext(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
+            TraceParent(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
         }
         let upgrades =
             route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
             && fields.upgradesToWebSocket(in: bytes)
         if upgrades, hasAllTunnels { return refuse(Problem(.unavailable)) }
-        let trace = given ?? TraceContext(high: random.next(), low: random.next(), flags: 1)
+        let trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 1)
         let head = ForwardedRequestHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,

@@ -19,7 +19,7 @@ struct ForwardedRequestHead {
     /// Whether the request came by HTTP/2.
     var isHTTP2 = false
     var requestID: [UInt8]
-    var trace: TraceContext
+    var trace: TraceParent
     var span: UInt64
     var continuesTrace: Bool
     /// How often the request may still be forwarded, where its `Max-Forwards` counts (RFC 9110 §7.6.2).

@@ -1,3 +1,4 @@
+import Bytes
 import NIOCore
 
 /// Reads the chunked transfer coding (RFC 9112 §7.1): sizes in at most 15 hexadecimal digits, extensions checked and
@@ -127,7 +128,7 @@ struct ChunkReader {
     ) throws(HeadFault) -> (size: Int, length: Int)? {
         var index = 0
         var size = 0
-        while index < bytes.count, let digit = hexValue(bytes[index]) {
+        while index < bytes.count, let digit = Hexadecimal.value(bytes[index]) {
             guard index < 15 else { throw .malformed("chunk size") }
             size = size << 4 | Int(digit)
             index += 1

@@ -1,3 +1,5 @@
+import Bytes
+
 /// The head of a client's request: where its parts stand in the bytes that were scanned.
 ///
 /// The scanner accepts what RFC 9112 calls a request in origin form with HTTP/1.1, and of that only what every other
@@ -49,7 +51,7 @@ struct RequestHead: Sendable {
         while index < longestEnd, allowed.contains(bytes[index]) {
             if bytes[index] == UInt8(ascii: "?"), pathEnd == nil { pathEnd = index }
             if bytes[index] == UInt8(ascii: "%"), index + 2 < count,
-                hexValue(bytes[index + 1]) == nil || hexValue(bytes[index + 2]) == nil
+                Hexadecimal.value(bytes[index + 1]) == nil || Hexadecimal.value(bytes[index + 2]) == nil
             {
                 throw .malformed("escape")
             }

@@ -4,11 +4,11 @@ import Testing
 @testable import GatewayService
 
 @Suite("Traces")
-struct TraceContextTests {
+struct TraceParentTests {
     private static let rest = "-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-    private func read(_ text: String) -> TraceContext? {
-        Array(text.utf8).withUnsafeBytes { TraceContext($0) }
+    private func read(_ text: String) -> TraceParent? {
+        Array(text.utf8).withUnsafeBytes { TraceParent($0) }
     }
 
     @Test("Every version but ff is read by its first four parts; what a later one adds comes after a dash")
@@ -30,7 +30,7 @@ struct TraceContextTests {
             where byte != good[place] {
                 var bytes = good
                 bytes[place] = byte
-                #expect(bytes.withUnsafeBytes { TraceContext($0) } == nil, "\(byte) at \(place)")
+                #expect(bytes.withUnsafeBytes { TraceParent($0) } == nil, "\(byte) at \(place)")
             }
         }
         #expect(good.allSatisfy { hexadecimal.contains($0) || $0 == UInt8(ascii: "-") })
@@ -43,7 +43,7 @@ struct TraceContextTests {
     func written() throws {
         let context = try #require(read("cc" + Self.rest.dropLast(2) + "ff-more"))
         var buffer = ByteBuffer()
-        buffer.write(atMost: TraceContext.length) { context.write(to: &$0, span: 1) }
+        buffer.write(atMost: TraceParent.length) { context.write(to: &$0, span: 1) }
         #expect(String(buffer: buffer) == "00-0af7651916cd43dd8448eb211c80319c-0000000000000001-01")
         #expect(context.traceID == "0af7651916cd43dd8448eb211c80319c")
     }

@@ -1,5 +1,7 @@
-/// A request's place in a distributed trace (W3C Trace Context), written as version 00.
-struct TraceContext: Equatable, Sendable {
+import Bytes
+
+/// The value of `traceparent`: a request's place in a distributed trace (W3C Trace Context), written as version 00.
+struct TraceParent: Equatable, Sendable {
     /// The trace's identifier, of which not all bits are 0.
     var high: UInt64
     var low: UInt64
@@ -31,7 +33,7 @@ struct TraceContext: Equatable, Sendable {
         var number: UInt64 = 0
         for digit in digits {
             // Only lower case is allowed.
-            guard let value = hexValue(digit), digit.lowercased == digit else { return nil }
+            guard let value = Hexadecimal.value(digit), digit.lowercased == digit else { return nil }
             number = number << 4 | UInt64(value)
         }
         return number
@@ -48,11 +50,5 @@ struct TraceContext: Equatable, Sendable {
     }
 
     /// The trace's identifier in 32 digits, as logs have it.
-    var traceID: String {
-        func digits(_ number: UInt64) -> String {
-            let text = String(number, radix: 16)
-            return String(repeating: "0", count: 16 - text.count) + text
-        }
-        return digits(high) + digits(low)
-    }
+    var traceID: String { Hexadecimal.string(high) + Hexadecimal.string(low) }
 }
