@@ -47,7 +47,7 @@ public enum GatewayApplication: ServiceApplication {
                 keyFetcher(source, of: place, store: keys, configuration.keysMaximumStaleness, boot))
         }
         services.append(
-            RevocationFeed(
+            RevocationFeedReader(
                 sessions: revoked, logger: boot.logger,
                 fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
         services += [names, gateway.health]

@@ -113,7 +113,7 @@ struct KeyAndFeedTests {
                 sessionID: ids[number], userID: UUID(), revokedAt: .now, accessExpiresAt: expiry, reason: .logout)
         }
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let feed = RevocationFeed(sessions: sessions, logger: .quiet) { cursor, wait in
+        let feed = RevocationFeedReader(sessions: sessions, logger: .quiet) { cursor, wait in
             calls.withLock { $0.append("\(cursor ?? "-") \(wait)") }
             switch calls.withLock({ $0.count }) {
             case 1: return RevocationPage(entries: [entry(0)], cursor: "1", reset: false, more: true)
@@ -142,7 +142,7 @@ struct KeyAndFeedTests {
     func loss() async throws {
         let sessions = RevokedSessions(maximumStaleness: 0)
         let isDown = Mutex(false)
-        let feed = RevocationFeed(sessions: sessions, logger: .quiet) { _, wait in
+        let feed = RevocationFeedReader(sessions: sessions, logger: .quiet) { _, wait in
             if isDown.withLock({ $0 }) { throw Outage() }
             try await Task.sleep(for: .milliseconds(1))
             return RevocationPage(entries: [], cursor: "1", reset: false, more: false)

@@ -5,7 +5,7 @@ import Metrics
 import ServiceLifecycle
 
 /// Follows the revocation feed of tokens by long polling, so that a session's access tokens end with it.
-struct RevocationFeed: Service {
+struct RevocationFeedReader: Service {
     /// Seconds that one poll may stay open.
     static let wait = 20
 
