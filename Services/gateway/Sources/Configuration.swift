@@ -179,7 +179,7 @@ extension GatewaySettings {
         maximumRequestsPerConnection = settings.int(
             "maximumRequestsPerConnection", default: maximumRequestsPerConnection, in: 1...1_000_000_000)
         minimumBodyRate = settings.int("minimumBodyRate", default: minimumBodyRate, in: 1...1_000_000_000)
-        minimumAnswerRate = settings.int("minimumAnswerRate", default: minimumAnswerRate, in: 1...1_000_000_000)
+        minimumResponseRate = settings.int("minimumAnswerRate", default: minimumResponseRate, in: 1...1_000_000_000)
         maximumWaitingOutput = settings.int(
             "maximumWaitingOutput", default: maximumWaitingOutput, in: 1 << 20...1 << 40)
         maximumRequestsInFlight = settings.int(

@@ -83,8 +83,8 @@ struct SlowClientTests {
     private func demands(_ port: Int? = nil) -> GatewayHarness.Options {
         GatewayHarness.Options {
             if let port { $0.teamPorts = [port] }
-            $0.settings.minimumAnswerRate = 1 << 30
-            $0.settings.answerPatience = .milliseconds(200)
+            $0.settings.minimumResponseRate = 1 << 30
+            $0.settings.responsePatience = .milliseconds(200)
         }
     }
 

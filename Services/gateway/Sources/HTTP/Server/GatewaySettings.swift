@@ -28,9 +28,9 @@ struct GatewaySettings: Sendable {
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
     /// Bytes of a response that a client has to take in a second on average, while any wait for it.
-    var minimumAnswerRate = 512
+    var minimumResponseRate = 512
     /// For so long a client may take nothing.
-    var answerPatience = Duration.seconds(60)
+    var responsePatience = Duration.seconds(60)
     /// Bytes of responses that may wait for clients in this process, besides a few for each.
     var maximumWaitingOutput = 64 << 20
     /// A connection without a request.
@@ -77,6 +77,6 @@ extension ClientTimes {
 
 extension ReadingPace {
     init(_ settings: GatewaySettings) {
-        self.init(minimumRate: settings.minimumAnswerRate, patience: settings.answerPatience.nanoseconds)
+        self.init(minimumRate: settings.minimumResponseRate, patience: settings.responsePatience.nanoseconds)
     }
 }
