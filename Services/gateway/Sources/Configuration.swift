@@ -44,14 +44,21 @@ public struct GatewayConfiguration: Sendable {
             ).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
 
-        let owners = Dictionary(
-            uniqueKeysWithValues: PublicRoute.Owner.allCases.map { ($0, Self.upstream($0, settings)) })
-        let tokens = owners[.tokens]!
+        let identity = Self.upstream(.identity, settings)
+        let tokens = Self.upstream(.tokens, settings)
+        let devices = Self.upstream(.devices, settings)
+        func upstream(_ owner: PublicRoute.Owner) -> Upstream {
+            switch owner {
+            case .identity: identity
+            case .tokens: tokens
+            case .devices: devices
+            }
+        }
         tokensURLs = tokens.addresses.compactMap { URL(string: "http://\($0.authority)") }
         tokensCredential = tokens.credential ?? ""
         let basePaths = Self.basePaths(settings)
         routes = RoutesSource(
-            builtIn: BuiltInRoutes.routes(owners, basePaths: basePaths, patience: settings.patience),
+            builtIn: BuiltInRoutes.routes(upstream, basePaths: basePaths, patience: settings.patience),
             path: settings.optionalString("routesFile"), issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)),
             basePaths: basePaths,
             allowsDevelopment: settings.environment == .development)

@@ -107,11 +107,7 @@ struct GatewayHarness: Sendable {
         }
         let routes =
             BuiltInRoutes.routes(
-                [
-                    .identity: upstream("identity", [ownPort], isGatehouse: true),
-                    .tokens: upstream("tokens", [ownPort], isGatehouse: true),
-                    .devices: upstream("devices", [ownPort], isGatehouse: true),
-                ], patience: .milliseconds(1500)) + [
+                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, patience: .milliseconds(1500)) + [
                 route("/team", .required), route("/open", .none), route("/optional", .optional),
                 route("/couriers", .required, roles: ["courier"]), route("/small", .none, limit: 1000),
                 route("/bearer", .required, forwards: true),

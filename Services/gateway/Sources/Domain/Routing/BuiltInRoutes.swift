@@ -30,20 +30,21 @@ enum BuiltInRoutes {
     }
 
     /// - Parameters:
-    ///   - upstreams: one for each owner.
+    ///   - upstream: where an owner's requests go.
     ///   - basePaths: where the API is; services see it where it usually is.
     ///   - patience: how long services wait for what they need themselves.
     static func routes(
-        _ upstreams: [PublicRoute.Owner: Upstream], basePaths: [String] = basePaths, patience: Duration
+        _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration
     ) -> [Route] {
         let timeout = patience + leeway
         let health: [(String, Route.Target)] = [("/livez", .liveness), ("/readyz", .readiness)]
         return PublicRoute.all.flatMap { route in
             spellings(of: route.path, basePaths).map { path, movedTo in
+                // The gateway knows every path, method and bearer of `PublicRoute.all`: a test reads them all.
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
-                    target: .upstream(upstreams[route.owner]!), bodyLimit: bodyLimit, timeout: timeout,
+                    target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
                     isSignIn: signIn.contains(route.path), limitsFailures: refresh.contains(route.path),
                     errorForm: route.errorForm)
