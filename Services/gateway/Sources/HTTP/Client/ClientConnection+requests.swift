@@ -48,7 +48,7 @@ extension ClientConnection {
                     bodyLength: head.framing.length, expectsContinue: head.fields.expect != nil, closes: closes)
                 write(
                     response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
-                endResponse()
+                finishResponse()
             case .waitForKeys: break
             }
             return true
@@ -95,7 +95,7 @@ extension ClientConnection {
         case .end(let trailers):
             body = nil
             guard let exchange else {
-                endResponse()
+                finishResponse()
                 return true
             }
             state.bodyEnded()

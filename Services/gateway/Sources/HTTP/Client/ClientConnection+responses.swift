@@ -26,7 +26,7 @@ extension ClientConnection {
     /// The response of `exchange` is written whole.
     func responseEnded() {
         leaveExchange()
-        endResponse()
+        finishResponse()
         process()
         flushBothWays()
     }
@@ -64,7 +64,7 @@ extension ClientConnection {
     }
 
     /// A response is written whole, or what was left of its request's body is read.
-    func endResponse() {
+    func finishResponse() {
         switch state.responseEnded(hasInput: input.readableBytes > 0, at: worker.now) {
         case .readNextRequest: lookedAt = 0
         case .discardBody: break

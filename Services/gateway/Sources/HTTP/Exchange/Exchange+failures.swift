@@ -55,6 +55,7 @@ extension Exchange {
 
     func requestIsMalformed() { refuse(Problem(.invalidRequest)) }
 
+    /// Responds with an error; aborts where a part of the upstream's response is written.
     func refuse(_ problem: Problem, reason: String? = nil) {
         note(refusal: reason ?? problem.code.rawValue)
         if state.phase == .responding {

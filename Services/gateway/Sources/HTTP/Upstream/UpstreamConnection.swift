@@ -220,12 +220,12 @@ final class UpstreamConnection: ChannelDuplexHandler {
             exchange.receive(bytes)
             return true
         case .end(let trailers):
-            endResponse(of: exchange, trailers: trailers)
+            endReceiving(for: exchange, trailers: trailers)
             return false
         }
     }
 
-    private func endResponse(of exchange: Exchange, trailers: ByteBuffer?) {
+    private func endReceiving(for exchange: Exchange, trailers: ByteBuffer?) {
         self.exchange = nil
         body = nil
         let isKept = state.responseEnded(
