@@ -28,7 +28,7 @@ public enum GatewayApplication: ServiceApplication {
             RedisClient(configuration: $0, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         }
         let limits = SharedLimits(redis: redis)
-        let routes = RouteStore(configuration.table, limits: limits)
+        let routes = try RouteStore(configuration.table, limits: limits)
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot), routes: routes, names: names, keys: keys,

@@ -41,7 +41,7 @@ struct ReloadTests {
             let (upstreamA, upstreamB) = (a.upstream, b.upstream)
             try await GatewayHarness.withGateway { gateway in
                 let routes = gateway.gateway.routes
-                routes.replace(try table("/x", to: portA))
+                try routes.replace(table("/x", to: portA))
                 let kept = try await gateway.connect()
                 try await eventually("the first routes serve") {
                     try await kept.send(GatewayHarness.request("GET /x"))
@@ -51,7 +51,7 @@ struct ReloadTests {
                 try await busy.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe")
                 try await eventually("the upstream has the request") { upstreamA.begun == upstreamA.requests.count + 1 }
 
-                routes.replace(try table("/x", to: portB))
+                try routes.replace(table("/x", to: portB))
                 try await eventually("the second routes serve") {
                     try await kept.send(GatewayHarness.request("GET /x"))
                     return try await kept.answer().body == "b"
@@ -65,7 +65,7 @@ struct ReloadTests {
                 try await eventually("the old upstream has no connection left") { upstreamA.open == 0 }
                 #expect(upstreamB.open > 0)
 
-                routes.replace(RouteTable())
+                try routes.replace(RouteTable())
                 try await eventually("there is no route") {
                     try await kept.send(GatewayHarness.request("GET /x"))
                     return try await kept.answer().status == 404
@@ -88,20 +88,20 @@ struct ReloadTests {
             store.limiter(of: store.table.routes[0])?.take(user: nil, address: AddressKey(value: 1), now: 5)?.wait
         }
         let (one, other) = (RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1))
-        let store = RouteStore(try limiter(one))
+        let store = try RouteStore(limiter(one))
         #expect(take(store) == nil && take(store) != nil)
-        store.replace(try limiter(one))
+        try store.replace(limiter(one))
         #expect(take(store) != nil)
-        store.replace(try limiter(other))
+        try store.replace(limiter(other))
         #expect(take(store) == nil)
-        store.replace(try limiter(nil))
+        try store.replace(limiter(nil))
         #expect(store.limiter(of: store.table.routes[0]) == nil)
     }
 
     @Test("Two routes of one name have each their own limit")
     func limitsOfOneName() throws {
         let limits = [RateLimit(capacity: 1, perSecond: 1), RateLimit(capacity: 2, perSecond: 1)]
-        let store = RouteStore(
+        let store = try RouteStore(
             try RouteTable(
                 zip(["/a", "/b"], limits).map { path, limit in
                     Route(
@@ -122,11 +122,11 @@ struct ReloadTests {
                     try await client.send(GatewayHarness.request("GET \(path)"))
                     return try await client.answer()
                 }
-                routes.replace(try table("/0", to: portA))
+                try routes.replace(table("/0", to: portA))
                 try await eventually("the first routes serve") { try await send("/0").status == 200 }
                 for number in 1...5 {
                     // Another path, and another address beside the first.
-                    routes.replace(try table("/\(number)", to: portA, portB))
+                    try routes.replace(table("/\(number)", to: portA, portB))
                     try await eventually("the next routes serve") { try await send("/\(number)").status == 200 }
                     for _ in 0..<10 { #expect(try await send("/\(number)").status == 200) }
                 }
@@ -147,11 +147,11 @@ struct ReloadTests {
                     try await client.send(GatewayHarness.request("GET /x", token: token))
                     return try await client.answer().status
                 }
-                routes.replace(try table("/x", to: port, authentication: .required))
+                try routes.replace(table("/x", to: port, authentication: .required))
                 try await eventually("everybody signed in may") { try await status() == 200 }
-                routes.replace(try table("/x", to: port, authentication: .required, roles: ["manager"]))
+                try routes.replace(table("/x", to: port, authentication: .required, roles: ["manager"]))
                 try await eventually("customers may not") { try await status() == 403 }
-                routes.replace(try table("/x", to: port, authentication: .required, roles: ["customer"]))
+                try routes.replace(table("/x", to: port, authentication: .required, roles: ["customer"]))
                 try await eventually("customers may") { try await status() == 200 }
             }
         }

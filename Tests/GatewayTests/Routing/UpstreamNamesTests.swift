@@ -63,7 +63,7 @@ struct UpstreamNamesTests {
             try await GatewayHarness.withGateway(options) { gateway in
                 let table = try table("team.test", port: port)
                 await gateway.gateway.names.learn(table)
-                gateway.gateway.routes.replace(table)
+                try gateway.gateway.routes.replace(table)
                 let client = try await gateway.connect()
                 func send() async throws -> String {
                     try await client.send(GatewayHarness.request("GET /x"))
@@ -105,7 +105,7 @@ struct UpstreamNamesTests {
         try await withUpstreams { _, _, port in
             let options = GatewayHarness.Options { $0.lookup = names.addresses }
             try await GatewayHarness.withGateway(options) { gateway in
-                gateway.gateway.routes.replace(try table("team.test", port: port))
+                try gateway.gateway.routes.replace(table("team.test", port: port))
                 try await eventually("the name has no address") { try await gateway.send("GET /x").status == 502 }
                 names.answer("team.test", with: ["127.0.0.1"])
                 try await eventually("the first is used") { try await gateway.send("GET /x").body == "one" }
@@ -126,7 +126,7 @@ struct UpstreamNamesTests {
                 target: .upstream(slow), bodyLimit: 0, timeout: .seconds(1)))
         let log = CapturedLog()
         let names = UpstreamNames(
-            routes: RouteStore(both), logger: log.logger, pause: .milliseconds(1), patience: .milliseconds(1),
+            routes: try RouteStore(both), logger: log.logger, pause: .milliseconds(1), patience: .milliseconds(1),
             lookup: server.addresses)
         await names.learn(both)
         let asked = server.asked("slow.test")
@@ -199,7 +199,7 @@ struct UpstreamNamesTests {
             try await GatewayHarness.withGateway { gateway in
                 let table = try table("localhost", port: port)
                 await gateway.gateway.names.learn(table)
-                gateway.gateway.routes.replace(table)
+                try gateway.gateway.routes.replace(table)
                 try await eventually("the first is used") { try await gateway.send("GET /x").body == "one" }
             }
         }

@@ -4,6 +4,21 @@ import TestKit
 
 @testable import GatewayService
 
+extension Route {
+    /// A route below `path`, which is its name too, to an upstream that speaks TLS.
+    static func secure(
+        _ path: String, host: String, port: Int, authorities: Upstream.Authorities, healthCheck: HealthCheck? = nil
+    ) -> Route {
+        Route(
+            name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all, authentication: .none,
+            target: .upstream(
+                Upstream(
+                    name: path, addresses: [.init(host: host, port: port, isSecure: true)], authorities: authorities,
+                    healthCheck: healthCheck, isGatehouse: false)),
+            bodyLimit: 1000, timeout: .seconds(30))
+    }
+}
+
 extension GatewayHarness {
     /// Runs `body` with a gateway that has a certificate, and with what a client needs that trusts it and speaks HTTP/2.
     static func withTLSGateway(

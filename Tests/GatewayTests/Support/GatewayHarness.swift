@@ -118,7 +118,7 @@ struct GatewayHarness: Sendable {
         if options.hasKeys { try keys.replace(VerificationKeySet(keys: [key.publicKey])) }
         let revoked = RevokedSessions(maximumStaleness: 3600)
         if options.hasFeed { revoked.apply([], isEnd: true, now: Int64(Date.now.timeIntervalSince1970)) }
-        let store = RouteStore(try RouteTable(routes), limits: options.limits)
+        let store = try RouteStore(RouteTable(routes), limits: options.limits)
         let names = UpstreamNames(
             routes: store, logger: options.logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(

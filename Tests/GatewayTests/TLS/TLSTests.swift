@@ -118,27 +118,20 @@ struct TLSTests {
         try await withSecureUpstream { _, files, others, secure, port in
             let plain = RecordingUpstream()
             let plainPort = try await plain.start()
-            let trusted = try UpstreamTLS(authoritiesFile: files.authority.path)
-            let upstreams: [(path: String, host: String, port: Int, tls: UpstreamTLS)] = [
+            let trusted = try Upstream.Authorities.read(file: files.authority.path)
+            let upstreams: [(path: String, host: String, port: Int, authorities: Upstream.Authorities)] = [
                 ("/name", "localhost", port, trusted), ("/address", "127.0.0.1", port, trusted),
                 ("/whole-name", "localhost.", port, trusted),
                 ("/wrong-name", "orders.test", port, trusted),
-                ("/wrong-authority", "localhost", port, try UpstreamTLS(authoritiesFile: others.authority.path)),
-                ("/system", "localhost", port, try UpstreamTLS()), ("/plain", "localhost", plainPort, trusted),
+                ("/wrong-authority", "localhost", port, try .read(file: others.authority.path)),
+                ("/system", "localhost", port, try .read(file: nil)), ("/plain", "localhost", plainPort, trusted),
             ]
             let options = GatewayHarness.Options {
                 $0.settings.connectTimeout = .seconds(30)
                 $0.lookup = { _ in [try SocketAddress(ipAddress: "127.0.0.1", port: 0)] }
                 $0.routes = { _ in
-                    upstreams.map { path, host, port, tls in
-                        Route(
-                            name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
-                            authentication: .none,
-                            target: .upstream(
-                                Upstream(
-                                    name: path, addresses: [.init(host: host, port: port, isSecure: true)], tls: tls,
-                                    isGatehouse: false)),
-                            bodyLimit: 1000, timeout: .seconds(30))
+                    upstreams.map { path, host, port, authorities in
+                        .secure(path, host: host, port: port, authorities: authorities)
                     }
                 }
             }

@@ -43,7 +43,7 @@ struct RouteReader {
         let pattern = pattern(mapping["path"], isPrefix: !flag(mapping["exact"], "exact"))
         let methods = methods(mapping["methods"])
         let addresses = addresses(mapping["upstreams"])
-        let tls = tls(mapping["certificateAuthority"], addresses)
+        let authorities = authorities(mapping["certificateAuthority"], addresses)
         let authentication = authentication(mapping["authentication"])
         let roles = strings(mapping["roles"], "roles") ?? []
         if !roles.isEmpty, authentication != .required { problem("roles need authentication: required") }
@@ -67,8 +67,8 @@ struct RouteReader {
         let healthCheck = healthCheck(mapping["healthCheck"])
         guard problems.isEmpty, let pattern else { return nil }
         let upstream = Upstream(
-            name: name, addresses: addresses, credential: credential, tls: tls, healthCheck: healthCheck,
-            isGatehouse: false)
+            name: name, addresses: addresses, credential: credential, authorities: authorities,
+            healthCheck: healthCheck, isGatehouse: false)
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
             target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
@@ -138,7 +138,7 @@ struct RouteReader {
         }
     }
 
-    private mutating func tls(_ node: Node?, _ addresses: [Upstream.Address]) -> UpstreamTLS? {
+    private mutating func authorities(_ node: Node?, _ addresses: [Upstream.Address]) -> Upstream.Authorities? {
         guard addresses.contains(where: \.isSecure) else {
             if node != nil { problem("certificateAuthority needs upstreams with https", at: node) }
             return nil
@@ -153,7 +153,7 @@ struct RouteReader {
             return nil
         }
         do {
-            return try UpstreamTLS(authoritiesFile: node.map { $0.string ?? "" })
+            return try .read(file: node.map { $0.string ?? "" })
         } catch {
             problem("certificateAuthority must name a file of certificates in PEM", at: node)
             return nil

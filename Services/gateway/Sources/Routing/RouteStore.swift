@@ -5,7 +5,9 @@ import Synchronization
 final class RouteStore: Sendable {
     private struct State {
         var table: RouteTable
-        var limiters: [Served: RouteLimiter] = [:]
+        var limiters: [Served: RouteLimiter]
+        /// One for all event loops: a context holds each of its authorities.
+        var tls: [Upstream.Authorities: UpstreamTLS]
         var listeners: [@Sendable () -> Void] = []
     }
 
@@ -20,12 +22,21 @@ final class RouteStore: Sendable {
     private let state: Mutex<State>
     private let limits: SharedLimits
 
-    init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) {
+    /// - Throws: what `UpstreamTLS` does, of authorities that were good when they were read.
+    init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) throws {
         self.limits = limits
-        state = Mutex(State(table: table, limiters: Self.limiters(of: table, after: [:], limits)))
+        state = Mutex(
+            State(
+                table: table, limiters: Self.limiters(of: table, after: [:], limits),
+                tls: try Self.tls(of: table, after: [:])))
     }
 
     var table: RouteTable { state.withLock { $0.table } }
+
+    /// The table, and the TLS of all its upstreams that have authorities.
+    var inForce: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]) {
+        state.withLock { ($0.table, $0.tls) }
+    }
 
     /// `nil` where only what holds for every route limits the route.
     func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
@@ -41,6 +52,17 @@ final class RouteStore: Sendable {
         }
     }
 
+    private static func tls(
+        of table: RouteTable, after previous: [Upstream.Authorities: UpstreamTLS]
+    ) throws -> [Upstream.Authorities: UpstreamTLS] {
+        try table.routes.reduce(into: [:]) { tls, route in
+            guard case .upstream(let upstream) = route.target, let authorities = upstream.authorities,
+                tls[authorities] == nil
+            else { return }
+            tls[authorities] = try previous[authorities] ?? UpstreamTLS(authorities)
+        }
+    }
+
     /// Calls `listener` now and after each change, on any thread.
     func onChange(_ listener: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners.append(listener) }
@@ -48,8 +70,11 @@ final class RouteStore: Sendable {
     }
 
     /// Puts other routes in force: for each event loop from the next request on.
-    func replace(_ table: RouteTable) {
-        let listeners = state.withLock { state in
+    ///
+    /// - Throws: as `init`; the routes in force stay then.
+    func replace(_ table: RouteTable) throws {
+        let listeners = try state.withLock { state in
+            state.tls = try Self.tls(of: table, after: state.tls)
             state.table = table
             state.limiters = Self.limiters(of: table, after: state.limiters, limits)
             return state.listeners

@@ -47,16 +47,17 @@ struct RoutesFollower: Service {
     }
 
     private func reload() async {
-        do throws(RoutesSource.Failure) {
+        do {
             let table = try source.read()
             await names.learn(table)
-            store.replace(table)
+            try store.replace(table)
             isLastSuccessful.record(1)
             lastSuccess.record(Int64(Date.now.timeIntervalSince1970))
             logger.notice("routes in force", metadata: ["routes": "\(table.routes.count)"])
         } catch {
             isLastSuccessful.record(0)
-            for problem in error.problems {
+            let problems = (error as? RoutesSource.Failure)?.problems.map { "\($0)" } ?? ["\(error)"]
+            for problem in problems {
                 logger.error(
                     "the routes file cannot be used, the routes in force stay", metadata: ["problem": "\(problem)"])
             }
@@ -70,7 +71,7 @@ extension RouteTable {
         Set(
             routes.compactMap { route in
                 guard case .upstream(let upstream) = route.target else { return nil }
-                return upstream.tls?.authoritiesFile
+                return upstream.authorities?.file
             })
     }
 }

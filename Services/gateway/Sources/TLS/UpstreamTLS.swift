@@ -1,4 +1,3 @@
-import Foundation
 import NIOCore
 import NIOSSL
 import NIOTLS
@@ -6,34 +5,26 @@ import NIOTLS
 /// TLS towards an upstream. Its certificate has to name the host that the route names, and one of the authorities has to
 /// have signed it.
 final class UpstreamTLS: Sendable, Hashable {
-    /// The file of authorities holds none.
+    /// The text of authorities holds none.
     struct NoAuthority: Error {}
 
     /// The certificate is good, but another's.
     struct OtherName: Error {}
 
-    /// `nil`: those that the system trusts.
-    let authoritiesFile: String?
-    /// What it held, in PEM.
-    private let authorities: [UInt8]?
+    private let authorities: Upstream.Authorities
     private let context: NIOSSLContext
 
-    /// - Parameter authoritiesFile: PEM; `nil`: those that the system trusts.
-    /// - Throws: `NoAuthority`; `NIOSSLError`; `CocoaError`.
-    init(authoritiesFile: String? = nil) throws {
+    /// - Throws: `NoAuthority`; `NIOSSLError`.
+    init(_ authorities: Upstream.Authorities) throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = ["http/1.1"]
         configuration.shutdownTimeout = .seconds(1)
-        self.authoritiesFile = authoritiesFile
-        if let authoritiesFile {
-            let bytes = Array(try Data(contentsOf: URL(filePath: authoritiesFile)))
-            let certificates = try NIOSSLCertificate.fromPEMBytes(bytes)
+        self.authorities = authorities
+        if let pem = authorities.pem {
+            let certificates = try NIOSSLCertificate.fromPEMBytes(pem)
             guard !certificates.isEmpty else { throw NoAuthority() }
             configuration.trustRoots = .certificates(certificates)
-            authorities = bytes
-        } else {
-            authorities = nil
         }
         context = try NIOSSLContext(configuration: configuration)
     }

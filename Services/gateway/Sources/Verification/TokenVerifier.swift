@@ -20,7 +20,7 @@ enum TokenVerifier: Sendable {
     }
 
     /// - Parameters:
-    ///   - place: the issuer's, in `KeyStore.issuers`.
+    ///   - place: the issuer's, in the list of trusted issuers.
     ///   - generation: of the issuer's keys.
     ///   - leeway: seconds.
     func verify(
@@ -28,11 +28,14 @@ enum TokenVerifier: Sendable {
     ) throws(AccessTokenError) -> VerifiedToken {
         switch self {
         case .gatehouse(let verifier):
-            VerifiedToken(
-                try verifier.verify(token, now: now), issuerPlace: place, generation: generation, leeway: leeway)
+            let claims = try verifier.verify(token, now: now)
+            return VerifiedToken(
+                claims, identityLines: claims.identityLines(isForeign: place != 0), issuerPlace: place,
+                generation: generation, leeway: leeway)
         case .external(let verifier, let roleNames):
-            VerifiedToken(
-                external: try verifier.verify(token, now: now), roleNames: roleNames, issuerPlace: place,
+            let claims = try verifier.verify(token, now: now)
+            return VerifiedToken(
+                external: claims, identityLines: claims.identityLines, roleNames: roleNames, issuerPlace: place,
                 generation: generation, leeway: leeway)
         }
     }

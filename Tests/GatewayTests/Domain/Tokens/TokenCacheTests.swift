@@ -16,7 +16,7 @@ struct TokenCacheTests {
             Array("token \(number)".utf8).withUnsafeBytes { TokenCache.Digest($0) }
         }
         let claims = GatewayHarness.claims(expiresIn: 60)
-        let token = VerifiedToken(claims, generation: 1)
+        let token = VerifiedToken(claims, identityLines: [], generation: 1)
         func find(_ number: Int, generation: Int = 1, now: Int64? = nil) -> VerifiedToken? {
             cache.token(digest(number), now: now ?? self.now, isCurrent: { $0.generation == generation })
         }
@@ -38,7 +38,7 @@ struct TokenCacheTests {
         cache.insert(token, as: digest(2))
         #expect(cache.count == 10 && find(2) != nil)
         // Under the same digest there is one.
-        cache.insert(VerifiedToken(claims, generation: 3), as: digest(2))
+        cache.insert(VerifiedToken(claims, identityLines: [], generation: 3), as: digest(2))
         #expect(cache.count == 10 && find(2) == nil && find(2, generation: 3) != nil)
     }
 
@@ -66,15 +66,5 @@ struct TokenCacheTests {
         #expect(!bearers.accepts(token, now: claims.expiresAt + 30))
         revoked.apply([(session: claims.sessionID, expiresAt: claims.expiresAt)], isEnd: true, now: now)
         #expect(!bearers.accepts(token, now: now))
-    }
-
-    @Test("Nothing of a token gets into a head but visible ASCII")
-    func identityLines() {
-        let token = VerifiedToken(
-            GatewayHarness.claims(role: "a\r\nb é", stores: ["x\r\ny", "z"]), generation: 1)
-        let text = String(decoding: token.identityLines, as: UTF8.self)
-        #expect(text.contains("Gatehouse-Role: a%0D%0Ab%20%C3%A9\r\n"))
-        #expect(text.contains("Gatehouse-Store-Ids: x%0D%0Ay,z\r\n"))
-        #expect(text.split(separator: "\r\n").count == 4)
     }
 }

@@ -145,7 +145,7 @@ struct HealthCheckTests {
             _ = try await two.start(host: "127.0.0.2", port: port, tls: certificate)
             let addresses = Mutex(["127.0.0.1"])
             let log = CapturedLog()
-            let tls = try UpstreamTLS(authoritiesFile: files.authority.path)
+            let authorities = try Upstream.Authorities.read(file: files.authority.path)
             let options = GatewayHarness.Options {
                 $0.logger = log.logger
                 $0.lookup = { _ in
@@ -153,16 +153,10 @@ struct HealthCheckTests {
                 }
                 $0.routes = { _ in
                     [("/name", "localhost"), ("/other", "orders.test")].map { path, host in
-                        Route(
-                            name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
-                            authentication: .none,
-                            target: .upstream(
-                                Upstream(
-                                    name: path, addresses: [.init(host: host, port: port, isSecure: true)], tls: tls,
-                                    healthCheck: HealthCheck(
-                                        path: "/health", interval: .milliseconds(20), timeout: .seconds(30)),
-                                    isGatehouse: false)),
-                            bodyLimit: 1000, timeout: .seconds(30))
+                        .secure(
+                            path, host: host, port: port, authorities: authorities,
+                            healthCheck: HealthCheck(
+                                path: "/health", interval: .milliseconds(20), timeout: .seconds(30)))
                     }
                 }
             }

@@ -19,7 +19,7 @@ struct LoadBalancerTests {
             route = Route(
                 name: "team", pattern: PathPattern("/", isPrefix: true)!, methods: .all, authentication: .none,
                 target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
-            let routes = RouteStore(try RouteTable([route]))
+            let routes = try RouteStore(RouteTable([route]))
             let gateway = Gateway(
                 settings: GatewaySettings(), routes: routes, names: UpstreamNames(routes: routes, logger: .quiet),
                 keys: KeyStore(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),

@@ -40,18 +40,6 @@ struct RateLimit: Sendable, Equatable {
         return take(&fullAt, now: now)
     }
 
-    /// The fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10): what the limit is, and that nothing is left.
-    ///
-    /// - Parameter retryAfter: seconds.
-    func fields(name: String, retryAfter: Int) -> String {
-        let window = max(1, Int((Double(capacity) / perSecond).rounded(.up)))
-        return """
-            RateLimit-Policy: "\(name)";q=\(capacity);w=\(window)\r
-            RateLimit: "\(name)";r=0;t=\(retryAfter)\r
-
-            """
-    }
-
     /// The state from which the next request is admitted `wait` nanoseconds after `now`.
     func exhausted(for wait: Int64, now: Int64) -> Int64 {
         now + wait + Int64(capacity - 1) * interval

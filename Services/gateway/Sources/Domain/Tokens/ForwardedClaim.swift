@@ -8,17 +8,4 @@ enum ForwardedClaim: String, Sendable, CaseIterable {
     case issuer = "iss"
     case issuedAt = "iat"
     case expiresAt = "exp"
-
-    /// The field that carries it.
-    var field: String {
-        switch self {
-        case .email: "Gatehouse-Claim-Email"
-        case .emailVerified: "Gatehouse-Claim-Email-Verified"
-        case .clientID: "Gatehouse-Claim-Client-Id"
-        case .tokenID: "Gatehouse-Claim-Jti"
-        case .issuer: "Gatehouse-Claim-Iss"
-        case .issuedAt: "Gatehouse-Claim-Iat"
-        case .expiresAt: "Gatehouse-Claim-Exp"
-        }
-    }
 }

@@ -18,21 +18,28 @@ struct Upstream: Sendable, Hashable {
         }
     }
 
+    /// Who vouches for the certificates of addresses that speak TLS.
+    struct Authorities: Sendable, Hashable {
+        /// `nil`: those that the system trusts.
+        let file: String?
+        /// What it held.
+        let pem: [UInt8]?
+
+        /// Two of the same content are the same: connections live on when routes are read again.
+        static func == (one: Authorities, other: Authorities) -> Bool { one.pem == other.pem }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(pem) }
+    }
+
     /// In metrics and logs.
     var name: String
     var addresses: [Address]
     /// What the gateway proves itself with to this upstream and to no other.
     var credential: String?
-    /// How those of its addresses are known that speak TLS.
-    var tls: UpstreamTLS?
+    /// `nil`: its addresses speak without TLS.
+    var authorities: Authorities?
     /// `nil`: its addresses are judged by how they respond to requests alone.
     var healthCheck: HealthCheck?
     /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
     var isGatehouse: Bool
-
-    /// The lines that every head there has.
-    var lines: String {
-        (addresses.first.map { "Host: \($0.hostField)\r\n" } ?? "")
-            + (credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")
-    }
 }

@@ -19,12 +19,15 @@ final class RouteSnapshot {
     }
 
     /// - Parameters:
+    ///   - routes: the table, and the TLS of each upstream that has authorities.
     ///   - names: the addresses of each host that is given as a name.
     ///   - previous: the snapshot that this one replaces. Pools of addresses that both have live on, with their
     ///     connections and what is known of the address.
     init(
-        _ table: RouteTable, _ names: [String: [SocketAddress]], after previous: RouteSnapshot, worker: Worker
+        _ routes: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]), _ names: [String: [SocketAddress]],
+        after previous: RouteSnapshot, worker: Worker
     ) {
+        let table = routes.table
         var pools: [UpstreamEndpoint: UpstreamPool] = [:]
         func pool(_ endpoint: UpstreamEndpoint) -> UpstreamPool {
             let pool = pools[endpoint] ?? previous.pools[endpoint] ?? UpstreamPool(endpoint, worker: worker)
@@ -36,7 +39,8 @@ final class RouteSnapshot {
             let balancer =
                 balancers[upstream]
                 ?? LoadBalancer(
-                    upstream.endpoints(names).map(pool), after: previous.balancers[upstream], worker: worker)
+                    upstream.endpoints(names, routes.tls).map(pool), after: previous.balancers[upstream],
+                    worker: worker)
             balancers[upstream] = balancer
             return balancer
         }
@@ -55,13 +59,19 @@ final class RouteSnapshot {
         for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
     }
 
+    /// - Parameter route: one of `table`. Each of those has its plan.
     func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
 
     func report() { for plan in plans.values { plan.report() } }
 }
 
 extension Upstream {
-    fileprivate func endpoints(_ names: [String: [SocketAddress]]) -> [UpstreamEndpoint] {
+    fileprivate func endpoints(
+        _ names: [String: [SocketAddress]], _ contexts: [Authorities: UpstreamTLS]
+    ) -> [UpstreamEndpoint] {
+        let tls = authorities.flatMap { contexts[$0] }
+        // An upstream that speaks TLS is never spoken to without.
+        guard (tls == nil) == (authorities == nil) else { return [] }
         let check = healthCheck.map { UpstreamEndpoint.Check(health: $0, lines: lines) }
         return addresses.flatMap { address in
             address.resolved(by: names).map {

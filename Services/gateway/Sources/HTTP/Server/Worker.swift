@@ -54,7 +54,7 @@ final class Worker {
 
     /// Takes the routes that are in force now, and the present addresses of their upstreams.
     func takeRoutes() {
-        routes = RouteSnapshot(gateway.routes.table, gateway.names.addresses, after: routes, worker: self)
+        routes = RouteSnapshot(gateway.routes.inForce, gateway.names.addresses, after: routes, worker: self)
     }
 
     var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
