@@ -5,25 +5,6 @@ import Testing
 
 @testable import AccessToken
 
-/// One key on P-256 for the whole run.
-enum TestP256 {
-    static let signing = P256.Signing.PrivateKey()
-
-    static func publicKey(_ key: P256.Signing.PrivateKey = signing) throws -> P256PublicKey {
-        let point = Array(key.publicKey.rawRepresentation)
-        return try P256PublicKey(x: Array(point[..<32]), y: Array(point[32...]))
-    }
-
-    /// `input`, a dot, and the key's signature over `input` as JOSE has it.
-    static func signed(_ input: String, key: P256.Signing.PrivateKey = signing) throws -> String {
-        input + "." + Base64URL.string(Array(try key.signature(for: Data(input.utf8)).rawRepresentation))
-    }
-
-    static func token(_ header: String, _ claims: String, key: P256.Signing.PrivateKey = signing) throws -> String {
-        try signed(Base64URL.string(header.utf8) + "." + Base64URL.string(claims.utf8), key: key)
-    }
-}
-
 @Suite struct ExternalTokenTests {
     private static let issuer = "https://login.example.com/"
     private static let audience = "https://orders.example.com"
@@ -262,49 +243,5 @@ enum TestP256 {
         let named = try TestP256.token(Forge.changing(Forge.header, ["kid": #""ec""#]), Forge.json(Forge.payload))
         let unknown = #expect(throws: AccessTokenError.self) { try verifier.verify(named, now: Forge.now) }
         #expect(unknown?.code == .unknownKey)
-    }
-}
-
-@Suite struct P256KeyTests {
-    private static func key(_ changes: [String: String?] = [:]) throws -> [UInt8] {
-        let key = try TestP256.publicKey()
-        let members = [
-            "kty": #""EC""#, "crv": #""P-256""#, "kid": #""ec""#, "x": "\"\(Base64URL.string(key.x))\"",
-            "y": "\"\(Base64URL.string(key.y))\"",
-        ]
-        return Array(#"{"keys":[\#(Forge.changing(members, changes))]}"#.utf8)
-    }
-
-    @Test func setsSurviveJWKS() throws {
-        let set = try VerificationKeySet([
-            ("rsa", .rsa(TestKey.signing.publicKey)), ("ec", .p256(TestP256.publicKey())),
-        ])
-        #expect(try VerificationKeySet(jwks: set.jwks()) == set)
-        #expect(try VerificationKeySet(jwks: Self.key())["ec"] == .p256(TestP256.publicKey()))
-        #expect(try VerificationKeySet(jwks: Self.key(["use": #""sig""#, "alg": #""ES256""#])).keyIDs == ["ec"])
-    }
-
-    @Test(arguments: [["crv": #""P-384""#], ["crv": #""secp256k1""#], ["alg": #""ECDH-ES""#], ["use": #""enc""#]])
-    func keysForSomethingElseArePassedOver(changes: [String: String?]) throws {
-        #expect(try VerificationKeySet(jwks: Self.key(changes)).isEmpty)
-    }
-
-    @Test func pointsThatAreNotOnTheCurve() throws {
-        let key = try TestP256.publicKey()
-        var off = key.y
-        off[31] ^= 1
-        let zeros = [UInt8](repeating: 0, count: 32)
-        let field = [UInt8](repeating: 0xFF, count: 32)
-        for (x, y) in [
-            (key.x, off), (zeros, zeros), (field, field), (key.x, Array(key.y.dropLast())), ([0] + key.x, key.y),
-            ([], []), (key.x, zeros),
-        ] {
-            let error = #expect(throws: AccessTokenError.self) { try P256PublicKey(x: x, y: y) }
-            #expect(error?.code == .unreadableKey)
-        }
-        for changes in [["x": nil], ["y": #""AA==""#], ["kid": nil], ["d": #""AA""#]] as [[String: String?]] {
-            let error = #expect(throws: AccessTokenError.self) { try VerificationKeySet(jwks: Self.key(changes)) }
-            #expect(error?.code == .malformed)
-        }
     }
 }

@@ -19,6 +19,7 @@ struct SystemBenchmarks {
         Table.line(try await logIn())
         Table.line(try await register())
         Table.line(try await registerDevice())
+        Table.line(try await registerDeviceAgain())
     }
 
     private func proxiedGetWithOneToken() async throws -> Measurement {
@@ -82,8 +83,21 @@ struct SystemBenchmarks {
             "device registration", workers: bearers,
             watching: system.processes("gateway", "devices", "postgres"), schedule: schedule
         ) { bearer in
-            let token = (UUID().uuidString + UUID().uuidString).replacingOccurrences(of: "-", with: "")
-            try await client.registerDevice(token: token, bearer: bearer)
+            try await client.registerDevice(token: Self.newDeviceToken(), bearer: bearer)
         }
+    }
+
+    /// What apps do at every start.
+    private func registerDeviceAgain() async throws -> Measurement {
+        var devices: [(token: String, bearer: String)] = []
+        for _ in 0..<8 { devices.append((Self.newDeviceToken(), try await client.newSession().accessToken)) }
+        return try await measure(
+            "device registration, unchanged", workers: devices,
+            watching: system.processes("gateway", "devices", "postgres"), schedule: schedule
+        ) { device in try await client.registerDevice(token: device.token, bearer: device.bearer) }
+    }
+
+    private static func newDeviceToken() -> String {
+        (UUID().uuidString + UUID().uuidString).replacingOccurrences(of: "-", with: "")
     }
 }

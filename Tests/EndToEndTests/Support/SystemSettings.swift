@@ -51,8 +51,6 @@ enum SystemSettings {
             "IDENTITY_APPLE_REVOKE_URL": ports.url("apple-simulator") + "/auth/revoke",
             "APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:\(ports.apnsPort)",
         ]
-        // Where a run that measures coverage has processes write what they ran.
-        environment["LLVM_PROFILE_FILE"] = ProcessInfo.processInfo.environment["LLVM_PROFILE_FILE"]
         for (caller, callee) in [
             ("GATEWAY", "TOKENS"), ("GATEWAY", "IDENTITY"), ("GATEWAY", "DEVICES"), ("IDENTITY", "TOKENS"),
             ("IDENTITY", "DEVICES"), ("DEVICES", "TOKENS"), ("INTROSPECTION", "TOKENS"),

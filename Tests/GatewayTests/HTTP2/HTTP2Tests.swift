@@ -3,7 +3,6 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP1
 import NIOHTTP2
-import NIOSSL
 import Synchronization
 import TestKit
 import Testing
@@ -12,31 +11,16 @@ import Testing
 
 @Suite("HTTP/2")
 struct HTTP2Tests {
-    /// Runs `body` with a gateway that has a certificate, and what connects to it.
-    private func withGateway(
-        _ options: GatewayHarness.Options = .init(),
-        _ body: @Sendable (GatewayHarness, @Sendable () async throws -> HTTP2Client) async throws -> Void
-    ) async throws {
-        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
-            try await body(gateway) { try await HTTP2Client.connect(port: gateway.port, tls: tls) }
-        }
-    }
-
-    private static func head(_ method: String, _ path: String, _ fields: [(String, String)] = []) -> HPACKHeaders {
-        HPACKHeaders(
-            [(":method", method), (":scheme", "https"), (":authority", "gatehouse.test"), (":path", path)] + fields)
-    }
-
     @Test("Many requests at once pass on one connection, and services see them as any others")
     func plain() async throws {
-        try await withGateway { gateway, connect in
+        try await GatewayHarness.withHTTP2Gateway { gateway, connect in
             let client = try await connect()
             let token = try GatewayHarness.token()
             try await withThrowingTaskGroup(of: HTTP2Client.Answer.self) { requests in
                 for number in 0..<50 {
                     requests.addTask {
                         try await client.send(
-                            Self.head("GET", "/team/\(number)", [("authorization", "Bearer \(token)")]))
+                            HPACKHeaders.request("GET", "/team/\(number)", [("authorization", "Bearer \(token)")]))
                     }
                 }
                 for try await answer in requests {
@@ -74,19 +58,19 @@ struct HTTP2Tests {
                 ]
             }
         }
-        try await withGateway(options) { gateway, connect in
+        try await GatewayHarness.withHTTP2Gateway(options) { gateway, connect in
             let client = try await connect()
             let body = String(repeating: "0123456789abcdef", count: 1 << 16)
             for length in [nil, body.utf8.count] {
                 let fields = length.map { [("content-length", "\($0)")] } ?? []
-                let answer = try await client.send(Self.head("POST", "/open/body", fields), body: body)
+                let answer = try await client.send(.request("POST", "/open/body", fields), body: body)
                 #expect(answer.status == 200 && answer.body == "100000" && answer.isComplete)
                 #expect(answer.trailers?.first(name: "x-sum") == "1")
             }
             let sums = try await client.send(
-                Self.head("POST", "/open/trailers"), body: "x", trailers: ["x-sum": "2"])
+                HPACKHeaders.request("POST", "/open/trailers"), body: "x", trailers: ["x-sum": "2"])
             #expect(sums.status == 200 && sums.body == "1")
-            let head = try await client.send(Self.head("HEAD", "/open/head"))
+            let head = try await client.send(.request("HEAD", "/open/head"))
             #expect(head.status == 200 && head.body.isEmpty && head.isComplete)
             let requests = gateway.team.requests
             #expect(requests.map(\.text) == [body, body, "x", ""])
@@ -100,13 +84,13 @@ struct HTTP2Tests {
     @Test("A long answer waits in its service until the client takes it")
     func backPressure() async throws {
         try await withFloodUpstream(bytes: 64 << 20) { upstream in
-            try await withGateway(.init { $0.teamPorts = [upstream.port] }) { _, connect in
+            try await GatewayHarness.withHTTP2Gateway(.init { $0.teamPorts = [upstream.port] }) { _, connect in
                 let client = try await connect()
                 let stream = try await client.open(reads: false)
-                try await stream.send(Self.head("GET", "/open"), endStream: true)
+                try await stream.send(.request("GET", "/open"), endStream: true)
                 #expect(try await upstream.writtenWhenItWaits() < 32 << 20)
                 // Others are not held up by it.
-                #expect(try await client.send(Self.head("GET", "/nothing")).status == 404)
+                #expect(try await client.send(.request("GET", "/nothing")).status == 404)
                 try await stream.read()
                 let answer = try await stream.answer
                 #expect(answer.body.utf8.count == 64 << 20 && answer.isComplete)
@@ -117,15 +101,15 @@ struct HTTP2Tests {
 
     @Test("Cookies that come in pieces go on as one, and `Expect` is answered")
     func fields() async throws {
-        try await withGateway { gateway, connect in
+        try await GatewayHarness.withHTTP2Gateway { gateway, connect in
             let client = try await connect()
             _ = try await client.send(
-                Self.head("GET", "/open", [("cookie", "a=1"), ("te", "trailers"), ("cookie", "b=2")]))
+                HPACKHeaders.request("GET", "/open", [("cookie", "a=1"), ("te", "trailers"), ("cookie", "b=2")]))
             let request = try #require(gateway.team.requests.first)
             #expect(request.head.headers["cookie"] == ["a=1; b=2"] && request.field("te") == nil)
 
             let stream = try await client.open()
-            try await stream.send(Self.head("POST", "/open", [("expect", "100-continue"), ("content-length", "2")]))
+            try await stream.send(.request("POST", "/open", [("expect", "100-continue"), ("content-length", "2")]))
             try await eventually("the head has come") { gateway.team.begun == 2 }
             try await stream.send(ByteBuffer(string: "hi"), endStream: true)
             let answer = try await stream.answer
@@ -136,69 +120,69 @@ struct HTTP2Tests {
 
     @Test("The gateway's own answers come as the contract has them, and other streams go on")
     func refusals() async throws {
-        try await withGateway { gateway, connect in
+        try await GatewayHarness.withHTTP2Gateway { gateway, connect in
             let client = try await connect()
-            let none = try await client.send(Self.head("GET", "/team"))
+            let none = try await client.send(.request("GET", "/team"))
             #expect(none.status == 401 && none.fields.first(name: "www-authenticate") != nil)
             #expect(none.fields.first(name: "content-type") == "application/problem+json")
-            #expect(try await client.send(Self.head("GET", "/nothing")).status == 404)
-            #expect(try await client.send(Self.head("GET", "/open/%2e%2e/internal")).status == 400)
+            #expect(try await client.send(.request("GET", "/nothing")).status == 404)
+            #expect(try await client.send(.request("GET", "/open/%2e%2e/internal")).status == 400)
             for (kilobytes, status) in [(15, 200), (17, 431)] {
                 let large = [("x", String(repeating: "x", count: kilobytes << 10))]
-                #expect(try await client.send(Self.head("GET", "/open", large)).status == status)
+                #expect(try await client.send(.request("GET", "/open", large)).status == status)
             }
 
             let long = try await client.open()
-            try await long.send(Self.head("POST", "/small"))
+            try await long.send(.request("POST", "/small"))
             try await long.send(ByteBuffer(repeating: 0x78, count: 1001))
             let answer = try await long.answer
             #expect(answer.status == 413 && answer.isComplete && answer.reset == .noError)
-            #expect(try await client.send(Self.head("GET", "/open")).status == 200)
+            #expect(try await client.send(.request("GET", "/open")).status == 200)
             #expect(gateway.team.requests.count == 2)
             await client.close()
         }
     }
 
     private static let malformed: [(String, HPACKHeaders, String?)] = [
-        ("line end in a value", head("GET", "/open", [("x", "1\r\nGatehouse-Role: admin")]), nil),
-        ("line feed in a value", head("GET", "/open", [("x", "1\nhost: x")]), nil),
-        ("zero byte in a value", head("GET", "/open", [("x", "1\u{0}")]), nil),
-        ("blank before a value", head("GET", "/open", [("x", " 1")]), nil),
-        ("blank after a value", head("GET", "/open", [("x", "1\t")]), nil),
-        ("capital in a name", head("GET", "/open", [("X-a", "1")]), nil),
-        ("line end in a name", head("GET", "/open", [("x: 1\r\nhost", "x")]), nil),
-        ("colon in a name", head("GET", "/open", [("x:", "x")]), nil),
-        ("blank in a name", head("GET", "/open", [("content-length ", "0")]), nil),
-        ("no name", head("GET", "/open", [("", "x")]), nil),
-        ("blank in the path", head("GET", "/open HTTP/1.1\r\nx: y"), nil),
-        ("version in the path", head("GET", "/open HTTP/1.1"), nil),
-        ("no slash", head("GET", "open"), nil), ("empty path", head("GET", ""), nil),
-        ("absolute path", head("GET", "https://gatehouse.test/open"), nil),
-        ("fragment", head("GET", "/open#x"), nil), ("UTF-8 in the path", head("GET", "/open/é"), nil),
-        ("request line in the method", head("GET /internal HTTP/1.1\r\nx: y\r\n\r\nGET", "/open"), nil),
-        ("empty method", head("", "/open"), nil),
+        ("line end in a value", .request("GET", "/open", [("x", "1\r\nGatehouse-Role: admin")]), nil),
+        ("line feed in a value", .request("GET", "/open", [("x", "1\nhost: x")]), nil),
+        ("zero byte in a value", .request("GET", "/open", [("x", "1\u{0}")]), nil),
+        ("blank before a value", .request("GET", "/open", [("x", " 1")]), nil),
+        ("blank after a value", .request("GET", "/open", [("x", "1\t")]), nil),
+        ("capital in a name", .request("GET", "/open", [("X-a", "1")]), nil),
+        ("line end in a name", .request("GET", "/open", [("x: 1\r\nhost", "x")]), nil),
+        ("colon in a name", .request("GET", "/open", [("x:", "x")]), nil),
+        ("blank in a name", .request("GET", "/open", [("content-length ", "0")]), nil),
+        ("no name", .request("GET", "/open", [("", "x")]), nil),
+        ("blank in the path", .request("GET", "/open HTTP/1.1\r\nx: y"), nil),
+        ("version in the path", .request("GET", "/open HTTP/1.1"), nil),
+        ("no slash", .request("GET", "open"), nil), ("empty path", .request("GET", ""), nil),
+        ("absolute path", .request("GET", "https://gatehouse.test/open"), nil),
+        ("fragment", .request("GET", "/open#x"), nil), ("UTF-8 in the path", .request("GET", "/open/é"), nil),
+        ("request line in the method", .request("GET /internal HTTP/1.1\r\nx: y\r\n\r\nGET", "/open"), nil),
+        ("empty method", .request("", "/open"), nil),
         ("CONNECT", [":method": "CONNECT", ":authority": "gatehouse.test"], nil),
-        ("extended CONNECT", head("CONNECT", "/open", [(":protocol", "websocket")]), nil),
-        ("Connection", head("GET", "/open", [("connection", "close")]), nil),
-        ("Upgrade", head("GET", "/open", [("upgrade", "websocket")]), nil),
-        ("Transfer-Encoding", head("POST", "/open", [("transfer-encoding", "chunked")]), "0\r\n\r\n"),
-        ("TE", head("GET", "/open", [("te", "gzip")]), nil),
-        ("length above the body", head("POST", "/open", [("content-length", "10")]), "x"),
-        ("length below the body", head("POST", "/open", [("content-length", "1")]), "GET /internal HTTP/1.1"),
-        ("length without a body", head("POST", "/open", [("content-length", "5")]), nil),
-        ("two lengths", head("POST", "/open", [("content-length", "1"), ("content-length", "2")]), "x"),
-        ("length twice", head("POST", "/open", [("content-length", "1"), ("content-length", "1")]), "x"),
-        ("length with a sign", head("POST", "/open", [("content-length", "+1")]), "x"),
-        ("two paths", head("GET", "/open", [(":path", "/internal")]), nil),
-        ("pseudo-header after a field", head("GET", "/open", [("x", "y"), (":x", "z")]), nil),
-        ("status", head("GET", "/open", [(":status", "200")]), nil),
+        ("extended CONNECT", .request("CONNECT", "/open", [(":protocol", "websocket")]), nil),
+        ("Connection", .request("GET", "/open", [("connection", "close")]), nil),
+        ("Upgrade", .request("GET", "/open", [("upgrade", "websocket")]), nil),
+        ("Transfer-Encoding", .request("POST", "/open", [("transfer-encoding", "chunked")]), "0\r\n\r\n"),
+        ("TE", .request("GET", "/open", [("te", "gzip")]), nil),
+        ("length above the body", .request("POST", "/open", [("content-length", "10")]), "x"),
+        ("length below the body", .request("POST", "/open", [("content-length", "1")]), "GET /internal HTTP/1.1"),
+        ("length without a body", .request("POST", "/open", [("content-length", "5")]), nil),
+        ("two lengths", .request("POST", "/open", [("content-length", "1"), ("content-length", "2")]), "x"),
+        ("length twice", .request("POST", "/open", [("content-length", "1"), ("content-length", "1")]), "x"),
+        ("length with a sign", .request("POST", "/open", [("content-length", "+1")]), "x"),
+        ("two paths", .request("GET", "/open", [(":path", "/internal")]), nil),
+        ("pseudo-header after a field", .request("GET", "/open", [("x", "y"), (":x", "z")]), nil),
+        ("status", .request("GET", "/open", [(":status", "200")]), nil),
         ("no scheme", [":method": "GET", ":authority": "gatehouse.test", ":path": "/open"], nil),
         (
             "clear text",
             [":method": "GET", ":scheme": "http", ":authority": "gatehouse.test", ":path": "/open"], nil
         ),
         ("no host", [":method": "GET", ":scheme": "https", ":path": "/open"], nil),
-        ("another host", head("GET", "/open", [("host", "other.test")]), nil),
+        ("another host", .request("GET", "/open", [("host", "other.test")]), nil),
         (
             "two hosts",
             [":method": "GET", ":scheme": "https", ":path": "/open", "host": "gatehouse.test", "host": "b.test"], nil
@@ -211,7 +195,7 @@ struct HTTP2Tests {
 
     @Test("What HTTP/1.1 would read otherwise reaches no service")
     func smuggling() async throws {
-        try await withGateway { gateway, connect in
+        try await GatewayHarness.withHTTP2Gateway { gateway, connect in
             for (name, fields, body) in Self.malformed {
                 let client = try await connect()
                 let answer = try await client.send(fields, body: body)
@@ -221,7 +205,7 @@ struct HTTP2Tests {
                 if name == "no name" {
                     try await client.closed()
                 } else {
-                    #expect(try await client.send(Self.head("GET", "/nothing")).status == 404, "\(name)")
+                    #expect(try await client.send(.request("GET", "/nothing")).status == 404, "\(name)")
                 }
                 await client.close()
             }
@@ -231,14 +215,14 @@ struct HTTP2Tests {
     @Test("A client that gives one request up keeps the others, and the service's connection is let go")
     func reset() async throws {
         let options = GatewayHarness.Options { $0.teamBehaviour = { _ in [.pause] } }
-        try await withGateway(options) { gateway, connect in
+        try await GatewayHarness.withHTTP2Gateway(options) { gateway, connect in
             let client = try await connect()
             let stream = try await client.open()
-            try await stream.send(Self.head("GET", "/open/slow"), endStream: true)
+            try await stream.send(.request("GET", "/open/slow"), endStream: true)
             try await eventually("it has come") { gateway.team.requests.count == 1 }
             await stream.reset()
             try await eventually("its connection is closed") { gateway.team.open == 0 }
-            #expect(try await client.send(Self.head("GET", "/nothing")).status == 404)
+            #expect(try await client.send(.request("GET", "/nothing")).status == 404)
             await client.close()
         }
     }
@@ -248,81 +232,12 @@ struct HTTP2Tests {
         let options = GatewayHarness.Options {
             $0.teamBehaviour = { _ in [.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), .close] }
         }
-        try await withGateway(options) { _, connect in
+        try await GatewayHarness.withHTTP2Gateway(options) { _, connect in
             let client = try await connect()
-            let answer = try await client.send(Self.head("GET", "/open"))
+            let answer = try await client.send(.request("GET", "/open"))
             #expect(answer.reset != nil && !answer.isComplete)
-            #expect(try await client.send(Self.head("GET", "/nothing")).status == 404)
+            #expect(try await client.send(.request("GET", "/nothing")).status == 404)
             await client.close()
-        }
-    }
-
-    @Test("A connection ends after its last request, or when nothing comes on it")
-    func ends() async throws {
-        let options = GatewayHarness.Options { $0.settings.maximumRequestsPerConnection = 2 }
-        try await withGateway(options) { _, connect in
-            let client = try await connect()
-            for _ in 0..<3 { #expect(try await client.send(Self.head("GET", "/open")).status == 200) }
-            try await client.closed()
-        }
-        let impatient = GatewayHarness.Options { $0.settings.idleTimeout = .milliseconds(50) }
-        try await withGateway(impatient) { _, connect in
-            try await connect().closed()
-        }
-    }
-
-    @Test("A client that says nothing, not even to a ping, does not stay")
-    func silence() async throws {
-        let options = GatewayHarness.Options {
-            $0.settings.idleTimeout = .milliseconds(50)
-            $0.settings.lingerTimeout = .milliseconds(50)
-            $0.settings.maximumConnectionsPerAddress = 1
-            $0.settings.overLimitTimeout = .milliseconds(50)
-        }
-        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
-            let first = try await RawClient.connect(port: gateway.port, tls: tls)
-            let overLimit = try await RawClient.connect(port: gateway.port, tls: tls)
-            for client in [first, overLimit] { _ = try await client.untilClosed() }
-            try await eventually("none is counted") { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
-        }
-    }
-
-    @Test("A gateway that stops lets the requests end that it has, and takes no more")
-    func drain() async throws {
-        let options = GatewayHarness.Options {
-            $0.teamBehaviour = { _ in [.bytes("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")] }
-        }
-        try await withGateway(options) { gateway, connect in
-            let (busy, idle) = (try await connect(), try await connect())
-            #expect(try await idle.send(Self.head("GET", "/nothing")).status == 404)
-            let stream = try await busy.open()
-            try await stream.send(Self.head("GET", "/open"), endStream: true)
-            try await eventually("it has come") { gateway.team.requests.count == 1 }
-            gateway.stop()
-            try await idle.closed()
-            await gateway.team.closeConnections()
-            #expect(try await stream.answer.body == "ha")
-            try await busy.closed()
-        }
-    }
-
-    @Test("Connections over the limit are refused, and end")
-    func overLimit() async throws {
-        let options = GatewayHarness.Options {
-            $0.settings.maximumConnectionsPerAddress = 1
-            $0.settings.overLimitTimeout = .seconds(3)
-        }
-        try await withGateway(options) { gateway, connect in
-            let first = try await connect()
-            try await eventually("the first is counted") {
-                gateway.gateway.openConnections.load(ordering: .relaxed) == 1
-            }
-            let second = try await connect()
-            #expect(try await second.send(Self.head("GET", "/open")).status == 503)
-            #expect(try await first.send(Self.head("GET", "/open")).status == 200)
-            try await second.closed()
-            #expect(try await first.send(Self.head("GET", "/open")).status == 200)
-            await first.close()
         }
     }
 }

@@ -29,7 +29,6 @@ struct GatewayProcess: Sendable {
             environment["GATEWAY_\(service)_CREDENTIAL"] = "dev-\(service)"
         }
         environment.merge(settings) { $1 }
-        environment["LLVM_PROFILE_FILE"] = ProcessInfo.processInfo.environment["LLVM_PROFILE_FILE"]
         let process = try TestProcess(
             BuiltPrograms.path(of: "gateway"), ["serve"], environment: environment,
             output: folder.appending(path: "log"))

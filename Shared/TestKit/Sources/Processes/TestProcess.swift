@@ -2,10 +2,12 @@ public import Foundation
 
 /// A program that a test has started, and may stop, continue and kill.
 public final class TestProcess: Sendable {
+    private static let coverage = "LLVM_PROFILE_FILE"
+
     private let process: Process
 
     /// Starts `executable` (a path, or a name to look up in `PATH`). What it prints goes to `output`, a file that is
-    /// made; by default nowhere.
+    /// made; by default nowhere. Beside `environment` it is told where a run that measures coverage keeps what ran.
     public init(
         _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
         currentDirectory: URL? = nil, output: URL? = nil
@@ -13,7 +15,10 @@ public final class TestProcess: Sendable {
         let process = Process()
         process.executableURL = try Self.locate(executable)
         process.arguments = arguments
-        if let environment { process.environment = environment }
+        if var environment {
+            environment[Self.coverage] = ProcessInfo.processInfo.environment[Self.coverage]
+            process.environment = environment
+        }
         if let currentDirectory { process.currentDirectoryURL = currentDirectory }
         process.standardInput = FileHandle.nullDevice
         let sink = try output.map { url in
