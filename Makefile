@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults test-overload test-threads test-fuzz simulate coverage lint bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough test test-faults test-overload test-threads test-fuzz simulate coverage lint docs bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -39,15 +39,19 @@ test-threads: ## drivers, pools, tokens' feed and the gateway under the thread s
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@deploy/local/test-fuzz.sh
 
-simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'
+simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'; 1,000 apps
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
-		deploy/local/test.sh --filter RotationSimulationTests
+		GATEHOUSE_SIMULATED_APPS=$${GATEHOUSE_SIMULATED_APPS:-1000} \
+		deploy/local/test.sh --filter "RotationSimulationTests|AppSimulationTests"
 
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
 lint: ## format, imports against Package.swift, the tree against the map, and scripts
 	@deploy/local/lint.sh
+
+docs: ## the client library's documentation, under .local/docs; a warning is an error
+	@deploy/local/docs.sh
 
 bench: ## operations per second and CPU time per operation
 	@deploy/local/bench.sh

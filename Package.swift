@@ -55,32 +55,37 @@ func tool(
 }
 
 extension Target.Dependency {
-    static let argumentParser = product(name: "ArgumentParser", package: "swift-argument-parser")
-    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
-    static let atomics = product(name: "Atomics", package: "swift-atomics")
-    static let collections = product(name: "DequeModule", package: "swift-collections")
-    static let crypto = product(name: "Crypto", package: "swift-crypto")
-    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types")
-    static let hummingbird = product(name: "Hummingbird", package: "hummingbird")
-    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird")
-    static let jwtKit = product(name: "JWTKit", package: "jwt-kit")
-    static let lifecycle = product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-    static let logging = product(name: "Logging", package: "swift-log")
-    static let metrics = product(name: "Metrics", package: "swift-metrics")
-    static let metricsTestKit = product(name: "MetricsTestKit", package: "swift-metrics")
-    static let coreMetrics = product(name: "CoreMetrics", package: "swift-metrics")
-    static let nioCore = product(name: "NIOCore", package: "swift-nio")
-    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
-    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
-    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
-    static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
-    static let nioHTTP2 = product(name: "NIOHTTP2", package: "swift-nio-http2")
-    static let nioHPACK = product(name: "NIOHPACK", package: "swift-nio-http2")
-    static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
-    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
-    static let serviceContext = product(name: "ServiceContextModule", package: "swift-service-context")
-    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle")
-    static let yams = product(name: "Yams", package: "Yams")
+    /// What an app that takes the client alone, without the trait, neither fetches nor builds.
+    static func server(_ name: String, of package: String) -> Self {
+        .product(name: name, package: package, condition: .when(traits: ["Server"]))
+    }
+
+    static let argumentParser = server("ArgumentParser", of: "swift-argument-parser")
+    static let asyncHTTPClient = server("AsyncHTTPClient", of: "async-http-client")
+    static let atomics = server("Atomics", of: "swift-atomics")
+    static let collections = server("DequeModule", of: "swift-collections")
+    static let crypto = server("Crypto", of: "swift-crypto")
+    static let httpTypes = server("HTTPTypes", of: "swift-http-types")
+    static let hummingbird = server("Hummingbird", of: "hummingbird")
+    static let hummingbirdCore = server("HummingbirdCore", of: "hummingbird")
+    static let jwtKit = server("JWTKit", of: "jwt-kit")
+    static let lifecycle = server("ServiceLifecycle", of: "swift-service-lifecycle")
+    static let logging = server("Logging", of: "swift-log")
+    static let metrics = server("Metrics", of: "swift-metrics")
+    static let metricsTestKit = server("MetricsTestKit", of: "swift-metrics")
+    static let coreMetrics = server("CoreMetrics", of: "swift-metrics")
+    static let nioCore = server("NIOCore", of: "swift-nio")
+    static let nioPosix = server("NIOPosix", of: "swift-nio")
+    static let nioEmbedded = server("NIOEmbedded", of: "swift-nio")
+    static let nioHTTP1 = server("NIOHTTP1", of: "swift-nio")
+    static let nioHTTPTypes = server("NIOHTTPTypes", of: "swift-nio-extras")
+    static let nioHTTP2 = server("NIOHTTP2", of: "swift-nio-http2")
+    static let nioHPACK = server("NIOHPACK", of: "swift-nio-http2")
+    static let nioTLS = server("NIOTLS", of: "swift-nio")
+    static let nioSSL = server("NIOSSL", of: "swift-nio-ssl")
+    static let serviceContext = server("ServiceContextModule", of: "swift-service-context")
+    static let unixSignals = server("UnixSignals", of: "swift-service-lifecycle")
+    static let yams = server("Yams", of: "Yams")
 }
 
 // MARK: - The map
@@ -176,64 +181,94 @@ let tools: [Target] = [
     tool(
         "bench", at: "Tests/Benchmarks",
         uses: [
-            "AccessToken", "CArgon2", "Contracts", "Postgres", "Redis", .asyncHTTPClient, .logging, .collections,
-            .nioCore, .nioHTTP1, .nioPosix,
+            "AccessToken", "CArgon2", "Contracts", "GatehouseClient", "Postgres", "Redis", .asyncHTTPClient, .logging,
+            .collections, .nioCore, .nioHTTP1, .nioPosix,
         ], besides: ["Peers"]),
 ]
 
-let everyTest: [Target] = [
-    tests("Bytes", uses: ["Bytes"]),
-    tests("Contracts", uses: ["Contracts"]),
-    tests("Threads", uses: ["Threads"]),
-    tests("RateLimiting", uses: ["RateLimiting"]),
-    tests("AccessToken", uses: ["AccessToken", "Bytes", "COpenSSL", .crypto]),
-    tests("Sealing", uses: ["Sealing"]),
-    tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
-    tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
-    tests("Settings", uses: ["Settings"]),
-    tests("Observability", uses: ["Observability", .coreMetrics, .logging, .serviceContext]),
-    tests(
-        "ServiceKit",
-        uses: [
-            "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
-            .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging,
-            .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
-        ]),
-    tests(
-        "AppleSimulator",
-        uses: [
-            "AppleSimulator", "Bytes", "ServiceKit", "Settings", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix,
-        ]),
-    tests(
-        "Gateway",
-        uses: [
-            "AccessToken", "Bytes", "Contracts", "GatewayService", "Redis", "ServiceKit", "Settings",
-            .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1,
-            .nioHTTP2, .nioSSL,
-        ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
-    tests(
-        "Identity",
-        uses: [
-            "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
-            "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
-            .nioCore, .nioHTTP1,
-        ]),
-    tests(
-        "Tokens",
-        uses: [
-            "AccessToken", "Contracts", "Postgres", "RateLimiting", "Redis", "ServiceKit", "Settings",
-            "TokensService", .metrics, .metricsTestKit, .nioCore,
-        ]),
-    tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
-    // Against the running system: real binaries, real sockets, real faults.
-    tests(
-        "EndToEnd",
-        uses: [
-            "AccessToken", "Bytes", "Contracts", "Postgres", "Redis", .crypto, .httpTypes, .hummingbird, .nioCore,
-            .nioPosix,
-        ],
-        besides: ["OAuth/authlib_client.py"]),
+// What an app is built with. Of the server it shares the contract, and it needs nobody's package.
+let client: [Target] = [
+    .target(
+        name: "GatehouseClient", dependencies: ["Contracts"], path: "Client/GatehouseClient",
+        resources: [
+            .embedInCode("Errors/Localizable.xcstrings"), .embedInCode("Presentation/Interface.xcstrings"),
+        ], swiftSettings: ours),
+    .target(
+        name: "GatehouseUI", dependencies: ["Contracts", "GatehouseClient"], path: "Client/GatehouseUI",
+        swiftSettings: ours + [.define("GATEHOUSE_DEMO", .when(traits: ["Demo"]))]),
+    .target(
+        name: "GatehouseCommand", dependencies: ["GatehouseClient", .argumentParser], path: "Client/gatehouse/Sources",
+        swiftSettings: ours),
+    .executableTarget(
+        name: "gatehouse", dependencies: ["GatehouseCommand", .argumentParser], path: "Client/gatehouse/Main",
+        swiftSettings: ours),
 ]
+
+let clientTests: [Target] = [
+    .testTarget(
+        name: "GatehouseClientTests", dependencies: ["Contracts", "GatehouseClient"],
+        path: "Tests/GatehouseClientTests", swiftSettings: ours),
+    .testTarget(
+        name: "GatehouseCommandTests", dependencies: ["GatehouseClient", "GatehouseCommand", .argumentParser],
+        path: "Tests/GatehouseCommandTests", swiftSettings: ours),
+]
+
+let everyTest: [Target] =
+    clientTests + [
+        tests("Bytes", uses: ["Bytes"]),
+        tests("Contracts", uses: ["Contracts"]),
+        tests("Threads", uses: ["Threads"]),
+        tests("RateLimiting", uses: ["RateLimiting"]),
+        tests("AccessToken", uses: ["AccessToken", "Bytes", "COpenSSL", .crypto]),
+        tests("Sealing", uses: ["Sealing"]),
+        tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
+        tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
+        tests("Settings", uses: ["Settings"]),
+        tests("Observability", uses: ["Observability", .coreMetrics, .logging, .serviceContext]),
+        tests(
+            "ServiceKit",
+            uses: [
+                "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
+                .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging,
+                .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
+            ]),
+        tests(
+            "AppleSimulator",
+            uses: [
+                "AppleSimulator", "Bytes", "ServiceKit", "Settings", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix,
+            ]),
+        tests(
+            "Gateway",
+            uses: [
+                "AccessToken", "Bytes", "Contracts", "GatewayService", "Redis", "ServiceKit", "Settings",
+                .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK,
+                .nioHTTP1,
+                .nioHTTP2, .nioSSL,
+            ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
+        tests(
+            "Identity",
+            uses: [
+                "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
+                "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
+                .nioCore, .nioHTTP1,
+            ]),
+        tests(
+            "Tokens",
+            uses: [
+                "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "ServiceKit",
+                "Settings",
+                "TokensService", .metrics, .metricsTestKit, .nioCore,
+            ]),
+        tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
+        // Against the running system: real binaries, real sockets, real faults.
+        tests(
+            "EndToEnd",
+            uses: [
+                "AccessToken", "Bytes", "Contracts", "GatehouseClient", "Postgres", "Redis", .crypto, .httpTypes,
+                .hummingbird, .nioCore, .nioPosix,
+            ],
+            besides: ["OAuth/authlib_client.py"]),
+    ]
 
 // libFuzzer brings a `main` of its own, and needs what is internal: built by `make test-fuzz` alone, in place of the tests.
 let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
@@ -243,12 +278,29 @@ let fuzzers: [Target] = [
         path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
 ]
 
+// Where the libraries of the servers are not to be had, as on a Mac that builds the app.
+let isClientAlone = Context.environment["GATEHOUSE_CLIENT_ONLY"] != nil
+let contracts = libraries.filter { $0.name == "Contracts" }
+let everything = system + libraries + services + client + tools + (isFuzzing ? fuzzers : everyTest)
+
+// The documentation's tool is fetched by `make docs` alone.
+let documenting: [Package.Dependency] =
+    Context.environment["GATEHOUSE_DOCS"] == nil
+    ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0")]
+
 let package = Package(
     name: "gatehouse",
     platforms: [.macOS(.v15), .iOS(.v16)],
-    products: ["gateway", "identity", "tokens", "devices", "apple-simulator"].map {
+    products: (isClientAlone ? [] : ["gateway", "identity", "tokens", "devices", "apple-simulator"]).map {
         .executable(name: $0, targets: [$0])
-    },
+    } + [.executable(name: "gatehouse", targets: ["gatehouse"])]
+        + ["GatehouseClient", "GatehouseUI"].map { .library(name: $0, targets: [$0]) },
+    // An app names this package with `traits: []`, and gets the client without a single package besides.
+    traits: [
+        .default(enabledTraits: ["Server"]),
+        .trait(name: "Server", description: "The services, their tools and tests, and the command."),
+        .trait(name: "Demo", description: "A session without a server, for internal builds of an app."),
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
@@ -267,6 +319,6 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
         .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
-    ],
-    targets: system + libraries + services + tools + (isFuzzing ? fuzzers : everyTest)
+    ] + documenting,
+    targets: isClientAlone ? contracts + client + clientTests : everything
 )

@@ -1,5 +1,6 @@
 import ArgumentParser
 import AsyncHTTPClient
+import Foundation
 import NIOPosix
 
 @main
@@ -19,7 +20,7 @@ struct Bench: AsyncParsableCommand {
     var seconds = 5
 
     @Option(help: "What to measure.")
-    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .system]
+    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .system, .client]
 
     @Option(help: "How many sessions the part `scale` goes up to.")
     var sessions = 10_000_000
@@ -36,6 +37,8 @@ struct Bench: AsyncParsableCommand {
         case accessToken = "access-token"
         case refresh
         case system
+        /// What an app's library costs the app.
+        case client
         /// Refreshes alone, for a profiler to look at.
         case load
         case scale
@@ -62,6 +65,12 @@ struct Bench: AsyncParsableCommand {
                 schedule: schedule)
         }
         if only.contains(.accessToken) { try await AccessTokenBenchmark(schedule: schedule).run() }
+        if only.contains(.client) {
+            guard let gateway = URL(string: try system.value("GATEWAY_URL")) else {
+                throw BenchmarkError("GATEWAY_URL is no URL")
+            }
+            try await ClientBenchmark(gateway: gateway, schedule: schedule).run()
+        }
         let needClient: Set<Part> = [.refresh, .system, .load, .scale]
         if !needClient.isDisjoint(with: only) {
             try await withClient(of: system) { client in

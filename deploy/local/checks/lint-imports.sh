@@ -23,7 +23,7 @@ swift package describe --type json >"$scratch/package.json" 2>"$scratch/errors" 
 # What comes with the toolchain or the system and needs no declaration.
 platform="Swift Foundation FoundationEssentials FoundationNetworking Dispatch Synchronization Observation RegexBuilder
     Testing XCTest PackageDescription Glibc Musl Darwin os Security CryptoKit AuthenticationServices SwiftUI UIKit
-    AppKit UserNotifications"
+    AppKit UserNotifications LocalAuthentication OSLog Network Combine"
 
 # FILE, TARGET, MODULE: all that each file may import.
 jq -r --arg platform "$platform" '
@@ -54,6 +54,14 @@ jq -r '
       else empty end),
       (if ($target.path | startswith("Shared/")) then
         $direct[] | select(service) | "Package.swift: \($name) is shared and may not depend on the service \(.)"
+      else empty end),
+      (if ($target.path | startswith("Client/")) then
+        $direct[] | select(. != "Contracts" and ($all[.].path | startswith("Client/") | not))
+        | "Package.swift: \($name) is the client: of the server it shares Contracts, not \(.)"
+      else empty end),
+      (if $name == "GatehouseClient" or $name == "GatehouseUI" then
+        ($target.product_dependencies // [])[]
+        | "Package.swift: \($name) depends on \(.): an app would have to build it, too"
       else empty end),
       (if $name == "gateway" then
         $name | reach[] | select(. == "CLibpq" or . == "Postgres")

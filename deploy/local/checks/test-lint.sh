@@ -45,6 +45,7 @@ refuses "a Domain below a feature" Services/orders/Sources/Returns/Domain/Table.
 refuses "Problem in Domain" Services/orders/Sources/Domain/Refusal.swift 'func check() throws(Problem) {}'
 refuses "Foundation in Bytes" Shared/Bytes/Text.swift 'import Foundation'
 refuses "another library in Contracts" Shared/Contracts/Token.swift 'import AccessToken'
+refuses "the Keychain in a session's rules" Client/GatehouseClient/Session/Restore.swift 'import Security'
 refuses "a file of 301 lines" Shared/Contracts/Long.swift "$(yes '//' | head -n 301)"
 
 for number in $(seq 16); do swift_file "Tests/OrdersTests/HTTP/Route${number}Tests.swift" 'import Testing'; done

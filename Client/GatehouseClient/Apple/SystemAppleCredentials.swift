@@ -1,0 +1,29 @@
+#if canImport(AuthenticationServices)
+    import AuthenticationServices
+    import Foundation
+
+    /// What this device knows (`ASAuthorizationAppleIDProvider`).
+    public struct SystemAppleCredentials: AppleCredentials {
+        public init() {}
+
+        public func state(of userID: String) async throws -> AppleCredentialState {
+            switch try await ASAuthorizationAppleIDProvider().credentialState(forUserID: userID) {
+            case .revoked: .revoked
+            case .notFound: .notFound
+            case .transferred: .transferred
+            // Authorized, and whatever a later system may say: nothing that ends a session.
+            default: .authorized
+            }
+        }
+
+        public func onRevocation(_ body: @escaping @Sendable () -> Void) async {
+            let (revocations, continuation) = AsyncStream.makeStream(of: Void.self)
+            let center = NotificationCenter.default
+            let observer = center.addObserver(
+                forName: ASAuthorizationAppleIDProvider.credentialRevokedNotification, object: nil, queue: nil
+            ) { _ in continuation.yield() }
+            defer { center.removeObserver(observer) }
+            for await _ in revocations { body() }
+        }
+    }
+#endif

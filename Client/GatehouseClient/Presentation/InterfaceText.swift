@@ -1,0 +1,50 @@
+import Foundation
+
+/// What the screens of GatehouseUI say, each by its key in `Interface.xcstrings`.
+public enum InterfaceText: String, Sendable, CaseIterable {
+    case loginTitle = "login.title"
+    case identifier = "login.identifier"
+    case password = "login.password"
+    case signIn = "login.submit"
+    case or = "login.or"
+    case forgotPassword = "login.forgot"
+    case signingIn = "login.working"
+    case identifierMissing = "login.fault.identifierMissing"
+    case passwordMissing = "login.fault.passwordMissing"
+    /// With the smallest count of characters.
+    case passwordTooShort = "login.fault.passwordTooShort"
+    case signInFailed = "login.failed.title"
+    case resetRequested = "login.reset.title"
+    case resetMessage = "login.reset.message"
+    case resetFailed = "login.reset.failed.title"
+    case launching = "launch.working"
+    case launchFailed = "launch.failed.title"
+    case locked = "unlock.title"
+    case unlockReason = "unlock.reason"
+    case unlock = "unlock.button"
+    case signInInstead = "unlock.signIn"
+    case tryAgain = "common.tryAgain"
+    case ok = "common.ok"
+
+    /// Read when the first text is shown. The tests read it too, so that an app never meets one that cannot be read.
+    static let catalogue: MessageCatalogue = {
+        let data = Data(PackageResources.Interface_xcstrings)
+        let catalogue = try? JSONDecoder().decode(MessageCatalogue.self, from: data)
+        return catalogue ?? MessageCatalogue(sourceLanguage: "en", strings: [:])
+    }()
+
+    /// In English, Hebrew, Russian or Arabic; in English where the language is another.
+    ///
+    /// - Parameters:
+    ///   - language: as in `en`, `he-IL`, `ar_EG`.
+    ///   - number: for a text that has one.
+    public func text(in language: String, number: Int? = nil) -> String {
+        let text = Self.catalogue.message(for: rawValue, in: [language]) ?? rawValue
+        return number.map { text.replacingOccurrences(of: "%d", with: "\($0)") } ?? text
+    }
+
+    /// Whether the texts of a language run from right to left.
+    public static func isRightToLeft(_ language: String) -> Bool {
+        ["ar", "he", "iw"].contains(language.prefix { $0 != "-" && $0 != "_" }.lowercased())
+    }
+}

@@ -1,0 +1,68 @@
+import Contracts
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension GatehouseClient {
+    /// Sends `request` in the user's name. A bearer that is refused is renewed, unless somebody has renewed it since, and
+    /// the request sent once more: a response of 401 says that nothing has been done yet.
+    ///
+    /// - Parameters:
+    ///   - isRepeatable: as in ``GatehouseConfiguration/exchange(_:isRepeatable:)``.
+    ///   - send: one attempt.
+    /// - Returns: the last response, whatever its status.
+    func authorised(
+        _ request: URLRequest, isRepeatable: Bool? = nil,
+        send: (URLRequest) async throws -> (Data, HTTPURLResponse)
+    ) async throws(GatehouseError) -> Exchange {
+        let token = try await bearer(for: request)
+        // A stream is read once.
+        let isStreamed = request.httpBodyStream != nil
+        let isRepeatable = isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
+        let first = try await configuration.exchange(isRepeatable: isRepeatable && !isStreamed) {
+            try await send(request.carrying(token))
+        }
+        guard first.isRefusedBearer, !isStreamed else { return first }
+        let renewed = try await session.accessToken(after: token)
+        configuration.telemetry.record(TelemetryEvent(.replay))
+        return try await configuration.exchange(isRepeatable: isRepeatable) {
+            try await send(request.carrying(renewed))
+        }
+    }
+
+    /// The bearer, if the request goes where it may be shown.
+    ///
+    /// - Throws: ``GatehouseError/Kind/misuse`` where it does not; ``GatehouseError/Kind/offline`` without a network, so
+    ///   that nobody waits for a refresh that cannot be.
+    func bearer(for request: URLRequest) async throws(GatehouseError) -> AccessToken {
+        guard let url = request.url, BearerScope(configuration: configuration).covers(url) else {
+            throw GatehouseError(.misuse, reason: "no bearer for \(request.url?.host ?? "an address without a host")")
+        }
+        guard configuration.connectivity.isOnline else { throw GatehouseError(.offline) }
+        return try await session.accessToken()
+    }
+}
+
+extension AccessToken {
+    /// What `Authorization` says (RFC 6750 §2.1).
+    var credentials: String { "Bearer \(value.value)" }
+}
+
+extension URLRequest {
+    func carrying(_ token: AccessToken) -> URLRequest {
+        var request = self
+        request.setValue(token.credentials, forHTTPHeaderField: "Authorization")
+        return request
+    }
+}
+
+extension Exchange {
+    /// Whether the response refuses the bearer. A 401 whose problem says otherwise, such as a wrong password, does not.
+    fileprivate var isRefusedBearer: Bool {
+        guard response.statusCode == 401 else { return false }
+        let code = ProblemBody(response: response, body: body).code.flatMap(ErrorCode.init(rawValue:))
+        return code == nil || code == .invalidToken || code == .tokenExpired
+    }
+}

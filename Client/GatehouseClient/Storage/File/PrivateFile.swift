@@ -1,0 +1,111 @@
+import Foundation
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
+/// A file that only this user can read, replaced as a whole.
+struct PrivateFile: Sendable {
+    /// Bytes. A session has some thousands.
+    static let largest = 1 << 20
+
+    let path: String
+    let folder: PrivateFolder
+    let name: String
+
+    init(path: String) {
+        self.path = path
+        let slash = path.lastIndex(of: "/")
+        name = String(slash.map { path[path.index(after: $0)...] } ?? path[...])
+        switch slash {
+        case nil: folder = PrivateFolder(path: ".")
+        case path.startIndex: folder = PrivateFolder(path: "/")
+        case let slash?: folder = PrivateFolder(path: String(path[..<slash]))
+        }
+    }
+
+    /// - Returns: `nil` where there is no such file.
+    func read() throws(TokenStoreError) -> Data? {
+        guard try folder.check(), let descriptor = try openIfThere(O_RDONLY) else { return nil }
+        defer { Self.close(descriptor) }
+        var data = Data()
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            #if canImport(Darwin)
+                let count = Darwin.read(descriptor, &buffer, buffer.count)
+            #elseif canImport(Musl)
+                let count = Musl.read(descriptor, &buffer, buffer.count)
+            #else
+                let count = Glibc.read(descriptor, &buffer, buffer.count)
+            #endif
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0 else { throw .system("read", path) }
+            guard count > 0 else { return data }
+            data += buffer[..<count]
+            guard data.count <= Self.largest else { throw TokenStoreError(.corrupt, "\(path) is too large") }
+        }
+    }
+
+    func remove() throws(TokenStoreError) {
+        guard try folder.check() else { return }
+        guard unlink(path) == 0 || errno == ENOENT else { throw .system("unlink", path) }
+        try folder.synchronize()
+    }
+
+    func open(_ flags: Int32) throws(TokenStoreError) -> Int32 {
+        guard let descriptor = try openIfThere(flags) else { throw .system("open", path, ENOENT) }
+        return descriptor
+    }
+
+    /// Opens it for this process alone, and makes sure that it is this user's alone.
+    private func openIfThere(_ flags: Int32) throws(TokenStoreError) -> Int32? {
+        // O_NONBLOCK: a pipe in its place is refused below instead of waited for.
+        let flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
+        #if canImport(Darwin)
+            let descriptor = Darwin.open(path, flags, 0o600)
+        #elseif canImport(Musl)
+            let descriptor = Musl.open(path, flags, 0o600)
+        #else
+            let descriptor = Glibc.open(path, flags, 0o600)
+        #endif
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .system("open", path)
+        }
+        do {
+            try check(descriptor)
+        } catch {
+            Self.close(descriptor)
+            throw error
+        }
+        return descriptor
+    }
+
+    private func check(_ descriptor: Int32) throws(TokenStoreError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .system("fstat", path) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw TokenStoreError(.failed, "\(path) is no plain file") }
+        guard status.st_uid == geteuid() else {
+            throw TokenStoreError(.failed, "\(path) belongs to another user (\(status.st_uid))")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw TokenStoreError(.failed, "others may write to \(path): remove it, and sign in again")
+        }
+        // Whoever could read it may have done so. To refuse it would not change that, and the next save is private.
+        guard status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o600) == 0 else { throw .system("chmod", path) }
+    }
+
+    static func close(_ descriptor: Int32) {
+        #if canImport(Darwin)
+            Darwin.close(descriptor)
+        #elseif canImport(Musl)
+            Musl.close(descriptor)
+        #else
+            Glibc.close(descriptor)
+        #endif
+    }
+}

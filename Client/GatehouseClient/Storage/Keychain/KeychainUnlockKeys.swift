@@ -1,0 +1,71 @@
+#if canImport(Security)
+    import CryptoKit
+    import Foundation
+    import LocalAuthentication
+    import Security
+
+    /// Keys that open sealed sessions, each in an item that only one of the enrolled fingers or faces opens
+    /// (Apple: "Accessing Keychain Items with Face ID or Touch ID"). As a rule there is one.
+    struct KeychainUnlockKeys: Sendable {
+        let service: String
+        let accessGroup: String?
+
+        func add(_ key: SymmetricKey, id: UUID) throws(TokenStoreError) {
+            guard
+                let access = SecAccessControlCreateWithFlags(
+                    nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .biometryCurrentSet, nil)
+            else { throw TokenStoreError(.failed, "no access control") }
+            var item = query(id)
+            item[kSecAttrAccessControl as String] = access
+            item[kSecValueData as String] = key.withUnsafeBytes { Data($0) }
+            let status = SecItemAdd(item as CFDictionary, nil)
+            guard status == errSecSuccess else { throw TokenStoreError(status: status) }
+        }
+
+        /// Shows the system's dialog and waits for the user. `nil` where there is no such key any more.
+        func read(_ id: UUID, reason: String) throws(TokenStoreError) -> SymmetricKey? {
+            let context = LAContext()
+            context.localizedReason = reason
+            // There is no other way than biometrics: without a title the system leaves the button out.
+            context.localizedFallbackTitle = ""
+            var query = query(id)
+            query[kSecUseAuthenticationContext as String] = context
+            query[kSecReturnData as String] = true
+            query[kSecMatchLimit as String] = kSecMatchLimitOne
+            var result: CFTypeRef?
+            let status = SecItemCopyMatching(query as CFDictionary, &result)
+            switch status {
+            case errSecSuccess:
+                guard let data = result as? Data, data.count == 32 else {
+                    throw TokenStoreError(.corrupt, "a key without a value")
+                }
+                return SymmetricKey(data: data)
+            case errSecItemNotFound: return nil
+            case errSecUserCanceled, errSecAuthFailed:
+                throw TokenStoreError(.userPresenceRefused, "OSStatus \(status)")
+            // In the background there is no dialog; the session itself could be read, so the device is not the reason.
+            case errSecInteractionNotAllowed: throw TokenStoreError(.userPresenceNeeded, "no dialog can be shown")
+            default: throw TokenStoreError(status: status)
+            }
+        }
+
+        func delete(_ id: UUID) throws(TokenStoreError) { try delete(query(id)) }
+
+        func deleteAll() throws(TokenStoreError) { try delete(query(nil)) }
+
+        private func delete(_ query: [String: Any]) throws(TokenStoreError) {
+            let status = SecItemDelete(query as CFDictionary)
+            guard status == errSecSuccess || status == errSecItemNotFound else { throw TokenStoreError(status: status) }
+        }
+
+        private func query(_ id: UUID?) -> [String: Any] {
+            var query: [String: Any] = [
+                kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: service,
+                kSecUseDataProtectionKeychain as String: true,
+            ]
+            query[kSecAttrAccount as String] = id?.uuidString
+            query[kSecAttrAccessGroup as String] = accessGroup
+            return query
+        }
+    }
+#endif

@@ -1,0 +1,134 @@
+public import Foundation
+
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#endif
+
+/// Sends requests by `URLSession`. It keeps nothing: no cookies, no cache, no credentials.
+///
+/// Redirections are followed within an origin, five at most; to another origin only a GET or HEAD is, and without the
+/// bearer. Where one is not followed, the caller gets the response that asked for it.
+public struct URLSessionTransport: Transport {
+    private let connection: Connection
+    private let limit: Duration
+    private let transferLimit: Duration
+    private let clock: any SessionClock
+
+    /// - Parameters:
+    ///   - limit: how long a whole exchange may take, redirections included; of a stream, until its head is there. The
+    ///     request's own `timeoutInterval` is how long nothing may come.
+    ///   - transferLimit: the same for uploads and downloads of files.
+    ///   - clock: by which the limits are measured.
+    public init(
+        limit: Duration = .seconds(30), transferLimit: Duration = .seconds(3600),
+        clock: any SessionClock = SystemClock()
+    ) {
+        connection = Connection()
+        self.limit = limit
+        self.transferLimit = transferLimit
+        self.clock = clock
+    }
+
+    public func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+        try await within(limit) {
+            try await following(request, discard: { _ in }) { try await connection.session.data(for: $0) }
+        }
+    }
+
+    /// A redirection is never followed: the response that asks for it is the answer.
+    public func upload(_ request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
+        try await within(transferLimit) {
+            let (data, response) = try await connection.session.upload(for: request, fromFile: file)
+            return (data, try response.http)
+        }
+    }
+
+    public func download(_ request: URLRequest) async throws -> (URL, HTTPURLResponse) {
+        try await within(transferLimit) {
+            try await following(request, discard: { try? FileManager.default.removeItem(at: $0) }) {
+                try await connection.session.download(for: $0)
+            }
+        }
+    }
+
+    public func stream(_ request: URLRequest) async throws -> (AsyncThrowingStream<Data, any Error>, HTTPURLResponse) {
+        try await within(limit) {
+            // Whoever drops the pieces of a response cancels it.
+            try await following(request, discard: { _ in }) {
+                try await ByteStream.open($0, as: connection.session.configuration)
+            }
+        }
+    }
+
+    public func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
+        connection.session.webSocketTask(with: request)
+    }
+
+    private func within<Value: Sendable>(
+        _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await clock.deadline(limit, body)
+        } catch {
+            // On Linux Foundation has no word for a response that was cut off.
+            throw GatehouseError.networkCode(of: error) == .unknown ? URLError(.networkConnectionLost) : error
+        }
+    }
+
+    private func following<Body: Sendable>(
+        _ first: URLRequest, discard: (Body) -> Void, send: (URLRequest) async throws -> (Body, URLResponse)
+    ) async throws -> (Body, HTTPURLResponse) {
+        var request = first
+        for _ in 0...Redirection.most {
+            let (body, answer) = try await send(request)
+            let response = try answer.http
+            guard let next = Redirection.next(after: request, response) else { return (body, response) }
+            discard(body)
+            request = next
+        }
+        throw URLError(.httpTooManyRedirects)
+    }
+}
+
+extension URLSessionTransport {
+    /// The session, which lives as long as somebody can use it.
+    private final class Connection: Sendable {
+        let session: URLSession
+
+        init() {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpCookieStorage = nil
+            configuration.httpShouldSetCookies = false
+            configuration.httpCookieAcceptPolicy = .never
+            configuration.urlCache = nil
+            configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+            configuration.urlCredentialStorage = nil
+            #if canImport(Darwin)
+                configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
+            #endif
+            session = URLSession(configuration: configuration, delegate: UnfollowedRedirections(), delegateQueue: nil)
+        }
+
+        deinit { session.finishTasksAndInvalidate() }
+    }
+}
+
+/// Leaves redirections to ``Redirection``, which knows where credentials may go.
+private final class UnfollowedRedirections: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+}
+
+extension URLResponse {
+    /// - Throws: where an address that is none of HTTP was answered.
+    fileprivate var http: HTTPURLResponse {
+        get throws {
+            guard let response = self as? HTTPURLResponse else { throw URLError(.badServerResponse) }
+            return response
+        }
+    }
+}

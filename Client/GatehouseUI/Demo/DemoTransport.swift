@@ -1,0 +1,46 @@
+#if GATEHOUSE_DEMO
+    import Foundation
+    import GatehouseClient
+
+    #if canImport(FoundationNetworking)
+        import FoundationNetworking
+    #endif
+
+    /// A server that lets everybody in and remembers nothing, for builds that are shown around without one. It is only
+    /// there in a build with `GATEHOUSE_DEMO`.
+    struct DemoTransport: Transport {
+        let user: User
+
+        func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+            switch (request.httpMethod, request.url?.path) {
+            case (_, "/v1/auth/login"), (_, "/v1/auth/register"), (_, "/v1/auth/apple"), (_, "/v1/auth/refresh"):
+                try answer(200, to: request, JSON.encode(response()))
+            case (_, "/v1/auth/me"): try answer(200, to: request, JSON.encode(user))
+            case (_, "/v1/auth/logout"), (_, "/v1/auth/logout-all"): try answer(204, to: request)
+            case (_, "/v1/auth/password/forgot"), ("DELETE", "/v1/auth/account"): try answer(202, to: request)
+            default:
+                try answer(
+                    404, to: request, JSON.encode(ProblemDocument(Problem(.notFound), requestID: "demo")))
+            }
+        }
+
+        private func response() -> AuthResponse {
+            let (hour, month) = (3600, 30 * 24 * 3600)
+            return AuthResponse(
+                accessToken: "demo", refreshToken: "demo", expiresIn: hour,
+                expiresAt: Date(timeIntervalSinceNow: Double(hour)),
+                refreshExpiresIn: month, refreshExpiresAt: Date(timeIntervalSinceNow: Double(month)), user: user)
+        }
+
+        private func answer(
+            _ status: Int, to request: URLRequest, _ body: Data = Data()
+        ) throws -> (Data, HTTPURLResponse) {
+            guard let url = request.url,
+                let response = HTTPURLResponse(
+                    url: url, statusCode: status, httpVersion: "HTTP/1.1",
+                    headerFields: ["Content-Type": status < 300 ? "application/json" : "application/problem+json"])
+            else { throw URLError(.badURL) }
+            return (body, response)
+        }
+    }
+#endif

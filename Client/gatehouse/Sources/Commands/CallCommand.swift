@@ -1,0 +1,87 @@
+import ArgumentParser
+import Foundation
+import GatehouseClient
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+struct CallCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "call", abstract: "Send a request to the profile's server in your name, and print the answer.",
+        discussion: """
+            The answer goes to standard output whatever its status; JSON is laid out for reading, and printed as it \
+            came with --json. A status other than 2xx is told on standard error and by the exit status.
+
+              gatehouse call GET /v1/orders/7
+              gatehouse call POST /v1/orders --data '{"item": "tea"}'
+              jq -n '{item: "tea"}' | gatehouse call POST /v1/orders --data -
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "GET, POST, PUT, PATCH, DELETE …")
+    var method: MethodArgument
+
+    @Argument(help: "Path and query below the server's address: /v1/orders?open=true")
+    var path: String
+
+    @Option(help: ArgumentHelp("The request's body: JSON, @FILE, or - for standard input.", valueName: "data"))
+    var data: DataArgument?
+
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp(
+            "A field of the request's head, 'Name: value'; may be given several times.", valueName: "field"))
+    var headers: [HeaderArgument] = []
+
+    func validate() throws {
+        if data != nil, !method.mayCarryData { throw ValidationError("\(method.name) carries no data.") }
+        guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("#") else {
+            throw ValidationError("'\(path)' is no path: it begins with one / and is percent-encoded.")
+        }
+    }
+
+    func run() async throws {
+        try await common.run { invocation in
+            let client = try await invocation.client()
+            let request = try await request(client.configuration.baseURL, invocation.console)
+            let (body, response) = try await client.data(for: request)
+            if !body.isEmpty { print(body, invocation) }
+            let status = ExitStatus.of(httpStatus: response.statusCode)
+            guard status != .done else { return }
+            throw CommandFailure(
+                status, "\(method.name) \(path): \(response.statusCode)",
+                code: (try? JSON.decode(ProblemDocument.self, from: body))?.code ?? "status\(response.statusCode)")
+        }
+    }
+
+    private func request(_ base: URL, _ console: Console) async throws(CommandFailure) -> URLRequest {
+        guard let url = URL(string: base.absoluteString + path) else {
+            throw CommandFailure(.usage, "'\(path)' is no path: it begins with one / and is percent-encoded.")
+        }
+        var request = URLRequest(url: url)
+        request.httpMethod = method.name
+        request.setValue("application/json, */*;q=0.5", forHTTPHeaderField: "Accept")
+        if data != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
+        for header in headers { request.setValue(header.value, forHTTPHeaderField: header.name) }
+        if let data {
+            let type = request.value(forHTTPHeaderField: "Content-Type") ?? ""
+            request.httpBody = try await data.read(isJSON: Self.isJSON(type), from: console)
+        }
+        return request
+    }
+
+    private func print(_ body: Data, _ invocation: Invocation) {
+        if !invocation.isForScripts, let text = JSONLayout.indented(body) {
+            invocation.console.print(text)
+        } else {
+            invocation.console.write(body)
+        }
+    }
+
+    static func isJSON(_ mediaType: String) -> Bool {
+        let name = mediaType.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+        return name == "application/json" || name.hasSuffix("+json")
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Synchronization
+import TestKit
+import Testing
+
+@testable import GatehouseClient
+
+extension SystemTests {
+    /// How a session ends, here and elsewhere.
+    @Suite struct ClientSessionEnds {
+        @Test("Ended from another device: signed out once, with the reason, and nothing is left to try")
+        func endedElsewhere() async throws {
+            let (phone, tablet) = (ClientDevice(), ClientDevice())
+            let identifier = Journey.uniqueEmail()
+            let client = try await phone.registered(identifier)
+            let other = try await tablet.signedIn(identifier)
+            let seen = Seen(client.session)
+
+            let list = try await other.sessions()
+            try await other.endSession(try #require(list.first { !$0.current }))
+            try await eventually("the phone is told") {
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for _ in 0..<50 {
+                        group.addTask {
+                            do {
+                                // Until the gateway knows.
+                                return try await client.getProfile() != 200
+                            } catch let error as GatehouseError {
+                                #expect(error.kind == .sessionEnded, "\(error)")
+                                return true
+                            }
+                        }
+                    }
+                    return try await group.reduce(true) { $0 && $1 }
+                }
+            }
+            #expect(await client.session.state == .signedOut(reason: .endedByServer))
+            #expect(phone.telemetry.reasons(of: .sessionEnded) == ["endedByServer"])
+            try await eventually("the app is told") { seen.ends.count == 1 }
+            #expect(seen.ends == [.endedByServer])
+            #expect(phone.refreshes == 1)
+            #expect(try await phone.stored.isEmpty)
+            #expect(try await other.getProfile() == 200)
+
+            let next = try phone.launch()
+            await #expect(throws: GatehouseError(.signedOut)) { try await next.getProfile() }
+        }
+
+        @Test("A logout without a network is finished by the next launch")
+        func logoutLater() async throws {
+            let (phone, tablet) = (ClientDevice(), ClientDevice())
+            let identifier = Journey.uniqueEmail()
+            let client = try await phone.registered(identifier)
+            let other = try await tablet.signedIn(identifier)
+
+            phone.network.turn(online: false)
+            try await client.signOut()
+            #expect(await client.session.state == .signedOut(reason: .user))
+            #expect(phone.transport.count("/v1/auth/logout") == 0)
+            #expect(try await other.sessions().count == 2)
+
+            phone.network.turn(online: true)
+            let next = try phone.launch()
+            try await next.session.start()
+            #expect(await next.session.state == .signedOut(reason: nil))
+            try await eventually("the server has ended it") { try await other.sessions().count == 1 }
+            try await eventually("nothing is left to tell") { try await phone.stored.isEmpty }
+        }
+
+        @Test("A logout whose answer was lost is finished by the next launch")
+        func logoutAgain() async throws {
+            let (phone, tablet) = (ClientDevice(), ClientDevice())
+            let identifier = Journey.uniqueEmail()
+            let client = try await phone.registered(identifier)
+            let other = try await tablet.signedIn(identifier)
+
+            phone.transport.beforeAnswer(of: "/v1/auth/logout") { _ in throw URLError(.networkConnectionLost) }
+            try await client.signOut()
+            #expect(try await phone.stored.pendingLogouts.count == 1)
+            phone.transport.beforeAnswer(of: "/v1/auth/logout", nil)
+            try await phone.launch().session.start()
+            try await eventually("nothing is left to tell") { try await phone.stored.isEmpty }
+            #expect(try await other.sessions().count == 1)
+        }
+    }
+}
+
+/// What a session tells of its ends.
+private final class Seen: Sendable {
+    private let reasons = Mutex<[SignOutReason?]>([])
+
+    var ends: [SignOutReason?] { reasons.withLock { $0 } }
+
+    init(_ session: Session) {
+        let changes = session.changes()
+        Task { [weak self] in
+            for await case .signedOut(let reason) in changes { self?.reasons.withLock { $0.append(reason) } }
+        }
+    }
+}

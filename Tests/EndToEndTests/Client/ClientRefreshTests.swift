@@ -1,0 +1,89 @@
+import Foundation
+import TestKit
+import Testing
+
+@testable import GatehouseClient
+
+extension SystemTests {
+    /// The library against the running system.
+    @Suite struct ClientRefreshes {
+        @Test("Five hundred at once with a token that has expired: one refresh, five hundred answers")
+        func fiveHundredWhoKnow() async throws {
+            let device = ClientDevice()
+            let client = try await device.registered()
+            device.clock.advance(by: .seconds(3601))
+            #expect(try await answers(of: 500, by: client) == [200: 500])
+            #expect(device.refreshes == 1)
+        }
+
+        @Test("Five hundred at once with a token that only the server knows to have expired: the same")
+        func fiveHundredWhoAreTold() async throws {
+            let device = ClientDevice()
+            _ = try await device.registered()
+            try await device.storeExpiredToken()
+            let client = try device.launch()
+            #expect(try await answers(of: 500, by: client) == [200: 500])
+            #expect(device.refreshes == 1)
+            #expect(device.telemetry.count(.replay) >= 500)
+        }
+
+        @Test("Killed between the answer and the save, the next launch begins with the old token and gets the same one")
+        func killedBeforeTheSave() async throws {
+            let device = ClientDevice()
+            _ = try await device.registered()
+            // The server takes an answer that was lost long ago for bad luck, but not time after time.
+            for secondsAgo in [0, 30, 120, 7200, 86_400] {
+                let killed = try device.launch()
+                await device.store.dropSaves()
+                try await killed.session.renewOnce()
+                let lost = try await killed.session.accessToken()
+                await device.store.dropSaves(false)
+                try await GatehouseSystem.current.age(userID: device.userID, by: secondsAgo)
+
+                let next = try device.launch()
+                #expect(try await next.getProfile() == 200)
+                let before = try await device.stored.session?.refreshToken
+                try await next.session.renewOnce()
+                #expect(try await device.stored.session?.refreshToken != before)
+                #expect(try await next.session.accessToken() != lost)
+                #expect(await next.session.state.user != nil)
+                try await next.session.renewOnce()
+            }
+            #expect(device.telemetry.count(.sessionEnded) == 0)
+        }
+
+        @Test(
+            "A device whose clock is a day off, and jumps in the middle of a refresh", arguments: [-86_400.0, 86_400])
+        func wrongClock(offset: TimeInterval) async throws {
+            let device = ClientDevice()
+            device.clock.jump(by: offset)
+            let client = try await device.registered()
+            for _ in 0..<3 { #expect(try await client.getProfile() == 200) }
+            #expect(device.refreshes == 0)
+
+            device.transport.beforeAnswer(of: "/v1/auth/refresh") { _ in device.clock.jump(by: -2 * offset) }
+            try await client.session.renewOnce()
+            device.transport.beforeAnswer(of: "/v1/auth/refresh", nil)
+            for _ in 0..<3 { #expect(try await client.getProfile() == 200) }
+            #expect(device.refreshes == 1)
+
+            // Between two launches only the device's clock tells a token's age: at worst it is renewed for nothing.
+            for jump in [offset, -offset, 2 * offset, 0] {
+                device.clock.jump(by: jump)
+                let before = device.refreshes
+                let next = try device.launch()
+                for _ in 0..<3 { #expect(try await next.getProfile() == 200) }
+                #expect(device.refreshes <= before + 1)
+            }
+            #expect(device.telemetry.count(.sessionEnded) == 0)
+        }
+
+        /// How many answers there were of each status.
+        private func answers(of count: Int, by client: GatehouseClient) async throws -> [Int: Int] {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<count { group.addTask { try await client.getProfile() } }
+                return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            }
+        }
+    }
+}

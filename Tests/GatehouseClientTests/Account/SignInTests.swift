@@ -1,0 +1,128 @@
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+struct SignInTests {
+    private let transport = FakeTransport()
+    private let telemetry = EventLog()
+    private let store = InMemoryTokenStore()
+
+    private func client() throws -> GatehouseClient {
+        try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: "https://api.example.com")), store: store, transport: transport,
+                telemetry: telemetry, clock: ManualClock(), device: SessionDevice(name: "phone")))
+    }
+
+    @Test func withAPassword() async throws {
+        let client = try client()
+        await transport.then(.json(Sample.auth("first")))
+        let user = try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        #expect(user == Sample.user)
+        #expect(await client.session.state == .signedIn(user))
+        #expect(await store.load() != nil)
+        let request = await transport.requests.first
+        #expect(request?.line == "POST /v1/auth/login")
+        #expect(
+            request?.json
+                == #"{"device":{"name":"phone"},"identifier":"ada@example.com","password":"correct horse"}"#)
+        #expect(request?.bearer == nil)
+        #expect(telemetry.events == [TelemetryEvent(.loginSuccess, reason: "password", latency: .zero)])
+    }
+
+    @Test func asANewUser() async throws {
+        let client = try client()
+        await transport.then(.json(Sample.auth("first"), status: 201))
+        try await client.register(identifier: "ada@example.com", password: "correct horse", displayName: "Ada")
+        let request = await transport.requests.first
+        #expect(request?.line == "POST /v1/auth/register")
+        #expect(request?.json?.contains(#""displayName":"Ada""#) == true)
+        #expect(telemetry.events.map(\.reason) == ["register"])
+    }
+
+    @Test func withApple() async throws {
+        let client = try client()
+        await transport.then(.json(AppleNonceResponse(nonce: "ghn_1", expiresIn: 600)), .json(Sample.auth("first")))
+        let nonce = try await client.appleNonce()
+        #expect(nonce.value == "ghn_1")
+        var name = PersonNameComponents()
+        name.givenName = "Ada"
+        name.familyName = "Lovelace"
+        let token = "e30.\(Data(#"{"sub":"001.apple"}"#.utf8).base64EncodedString()).sig"
+        try await client.signInWithApple(
+            identityToken: token, authorizationCode: "code", nonce: nonce, fullName: name)
+        let requests = await transport.requests
+        #expect(requests.map(\.line) == ["POST /v1/auth/apple/nonce", "POST /v1/auth/apple"])
+        let sent = try JSON.decode(AppleSignInRequest.self, from: try #require(requests.last?.httpBody))
+        #expect(sent.identityToken == token)
+        #expect(sent.authorizationCode == "code")
+        #expect(sent.nonce == "ghn_1")
+        #expect(sent.fullName?.givenName == "Ada")
+        #expect(sent.fullName?.familyName == "Lovelace")
+        #expect(sent.device?.name == "phone")
+        let stored = try StoredState(data: try #require(await store.load()))
+        #expect(stored.session?.appleUserID == "001.apple")
+    }
+
+    @Test(arguments: [ErrorCode.invalidCredentials, .accountDisabled, .rateLimited])
+    func aFailureIsToldWithItsReason(code: ErrorCode) async throws {
+        let client = try client()
+        await transport.then(.problem(code, headers: ["Retry-After": "60"]))
+        await #expect { try await client.signIn(identifier: "a", password: "b") } throws: {
+            ($0 as? GatehouseError)?.code == code.rawValue
+        }
+        #expect(telemetry.events.map(\.name) == [.loginFailure])
+        #expect(telemetry.events.first?.reason?.isEmpty == false)
+        #expect(telemetry.events.first?.latency != nil)
+        #expect(await client.session.state.user == nil)
+    }
+
+    @Test func aPasswordIsSentOnce() async throws {
+        let client = try client()
+        await transport.then(.failure(.networkConnectionLost))
+        await #expect(throws: GatehouseError.self) { try await client.signIn(identifier: "a", password: "b") }
+        #expect(await transport.requests.count == 1)
+        #expect(telemetry.events.first?.reason == "unavailable")
+    }
+
+    @Test func whoeverCancelsHasNotFailed() async throws {
+        let client = try client()
+        await transport.then(.failure(.cancelled))
+        await #expect { try await client.signIn(identifier: "a", password: "b") } throws: {
+            ($0 as? GatehouseError)?.kind == .cancelled
+        }
+        #expect(telemetry.events.isEmpty)
+    }
+
+    @Test func signingOut() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.status(204))
+        try await signedIn.client.signOut()
+        #expect(await signedIn.client.session.state == .signedOut(reason: .user))
+        #expect(await signedIn.requests.map(\.json) == [#"{"refreshToken":"refresh-first"}"#])
+    }
+
+    @Test(arguments: [false, true])
+    func signingOutEverywhere(exceptThisDevice: Bool) async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.status(204), .status(204))
+        try await signedIn.client.signOutEverywhere(exceptThisDevice: exceptThisDevice)
+        let requests = await signedIn.requests
+        #expect(requests.first?.line == "POST /v1/auth/logout-all")
+        #expect(requests.first?.json == #"{"exceptCurrent":true}"#)
+        #expect(requests.dropFirst().map(\.line) == (exceptThisDevice ? [] : ["POST /v1/auth/logout"]))
+        #expect((await signedIn.client.session.state.user != nil) == exceptThisDevice)
+    }
+
+    @Test func whoeverCannotEndTheOthersStaysSignedIn() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.problem(.unavailable, headers: ["Retry-After": "60"]))
+        await #expect(throws: GatehouseError.self) { try await signedIn.client.signOutEverywhere() }
+        #expect(await signedIn.client.session.state.user != nil)
+    }
+}

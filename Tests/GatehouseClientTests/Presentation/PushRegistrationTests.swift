@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+@Suite("Push registration beside a session")
+struct PushRegistrationTests {
+    private let file = FileManager.default.temporaryDirectory
+        .appendingPathComponent("push-\(UUID().uuidString)/record.json")
+    private let device = Device(
+        id: UUID(), environment: .sandbox, bundleId: "com.example.app", kind: .alert, status: .active,
+        createdAt: Date(timeIntervalSince1970: 1_800_000_000), updatedAt: Date(timeIntervalSince1970: 1_800_000_000))
+
+    private func push(_ client: GatehouseClient, version: String = "1.0") -> PushRegistration {
+        PushRegistration(
+            client: client, environment: .sandbox, bundleID: "com.example.app", appVersion: version, file: file)
+    }
+
+    private func remove() { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
+
+    @Test("Registered with the token once, not again at the next launch, and taken off the list with the sign-out")
+    func life() async throws {
+        defer { remove() }
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(device), .status(204), .status(204))
+        let push = push(signedIn.client)
+        await signedIn.client.session.add(push)
+        await push.received(deviceToken: Data([0xab, 0xcd]))
+        try await until("the record is kept") { FileManager.default.fileExists(atPath: file.path) }
+        let request = try #require(await signedIn.requests.first)
+        #expect(request.line == "POST /v1/devices/register")
+        let body = try JSON.decode(Registration.self, from: try #require(request.httpBody))
+        #expect(body.token == "abcd" && body.environment == .sandbox && body.bundleId == "com.example.app")
+        #expect(body.appVersion == "1.0" && body.locale != nil && body.timeZone != nil)
+
+        // The next launch: the same token, the same user.
+        let next = self.push(signedIn.client)
+        await next.sessionBegan(Sample.user)
+        await next.received(deviceToken: Data([0xab, 0xcd]))
+        await next.cameToForeground()
+        #expect(await signedIn.requests.count == 1)
+
+        try await signedIn.client.signOut()
+        #expect(
+            await signedIn.requests.dropFirst().first?.line == "DELETE /v1/devices/\(device.id.uuidString.lowercased())"
+        )
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+    }
+
+    @Test("What the server could not take is tried when the app comes back")
+    func triesAgain() async throws {
+        defer { remove() }
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.problem(.invalidRequest), .json(device))
+        let push = push(signedIn.client)
+        await push.sessionBegan(Sample.user)
+        await push.received(deviceToken: Data([1]))
+        try await until("the second registration") {
+            await push.cameToForeground()
+            return FileManager.default.fileExists(atPath: file.path)
+        }
+        #expect(await signedIn.requests.map(\.line) == Array(repeating: "POST /v1/devices/register", count: 2))
+    }
+
+    @Test("A record that cannot be read is none")
+    func damaged() async throws {
+        defer { remove() }
+        try FileManager.default.createDirectory(at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data("{".utf8).write(to: file)
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(device))
+        let push = push(signedIn.client)
+        await push.sessionBegan(Sample.user)
+        await push.received(deviceToken: Data([1]))
+        try await until("a registration") { await signedIn.requests.count == 1 }
+    }
+
+    @Test("A folder that cannot be written costs a registration more, nothing else")
+    func unwritable() async throws {
+        let place = FileManager.default.temporaryDirectory.appendingPathComponent("push-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: place) }
+        try Data().write(to: place)
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(device), .json(device))
+        for launch in 1...2 {
+            let push = PushRegistration(
+                client: signedIn.client, environment: .sandbox, file: place.appendingPathComponent("record.json"))
+            await push.sessionBegan(Sample.user)
+            await push.received(deviceToken: Data([1]))
+            try await until("registered") { await signedIn.requests.count == launch }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+struct EventsTests {
+    private func collect(_ signedIn: SignedIn) async throws -> [ServerSentEvent] {
+        var events: [ServerSentEvent] = []
+        for try await event in signedIn.client.events(for: try signedIn.request("/v1/live")) { events.append(event) }
+        return events
+    }
+
+    @Test func eventsUntilTheServerEnds() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.text("data: 1\n\ndata: 2\n\n", mediaType: "text/event-stream; charset=utf-8"))
+        #expect(try await collect(signedIn).map(\.data) == ["1", "2"])
+        let request = await signedIn.requests.first
+        #expect(request?.bearer == "Bearer access-first")
+        #expect(request?.value(forHTTPHeaderField: "Accept") == "text/event-stream")
+    }
+
+    @Test func aRefusedBearerIsRenewed() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(
+            .problem(.tokenExpired), .json(Sample.auth("second")), .text("data: 1\n\n", mediaType: "text/event-stream"))
+        #expect(try await collect(signedIn).map(\.data) == ["1"])
+        #expect(await signedIn.requests.last?.bearer == "Bearer access-second")
+    }
+
+    @Test func nothingToComeIsAnEnd() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.status(204))
+        #expect(try await collect(signedIn).isEmpty)
+    }
+
+    @Test(arguments: [
+        (FakeTransport.Reply.problem(.forbidden), GatehouseError.Kind.forbidden), (.text("<html>"), .server),
+        (.failure(.secureConnectionFailed), .unavailable), (.status(404), .notFound),
+    ])
+    func whatIsNoStreamIsAnError(reply: FakeTransport.Reply, kind: GatehouseError.Kind) async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(reply)
+        await #expect { try await collect(signedIn) } throws: { ($0 as? GatehouseError)?.kind == kind }
+    }
+
+    @Test func whoeverDoesNotReadIsToldSo() async throws {
+        let signedIn = try await SignedIn()
+        let text = String(repeating: "data: x\n\n", count: GatehouseClient.mostWaitingEvents + 1)
+        await signedIn.transport.then(.text(text, mediaType: "text/event-stream"))
+        let events = signedIn.client.events(for: try signedIn.request())
+        // Until they wait, nobody reads: the request is the last thing before them.
+        while await signedIn.requests.isEmpty { await Task.yield() }
+        var count = 0
+        do {
+            for try await _ in events { count += 1 }
+            #expect(count == GatehouseClient.mostWaitingEvents + 1)
+        } catch let error as GatehouseError {
+            #expect(error.kind == .misuse)
+            #expect(count >= GatehouseClient.mostWaitingEvents)
+        }
+    }
+
+    @Test func whoeverStopsReadingEndsTheRequest() async throws {
+        let login = String(decoding: try JSON.encode(Sample.auth("first")), as: UTF8.self)
+        let server = try LoopbackServer { request in
+            request.line.hasPrefix("POST /v1/auth/login")
+                ? .status("200 OK", body: login)
+                : .open("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+        }
+        let client = try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: server.url)), store: InMemoryTokenStore()))
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        for try await event in client.events(for: URLRequest(url: try #require(URL(string: server.url + "/live")))) {
+            #expect(event.data == "1")
+            break
+        }
+        // The server sees the end of the connection.
+        for await _ in server.departures { break }
+        #expect(server.requests.last?.field("authorization") == "Bearer access-first")
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("A file store's lock") struct FileLockTests {
+    let folder: TemporaryFolder
+    var file: URL { folder.file("session.json") }
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test("Stores of one file take turns") func turns() async throws {
+        let file = file
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let store = FileTokenStore(file: file)
+                    for _ in 0..<10 {
+                        try await store.withExclusiveAccess {
+                            // Two at once would lose one.
+                            let count = try await store.load().flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? 0
+                            try await store.save(Data("\(count + 1)".utf8))
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await FileTokenStore(file: file).load() == Data("80".utf8))
+    }
+
+    @Test("Who has waited for twenty seconds goes on without") func patience() async throws {
+        let clock = ManualClock()
+        let begun = clock.monotonic
+        let (first, second) = (FileTokenStore(file: file), FileTokenStore(file: file, clock: clock))
+        let answer = try await first.withExclusiveAccess {
+            try await second.withExclusiveAccess { "went on" }
+        }
+        #expect(answer == "went on")
+        let waited = clock.monotonic - begun
+        #expect(waited >= .seconds(20) && waited < .seconds(21))
+    }
+
+    @Test("Who is cancelled waits no longer") func cancelled() async throws {
+        let file = file
+        let (waits, wait) = AsyncStream.makeStream(of: Void.self)
+        let wasCancelled = try await FileTokenStore(file: file).withExclusiveAccess {
+            let second = Task {
+                // Only the cancellation ends its sleep.
+                try await FileTokenStore(file: file, clock: EndlessSleepClock { wait.finish() }).withExclusiveAccess {
+                    Task.isCancelled
+                }
+            }
+            for await _ in waits {}
+            second.cancel()
+            return try await second.value
+        }
+        #expect(wasCancelled)
+    }
+
+    @Test("It is free again when what it was for has failed") func failure() async throws {
+        struct Failure: Error {}
+        let store = FileTokenStore(file: file)
+        await #expect(throws: Failure.self) { try await store.withExclusiveAccess { throw Failure() } }
+        let lock = FileLock(file: PrivateFile(path: file.path + ".lock"), clock: ManualClock())
+        let descriptor = try lock.open()
+        #expect(await lock.take(descriptor))
+        FileLock.close(descriptor)
+    }
+
+    @Test("Where there can be none it goes on without, and a save says why") func none() async throws {
+        try Data().write(to: folder.file("config"))
+        let store = FileTokenStore(file: folder.file("config/session.json"))
+        let error = await #expect(throws: TokenStoreError.self) {
+            try await store.withExclusiveAccess { try await store.save(Data("bytes".utf8)) }
+        }
+        #expect(error?.reason.contains("config") == true)
+    }
+}
+
+/// Whoever sleeps wakes when they are cancelled.
+private struct EndlessSleepClock: SessionClock {
+    let sleeps: @Sendable () -> Void
+    var monotonic: Duration { .zero }
+    var wall: Date { Date(timeIntervalSince1970: 0) }
+
+    func sleep(for duration: Duration) async throws {
+        sleeps()
+        let (never, end) = AsyncStream.makeStream(of: Void.self)
+        for await _ in never {}
+        withExtendedLifetime(end) {}
+        throw CancellationError()
+    }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import Synchronization
+
+@testable import GatehouseClient
+
+/// Two clocks that stand still until a test moves them. Whoever sleeps wakes when they have moved far enough.
+final class ManualClock: SessionClock {
+    private struct State {
+        var monotonic = Duration.seconds(1000)
+        var wall = Date(timeIntervalSince1970: 1_800_000_000)
+        var sleepers: [Int: (until: Duration, continuation: CheckedContinuation<Void, any Error>)] = [:]
+        var next = 0
+        /// Pauses that end at once: the time moves by itself.
+        var isHasty = true
+    }
+
+    private let state = Mutex(State())
+
+    var monotonic: Duration { state.withLock { $0.monotonic } }
+    var wall: Date { state.withLock { $0.wall } }
+
+    /// - Parameter hasty: whether whoever sleeps moves the clock and goes on; otherwise they wait for `advance`.
+    init(hasty: Bool = true) { state.withLock { $0.isHasty = hasty } }
+
+    func advance(by duration: Duration) {
+        let due = state.withLock { state in
+            state.monotonic += duration
+            state.wall += duration / .seconds(1)
+            let due = state.sleepers.filter { $0.value.until <= state.monotonic }
+            for number in due.keys { state.sleepers[number] = nil }
+            return due.values.map(\.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+
+    /// The user, or a mast, sets the device's clock.
+    func jump(by seconds: TimeInterval) { state.withLock { $0.wall += seconds } }
+
+    func sleep(for duration: Duration) async throws {
+        try Task.checkCancellation()
+        // Deadlines are long: in a hasty clock only short pauses pass by themselves.
+        if state.withLock({ $0.isHasty }) && duration <= .seconds(2) {
+            advance(by: duration)
+            await Task.yield()
+            return
+        }
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                state.withLock { $0.sleepers[number] = ($0.monotonic + duration, continuation) }
+                if Task.isCancelled { wake(number) }
+            }
+        } onCancel: {
+            wake(number)
+        }
+    }
+
+    private func wake(_ number: Int) {
+        let sleeper = state.withLock { $0.sleepers.removeValue(forKey: number) }
+        sleeper?.continuation.resume(throwing: CancellationError())
+    }
+}
