@@ -1,0 +1,71 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The client's own sources, by links, together with modules named as Apple's: here and nowhere else on Linux is
+// `#if canImport(Security)` true, so that the code for Apple's systems is compiled, and what can run is tested.
+// In the package of the client itself these modules would be seen by every target, in the order of the build.
+
+let ours: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+func standIn(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: ours)
+}
+
+let standIns: [Target] = [
+    .systemLibrary(name: "COpenSSL"),
+    standIn("AuthenticationServices", uses: ["SwiftUI"]),
+    standIn("Combine"),
+    standIn("CryptoKit", uses: ["COpenSSL"]),
+    standIn("LocalAuthentication", uses: ["Security"]),
+    standIn("Network"),
+    standIn("OSLog"),
+    standIn("Security"),
+    standIn("SwiftUI", uses: ["Combine", "UIKit"]),
+    standIn("UIKit"),
+    standIn("UserNotifications"),
+]
+
+let package = Package(
+    name: "apple-stand-ins",
+    platforms: [.macOS(.v15), .iOS(.v16)],
+    targets: standIns + [
+        .target(name: "Contracts", swiftSettings: ours),
+        .target(
+            name: "GatehouseClient",
+            dependencies: [
+                "AuthenticationServices", "Contracts", "CryptoKit", "LocalAuthentication", "Network", "OSLog",
+                "Security",
+            ],
+            resources: [
+                .embedInCode("Errors/Localizable.xcstrings"), .embedInCode("Presentation/Interface.xcstrings"),
+            ],
+            swiftSettings: ours),
+        .target(
+            name: "GatehouseUI",
+            dependencies: [
+                "AuthenticationServices", "Combine", "Contracts", "GatehouseClient", "SwiftUI", "UIKit",
+                "UserNotifications",
+            ],
+            swiftSettings: ours + [.define("GATEHOUSE_DEMO")]),
+        // The example app has no `import FoundationNetworking`: Apple's Foundation holds all of it.
+        .executableTarget(
+            name: "Shop", dependencies: ["GatehouseClient", "GatehouseUI", "SwiftUI", "UIKit", "UserNotifications"],
+            swiftSettings: ours + [
+                .unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "FoundationNetworking"])
+            ]),
+        .testTarget(
+            name: "AppleStandInsTests",
+            dependencies: [
+                "AuthenticationServices", "Contracts", "CryptoKit", "GatehouseClient", "GatehouseUI", "Network",
+                "OSLog",
+                "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
+            ],
+            path: "Tests", swiftSettings: ours),
+    ]
+)

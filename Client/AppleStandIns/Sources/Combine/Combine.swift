@@ -1,0 +1,26 @@
+// Combine, "ObservableObject"
+public protocol ObservableObject: AnyObject {}
+
+// Combine, "Published"
+@propertyWrapper
+public struct Published<Value> {
+    private var value: Value
+
+    // Combine, "init(wrappedValue:)"
+    public init(wrappedValue: Value) { value = wrappedValue }
+
+    // Like Combine's it serves properties of classes alone.
+    @available(*, unavailable, message: "@Published is only available on properties of classes")
+    public var wrappedValue: Value {
+        get { fatalError() }
+        set { fatalError() }
+    }
+
+    public static subscript<Object: ObservableObject>(
+        _enclosingInstance object: Object, wrapped wrappedKeyPath: ReferenceWritableKeyPath<Object, Value>,
+        storage storageKeyPath: ReferenceWritableKeyPath<Object, Published<Value>>
+    ) -> Value {
+        get { object[keyPath: storageKeyPath].value }
+        set { object[keyPath: storageKeyPath].value = newValue }
+    }
+}

@@ -1,0 +1,91 @@
+import Synchronization
+
+/// For tests: a device with a Keychain, a lock and, as a rule, biometrics.
+public final class SimulatedDevice: Sendable {
+    public enum Lock: Sendable {
+        /// Started, and not unlocked since.
+        case beforeFirstUnlock
+        case locked
+        case unlocked
+    }
+
+    /// What a user does in the system's dialog.
+    public enum Answer: Sendable {
+        case accepted, cancelled, notRecognized
+    }
+
+    struct State {
+        var lock = Lock.unlocked
+        var enrolment: Int? = 1
+        var answers: [Answer] = []
+        var prompts: [String] = []
+        var isInBackground = false
+        var hooks: [String: [@Sendable () -> Void]] = [:]
+        var failures: [String: OSStatus] = [:]
+    }
+
+    let state = Mutex(State())
+    let keychain = SimulatedKeychain()
+    /// A Mac has a file-based Keychain beside, to which calls go that do not ask for the data protection Keychain.
+    let isMac: Bool
+
+    public init(isMac: Bool = false) { self.isMac = isMac }
+
+    public var lock: Lock {
+        get { state.withLock { $0.lock } }
+        set { state.withLock { $0.lock = newValue } }
+    }
+
+    /// In the background the system shows no dialog.
+    public var isInBackground: Bool {
+        get { state.withLock { $0.isInBackground } }
+        set { state.withLock { $0.isInBackground = newValue } }
+    }
+
+    /// The reasons that dialogs have shown.
+    public var prompts: [String] { state.withLock { $0.prompts } }
+
+    /// How the user answers the next dialogs; further ones are accepted.
+    public func user(answers: Answer...) { state.withLock { $0.answers += answers } }
+
+    /// The user adds a finger or a face.
+    public func changeBiometrics() { state.withLock { $0.enrolment = ($0.enrolment ?? 0) + 1 } }
+
+    public func removeBiometrics() { state.withLock { $0.enrolment = nil } }
+
+    /// Runs `body` right before the next call of that name does its work.
+    public func beforeNext(_ call: String, _ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.hooks[call, default: []].append(body) }
+    }
+
+    /// Every call of that name fails so; `nil`: no longer.
+    public func fail(_ call: String, with status: OSStatus?) { state.withLock { $0.failures[call] = status } }
+
+    var enrolment: Int? { state.withLock { $0.enrolment } }
+
+    func failure(of call: String) -> OSStatus? { state.withLock { $0.failures[call] } }
+
+    func willCall(_ name: String) {
+        let hook = state.withLock { state -> (@Sendable () -> Void)? in
+            guard var hooks = state.hooks[name], !hooks.isEmpty else { return nil }
+            defer { state.hooks[name] = hooks }
+            return hooks.removeFirst()
+        }
+        hook?()
+    }
+
+    /// The system's dialog.
+    func prompt(_ reason: String) throws(Refusal) {
+        let answer = state.withLock { state -> Answer? in
+            guard !state.isInBackground, state.lock == .unlocked else { return nil }
+            state.prompts.append(reason)
+            return state.answers.isEmpty ? .accepted : state.answers.removeFirst()
+        }
+        switch answer {
+        case .accepted: return
+        case .cancelled: throw Refusal(errSecUserCanceled)
+        case .notRecognized: throw Refusal(errSecAuthFailed)
+        case nil: throw Refusal(errSecInteractionNotAllowed)
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// UIKit, "UIApplication"
+@MainActor
+public final class UIApplication {
+    // UIKit, "shared"
+    public static let shared = UIApplication()
+
+    /// For tests: how often the app has asked for a device token.
+    public private(set) var simulatedRegistrations = 0
+
+    // UIKit, "registerForRemoteNotifications()"
+    public func registerForRemoteNotifications() { simulatedRegistrations += 1 }
+}
+
+// UIKit, "UIKeyboardType"
+public enum UIKeyboardType: Int, Sendable {
+    case `default` = 0
+    case emailAddress = 7
+}
+
+// UIKit, "UITextContentType"
+public struct UITextContentType: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    public static let username = Self(rawValue: "username")
+    public static let password = Self(rawValue: "password")
+}

@@ -1,0 +1,128 @@
+import AuthenticationServices
+import Foundation
+import Network
+import OSLog
+import Testing
+import UserNotifications
+
+@testable import GatehouseClient
+@testable import GatehouseUI
+
+@MainActor
+@Suite("What the library asks the system", .serialized)
+struct SystemTests {
+    @Test(
+        "Apple's answers, and what is no answer",
+        arguments: [
+            (.authorized, .authorized), (.revoked, .revoked), (.notFound, .notFound), (.transferred, .transferred),
+            (nil, nil),
+        ] as [(ASAuthorizationAppleIDProvider.CredentialState?, AppleCredentialState?)])
+    func credentialStates(
+        simulated: ASAuthorizationAppleIDProvider.CredentialState?, expected: AppleCredentialState?
+    ) async {
+        let user = UUID().uuidString
+        SimulatedAppleAccount.set(simulated, of: user)
+        #expect((try? await SystemAppleCredentials().state(of: user)) == expected)
+    }
+
+    @Test("The system's notification is followed until nobody listens")
+    func revocation() async throws {
+        let (heard, continuation) = AsyncStream.makeStream(of: Void.self)
+        let task = Task { await SystemAppleCredentials().onRevocation { continuation.yield() } }
+        let posting = Task {
+            while !Task.isCancelled {
+                NotificationCenter.default.post(
+                    name: ASAuthorizationAppleIDProvider.credentialRevokedNotification, object: nil)
+                await Task.yield()
+            }
+        }
+        for await _ in heard { break }
+        posting.cancel()
+        task.cancel()
+        await task.value
+    }
+
+    @Test("An app that was signed in with Apple is signed out when the system says so")
+    func monitor() async throws {
+        let user = UUID().uuidString
+        let token = ["{}", "{\"sub\":\"\(user)\"}", "s"].map {
+            Data($0.utf8).base64EncodedString().replacingOccurrences(of: "=", with: "")
+        }.joined(separator: ".")
+        var response = Sample.auth("first")
+        response.user.authProviders = [.apple]
+        let client = try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
+                transport: FakeTransport(.json(response), .status(204)), clock: ManualClock()))
+        try await client.signInWithApple(identityToken: token)
+        SimulatedAppleAccount.set(.revoked, of: user)
+        await client.session.add(AppleCredentialMonitor(session: client.session))
+        try await eventually("signed out") { await client.session.state == .signedOut(reason: .appleCredentialRevoked) }
+    }
+
+    @Test("The log says what happened, in the category auth")
+    func log() throws {
+        let subsystem = "test.\(UUID().uuidString)"
+        let telemetry = OSLogTelemetry(subsystem: subsystem)
+        telemetry.record(TelemetryEvent(.loginFailure, reason: "invalidCredentials", latency: .milliseconds(12)))
+        telemetry.record(TelemetryEvent(.loginSuccess, reason: "apple"))
+        telemetry.record(TelemetryEvent(.replay))
+        let entries = SimulatedLog.entries(of: subsystem)
+        #expect(entries.map(\.category) == ["auth", "auth", "auth"])
+        #expect(entries.map(\.level) == [.error, .default, .info])
+        #expect(
+            entries.map(\.text) == [
+                "auth.login.failure reason=invalidCredentials ms=12.0", "auth.login.success reason=apple ms=-",
+                "auth.request.replay reason=- ms=-",
+            ])
+    }
+
+    @Test("The network goes and comes back")
+    func network() async throws {
+        defer { SimulatedNetwork.change(to: .satisfied) }
+        let connectivity = SystemConnectivity()
+        var changes = connectivity.changes.makeAsyncIterator()
+        #expect(await changes.next() == true)
+        SimulatedNetwork.change(to: .unsatisfied)
+        #expect(await changes.next() == false)
+        try await eventually("offline") { !connectivity.isOnline }
+        SimulatedNetwork.change(to: .requiresConnection)
+        #expect(await changes.next() == true)
+        try await eventually("online") { connectivity.isOnline }
+    }
+
+    @Test("Push: the token is asked for once a launch, and registered")
+    func push() async throws {
+        let signedIn = try await SignedIn()
+        let device = Device(
+            id: UUID(), environment: .production, bundleId: "b", kind: .alert, status: .active, createdAt: Date(),
+            updatedAt: Date())
+        await signedIn.transport.then(.problem(.invalidRequest), .json(device))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("push-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let helper = PushHelper(
+            PushRegistration(client: signedIn.client, environment: .production, bundleID: "b", file: file))
+        let before = tokensAskedFor
+        await helper.start(with: signedIn.client.session)
+        await helper.start(with: signedIn.client.session)
+        #expect(tokensAskedFor == before + 1)
+        helper.received(deviceToken: Data([1, 2]))
+        try await eventually("registered") {
+            helper.cameToForeground()
+            return FileManager.default.fileExists(atPath: file.path)
+        }
+        #expect(await signedIn.requests.allSatisfy { $0.line == "POST /v1/devices/register" })
+    }
+
+    @Test("The user allows notifications, or does not")
+    func permission() async throws {
+        let signedIn = try await SignedIn()
+        let helper = PushHelper(PushRegistration(client: signedIn.client, environment: .sandbox)) {}
+        defer { SimulatedPermission.answer(.success(true)) }
+        #expect(try await helper.requestPermission())
+        SimulatedPermission.answer(.success(false))
+        #expect(try await helper.requestPermission() == false)
+        SimulatedPermission.answer(.failure(URLError(.unknown)))
+        await #expect(throws: URLError.self) { try await helper.requestPermission() }
+    }
+}

@@ -1,0 +1,6 @@
+// In a file of its own: where Testing and UIKit are both imported the compiler looks for a module that joins the two.
+import UIKit
+
+/// How often an app has asked the system for a device token.
+@MainActor
+var tokensAskedFor: Int { UIApplication.shared.simulatedRegistrations }

@@ -1,0 +1,105 @@
+import Dispatch
+import Foundation
+import Security
+import Testing
+
+@testable import GatehouseClient
+
+/// A device with an app on it, and what a test looks at from outside.
+struct KeychainBench {
+    static let service = "com.example.app.gatehouse"
+    static let own = "TEAM.com.example.app"
+    static let shared = "TEAM.shared"
+
+    let device: SimulatedDevice
+    let app: SimulatedApp
+    /// The app's container. A test that lets something be written there removes it.
+    let container = FileManager.default.temporaryDirectory
+        .appendingPathComponent("keychain-\(UUID().uuidString)", isDirectory: true)
+
+    init(isMac: Bool = false) {
+        device = SimulatedDevice(isMac: isMac)
+        app = SimulatedApp(on: device, accessGroups: [Self.own, Self.shared])
+    }
+
+    func remove() { try? FileManager.default.removeItem(at: container) }
+
+    /// A new process of the app, or of another.
+    func store(
+        of app: SimulatedApp? = nil, group: String? = nil, biometry: Bool = false,
+        afterReinstall: KeychainTokenStore.Options.AfterReinstall = .keep,
+        reading read: @escaping @Sendable (URL) throws -> Data = { try Data(contentsOf: $0) }
+    ) -> KeychainTokenStore {
+        let options = KeychainTokenStore.Options(
+            service: Self.service, accessGroup: group, requiresBiometry: biometry, afterReinstall: afterReinstall,
+            container: container)
+        let app = app ?? self.app
+        return KeychainTokenStore(
+            KeychainVault(options, installation: KeychainInstallation(file: mark, read: read)), queue: app.queue(),
+            dialogs: app.queue())
+    }
+
+    var mark: URL { container.appendingPathComponent("\(Self.service).session.installed") }
+
+    /// Calls Security as the app would.
+    func call<Value>(as app: SimulatedApp? = nil, _ body: () -> Value) -> Value {
+        (app ?? self.app).queue().sync(execute: body)
+    }
+
+    /// Adds the session's item with attributes of another time.
+    @discardableResult
+    func add(_ data: Data, _ attributes: [CFString: Any] = [:], as app: SimulatedApp? = nil) -> OSStatus {
+        var item = Self.item
+        item[kSecValueData as String] = data
+        for (key, value) in attributes { item[key as String] = value }
+        return call(as: app) { SecItemAdd(item as CFDictionary, nil) }
+    }
+
+    /// The attributes of every item of the app's whose service begins with the session's, and their number.
+    func items(as app: SimulatedApp? = nil) -> [[String: Any]] {
+        let query: [String: Any] = [
+            kSecClass as String: kSecClassGenericPassword, kSecAttrSynchronizable as String: kSecAttrSynchronizableAny,
+            kSecUseDataProtectionKeychain as String: true, kSecReturnAttributes as String: true,
+            kSecMatchLimit as String: kSecMatchLimitAll,
+        ]
+        return call(as: app) {
+            var result: CFTypeRef?
+            _ = SecItemCopyMatching(query as CFDictionary, &result)
+            return result as? [[String: Any]] ?? []
+        }
+    }
+
+    /// The session's item, without a proof of anything.
+    func rawValue() -> Data? {
+        var query = Self.item
+        query[kSecReturnData as String] = true
+        return call {
+            var result: CFTypeRef?
+            _ = SecItemCopyMatching(query as CFDictionary, &result)
+            return result as? Data
+        }
+    }
+
+    static var item: [String: Any] {
+        [
+            kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: service,
+            kSecAttrAccount as String: "session", kSecUseDataProtectionKeychain as String: true,
+        ]
+    }
+}
+
+extension Data {
+    static let first = Data("{\"first\":1}".utf8)
+    static let second = Data("{\"second\":2}".utf8)
+}
+
+/// The error's code; fails where there is none.
+func code(_ body: () async throws(TokenStoreError) -> some Sendable) async -> TokenStoreError.Code? {
+    do throws(TokenStoreError) {
+        _ = try await body()
+        Issue.record("no error")
+        return nil
+    } catch {
+        return error.code
+    }
+}

@@ -1,0 +1,203 @@
+import CryptoKit
+import Foundation
+import Security
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("A session behind Face ID or Touch ID")
+struct KeychainBiometryTests {
+    let bench = KeychainBench()
+
+    @Test("The next process reads it once the user has proved who they are, and asks once")
+    func unlocks() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        #expect(bench.device.prompts.isEmpty)
+        #expect(bench.rawValue()?.range(of: .first) == nil)
+
+        let next = bench.store(biometry: true)
+        #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
+        #expect(bench.device.prompts.isEmpty)
+        try await next.unlock(reason: "Open the shop")
+        try await next.unlock(reason: "again")
+        #expect(bench.device.prompts == ["Open the shop"])
+        #expect(try await next.load() == .first)
+    }
+
+    @Test("Renewed in the background and while the device is locked, without a dialog")
+    func renewsInBackground() async throws {
+        defer { bench.remove() }
+        let store = bench.store(biometry: true)
+        try await store.save(.first)
+        bench.device.lock = .locked
+        bench.device.isInBackground = true
+        try await store.save(.second)
+        #expect(try await store.load() == .second)
+        #expect(bench.device.prompts.isEmpty)
+        bench.device.lock = .unlocked
+        bench.device.isInBackground = false
+        let next = bench.store(biometry: true)
+        try await next.unlock(reason: "r")
+        #expect(try await next.load() == .second)
+        // The session and the key to it.
+        #expect(bench.items().count == 2)
+    }
+
+    @Test(
+        "Cancelled or not recognized: refused, and the session waits",
+        arguments: [
+            SimulatedDevice.Answer.cancelled, .notRecognized,
+        ])
+    func refused(answer: SimulatedDevice.Answer) async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        bench.device.user(answers: answer)
+        let next = bench.store(biometry: true)
+        #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .userPresenceRefused)
+        #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
+        try await next.unlock(reason: "r")
+        #expect(try await next.load() == .first)
+    }
+
+    @Test("In the background there is no dialog: later")
+    func background() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        bench.device.isInBackground = true
+        let next = bench.store(biometry: true)
+        #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .userPresenceNeeded)
+    }
+
+    @Test("Another finger is added: the session is lost, said to be, and signing in anew serves")
+    func enrolmentChanges() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        bench.device.changeBiometrics()
+        let next = bench.store(biometry: true)
+        #expect(await code { () throws(TokenStoreError) in try await next.load() } == .userPresenceNeeded)
+        try await next.unlock(reason: "r")
+        #expect(await code { () throws(TokenStoreError) in try await next.load() } == .corrupt)
+        try await next.save(.second)
+        #expect(try await next.load() == .second)
+        let later = bench.store(biometry: true)
+        try await later.unlock(reason: "r")
+        #expect(try await later.load() == .second)
+    }
+
+    @Test("Signing in over a session that nobody has unlocked replaces it, and its key")
+    func signInOverLocked() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        let next = bench.store(biometry: true)
+        try await next.save(.second)
+        #expect(try await next.load() == .second)
+        #expect(bench.items().count == 2)
+        #expect(bench.device.prompts.isEmpty)
+    }
+
+    @Test("The process ends between any two steps of a first save: the old session, or the new one", arguments: 1...2)
+    func killed(step: Int) async throws {
+        defer { bench.remove() }
+        let first = bench.store(biometry: true)
+        try await first.save(.first)
+        let second = bench.store(biometry: true)
+        if step == 1 {
+            bench.device.fail("SecItemUpdate", with: errSecNotAvailable)
+            #expect(await code { () throws(TokenStoreError) in try await second.save(.second) } == .failed)
+        } else {
+            bench.device.fail("SecItemDelete", with: errSecNotAvailable)
+            try await second.save(.second)
+        }
+        bench.device.fail("SecItemUpdate", with: nil)
+        bench.device.fail("SecItemDelete", with: nil)
+        let next = bench.store(biometry: true)
+        try await next.unlock(reason: "r")
+        #expect(try await next.load() == (step == 1 ? .first : .second))
+        // A key that was left over goes with the session.
+        try await next.delete()
+        #expect(bench.items().isEmpty)
+    }
+
+    @Test("Switched on: sealed at the next launch. Switched off: open after one more proof")
+    func switched() async throws {
+        defer { bench.remove() }
+        try await bench.store().save(.first)
+        let on = bench.store(biometry: true)
+        #expect(try await on.load() == .first)
+        #expect(bench.rawValue()?.range(of: .first) == nil)
+
+        let off = bench.store()
+        #expect(await code { () throws(TokenStoreError) in try await off.load() } == .userPresenceNeeded)
+        try await off.unlock(reason: "r")
+        #expect(try await off.load() == .first)
+        #expect(try await bench.store().load() == .first)
+        #expect(bench.items().count == 1)
+    }
+
+    @Test("Nobody is enrolled: saving says so")
+    func nobodyEnrolled() async throws {
+        defer { bench.remove() }
+        bench.device.removeBiometrics()
+        #expect(
+            await code { () throws(TokenStoreError) in try await bench.store(biometry: true).save(.first) } == .failed)
+        #expect(bench.rawValue() == nil)
+    }
+
+    @Test("After a sign-out the key is forgotten, in memory too")
+    func signOut() async throws {
+        defer { bench.remove() }
+        let store = bench.store(biometry: true)
+        try await store.save(.first)
+        let sealed = try #require(bench.rawValue())
+        try await store.delete()
+        #expect(bench.items().isEmpty)
+        bench.add(sealed)
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .userPresenceNeeded)
+    }
+
+    @Test("A sealed session that was changed is corrupt, and so is a key of another length")
+    func tampered() async throws {
+        defer { bench.remove() }
+        let store = bench.store(biometry: true)
+        try await store.save(.first)
+        var bytes = try #require(bench.rawValue())
+        bytes[bytes.count - 1] ^= 1
+        let changed = [kSecValueData as String: bytes]
+        #expect(
+            bench.call { SecItemUpdate(KeychainBench.item as CFDictionary, changed as CFDictionary) } == errSecSuccess)
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .corrupt)
+
+        let keys: [String: Any] = [
+            kSecClass as String: kSecClassGenericPassword,
+            kSecAttrService as String: "\(KeychainBench.service).session.unlock",
+        ]
+        let short = [kSecValueData as String: Data([1])]
+        #expect(bench.call { SecItemUpdate(keys as CFDictionary, short as CFDictionary) } == errSecSuccess)
+        let next = bench.store(biometry: true)
+        #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .corrupt)
+    }
+
+    @Test("Nothing to unlock is no error; a Keychain that fails is")
+    func nothingToUnlock() async throws {
+        defer { bench.remove() }
+        let store = bench.store(biometry: true)
+        try await store.unlock(reason: "r")
+        try await bench.store().save(.first)
+        try await store.unlock(reason: "r")
+        #expect(bench.device.prompts.isEmpty)
+    }
+
+    @Test("The system fails while it looks for the key")
+    func keyFails() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        let next = bench.store(biometry: true)
+        bench.device.beforeNext("SecItemCopyMatching") { [bench] in
+            bench.device.beforeNext("SecItemCopyMatching") {
+                bench.device.fail("SecItemCopyMatching", with: errSecNotAvailable)
+            }
+        }
+        #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .failed)
+    }
+}

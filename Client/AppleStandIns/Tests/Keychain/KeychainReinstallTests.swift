@@ -1,0 +1,110 @@
+import Foundation
+import Security
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("The app was deleted and installed anew; the Keychain has kept its items")
+struct KeychainReinstallTests {
+    let bench = KeychainBench()
+
+    private func reinstall() { bench.remove() }
+
+    @Test("Keep: still signed in")
+    func keep() async throws {
+        defer { bench.remove() }
+        try await bench.store().save(.first)
+        reinstall()
+        #expect(try await bench.store().load() == .first)
+    }
+
+    @Test("Discard: signed out once, and what is saved from then on stays")
+    func discard() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true, afterReinstall: .discard).save(.first)
+        #expect(bench.items().count == 2)
+        reinstall()
+        #expect(try await bench.store(afterReinstall: .discard).load() == nil)
+        #expect(bench.items().isEmpty)
+        try await bench.store(afterReinstall: .discard).save(.second)
+        #expect(try await bench.store(afterReinstall: .discard).load() == .second)
+    }
+
+    @Test("Discard: a sign-in before anything was read does not lose what it saves")
+    func saveFirst() async throws {
+        defer { bench.remove() }
+        bench.add(.first)
+        try await bench.store(afterReinstall: .discard).save(.second)
+        #expect(try await bench.store(afterReinstall: .discard).load() == .second)
+    }
+
+    @Test("An update that begins to discard finds the mark of the version that kept")
+    func policyChanges() async throws {
+        defer { bench.remove() }
+        try await bench.store(afterReinstall: .keep).save(.first)
+        #expect(try await bench.store(afterReinstall: .discard).load() == .first)
+    }
+
+    @Test("Warmed up before the device was unlocked: the mark is there and cannot be read; nothing is discarded")
+    func prewarmed() async throws {
+        defer { bench.remove() }
+        try await bench.store(afterReinstall: .discard).save(.first)
+        bench.device.lock = .beforeFirstUnlock
+        let warm = bench.store(afterReinstall: .discard) { [bench] file in
+            if bench.device.lock == .beforeFirstUnlock { throw CocoaError(.fileReadNoPermission) }
+            return try Data(contentsOf: file)
+        }
+        #expect(await code { () throws(TokenStoreError) in try await warm.load() } == .deviceLocked)
+        #expect(await code { () throws(TokenStoreError) in try await warm.save(.second) } == .deviceLocked)
+        bench.device.lock = .unlocked
+        #expect(try await warm.load() == .first)
+    }
+
+    @Test("A mark that cannot be read yet is no missing one, even where the Keychain can be read already")
+    func unreadableMark() async throws {
+        defer { bench.remove() }
+        try await bench.store(afterReinstall: .discard).save(.first)
+        let early = bench.store(afterReinstall: .discard) { _ in throw CocoaError(.fileReadNoPermission) }
+        #expect(await code { () throws(TokenStoreError) in try await early.load() } == .deviceLocked)
+        #expect(try await bench.store(afterReinstall: .discard).load() == .first)
+    }
+
+    @Test("Warmed up, and the mark missing: it is not set before the Keychain has been emptied")
+    func prewarmedAfterReinstall() async throws {
+        defer { bench.remove() }
+        bench.add(.first, [kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly])
+        bench.device.lock = .beforeFirstUnlock
+        let store = bench.store(afterReinstall: .discard)
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .deviceLocked)
+        #expect(!FileManager.default.fileExists(atPath: bench.mark.path))
+        bench.device.lock = .unlocked
+        #expect(try await store.load() == nil)
+    }
+
+    @Test("Keep: a mark that cannot be read or written is no reason to fail")
+    func keepWithoutMark() async throws {
+        defer { bench.remove() }
+        let store = bench.store { _ in throw CocoaError(.fileReadNoPermission) }
+        try await store.save(.first)
+        #expect(try await store.load() == .first)
+    }
+
+    @Test(
+        "Discard: a folder that cannot be written is an error, and nothing is saved that the next start would discard")
+    func discardWithoutFolder() async throws {
+        defer { bench.remove() }
+        try Data().write(to: bench.container)
+        let store = bench.store(afterReinstall: .discard) { _ in throw CocoaError(.fileReadNoSuchFile) }
+        #expect(await code { () throws(TokenStoreError) in try await store.save(.first) } == .failed)
+        #expect(bench.items().isEmpty)
+    }
+
+    @Test("Discard: a mark that cannot be read for another reason is an error")
+    func unreadable() async throws {
+        defer { bench.remove() }
+        let store = bench.store(afterReinstall: .discard) { _ in throw CocoaError(.fileReadCorruptFile) }
+        bench.add(.first)
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .failed)
+        #expect(bench.items().count == 1)
+    }
+}

@@ -1,0 +1,35 @@
+import Foundation
+import GatehouseClient
+import GatehouseUI
+import UIKit
+
+/// What begins with the process: the client, and the device token that the system gives to the app's delegate.
+final class AppDelegate: NSObject, UIApplicationDelegate {
+    static let client: GatehouseClient = {
+        do throws(GatehouseError) {
+            return try GatehouseClient(configuration: .shop)
+        } catch {
+            fatalError("GatehouseURL in Info.plist: \(error.reason ?? "")")
+        }
+    }()
+
+    let push = PushHelper(PushRegistration(client: AppDelegate.client, environment: .sandbox))
+
+    func application(
+        _ application: UIApplication,
+        didFinishLaunchingWithOptions launchOptions: [UIApplication.LaunchOptionsKey: Any]? = nil
+    ) -> Bool {
+        Task {
+            let session = AppDelegate.client.session
+            await session.add(AppleCredentialMonitor(session: session))
+            await push.start(with: session)
+        }
+        return true
+    }
+
+    func application(
+        _ application: UIApplication, didRegisterForRemoteNotificationsWithDeviceToken deviceToken: Data
+    ) {
+        push.received(deviceToken: deviceToken)
+    }
+}

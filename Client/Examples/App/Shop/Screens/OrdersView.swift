@@ -1,0 +1,56 @@
+import GatehouseClient
+import GatehouseUI
+import SwiftUI
+
+/// What the example service answers (`deploy/examples/orders`).
+struct Orders: Decodable, Sendable {
+    struct Order: Decodable, Sendable, Identifiable {
+        var id: Int
+    }
+
+    var orders: [Order]
+    var role: String?
+}
+
+extension Endpoint<Orders> {
+    static var orders: Self { Endpoint("GET", "/v1/orders") }
+}
+
+/// Calls a service of one's own behind the gateway.
+struct OrdersView: View {
+    @EnvironmentObject private var session: AppSession
+    @State private var orders: Orders?
+    @State private var error: GatehouseError?
+
+    var body: some View {
+        NavigationStack {
+            List {
+                if let error {
+                    Text(verbatim: error.message())
+                        .accessibilityIdentifier("shop.orders.error")
+                }
+                if let orders {
+                    ForEach(orders.orders) { order in
+                        Text(verbatim: "Order \(order.id)")
+                            .accessibilityIdentifier("shop.order")
+                    }
+                } else if error == nil {
+                    ProgressView()
+                }
+            }
+            .navigationTitle("Orders")
+            .task { await load() }
+            .refreshable { await load() }
+        }
+    }
+
+    private func load() async {
+        do throws(GatehouseError) {
+            orders = try await session.client.send(.orders)
+            error = nil
+        } catch {
+            // The view has gone, or whoever pulled has let go.
+            if error.kind != .cancelled { self.error = error }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+#if DEBUG
+    import Foundation
+    import GatehouseClient
+
+    extension GatehouseConfiguration {
+        /// A server in memory, for UI tests and previews: nobody is signed in when the app starts.
+        static var stub: GatehouseConfiguration {
+            GatehouseConfiguration(
+                baseURL: URL(string: "https://stub.invalid")!, store: InMemoryTokenStore(), transport: StubServer())
+        }
+    }
+
+    /// Knows one user, `ada@example.com` with the password `correct horse`, and answers what the app asks.
+    actor StubServer: Transport {
+        private var user = User(
+            id: UUID(), email: "ada@example.com", displayName: "Ada", emailVerified: true, role: "customer",
+            authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_767_225_600))
+        private var isSignedIn = false
+
+        func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
+            let line = "\(request.httpMethod ?? "GET") \(request.url?.path ?? "")"
+            switch line {
+            case "POST /v1/auth/login": return try signIn(request)
+            case "POST /v1/auth/refresh" where isSignedIn: return try answer(request, 200, session())
+            case "POST /v1/auth/refresh": return try refuse(request, .invalidRefreshToken)
+            case "POST /v1/auth/logout":
+                isSignedIn = false
+                return try answer(request, 204)
+            case "POST /v1/auth/password/forgot": return try answer(request, 202)
+            case _ where !isSignedIn: return try refuse(request, .invalidToken)
+            case "GET /v1/auth/me": return try answer(request, 200, user)
+            case "GET /v1/auth/sessions": return try answer(request, 200, SessionList(sessions: [thisDevice]))
+            case "GET /v1/orders": return try answer(request, 200, ["orders": [["id": 7], ["id": 8]]])
+            case "POST /v1/auth/logout-all": return try answer(request, 204)
+            case "DELETE /v1/auth/account":
+                isSignedIn = false
+                return try answer(request, 202)
+            default: return try refuse(request, .notFound)
+            }
+        }
+
+        private func signIn(_ request: URLRequest) throws -> (Data, HTTPURLResponse) {
+            let login = try JSON.decode(LoginRequest.self, from: request.httpBody ?? Data())
+            guard login.identifier == user.email, login.password == "correct horse" else {
+                return try refuse(request, .invalidCredentials)
+            }
+            isSignedIn = true
+            return try answer(request, 200, session())
+        }
+
+        private func session() -> AuthResponse {
+            let (hour, month) = (3600, 30 * 24 * 3600)
+            return AuthResponse(
+                accessToken: "stub-access", refreshToken: "stub-refresh", expiresIn: hour,
+                expiresAt: Date(timeIntervalSinceNow: Double(hour)), refreshExpiresIn: month,
+                refreshExpiresAt: Date(timeIntervalSinceNow: Double(month)), user: user)
+        }
+
+        private var thisDevice: SessionInfo {
+            SessionInfo(
+                id: user.id, current: true, createdAt: user.createdAt, lastUsedAt: Date(),
+                expiresAt: Date(timeIntervalSinceNow: 3600), device: SessionDevice(name: "Ada's phone"))
+        }
+
+        private func refuse(_ request: URLRequest, _ code: ErrorCode) throws -> (Data, HTTPURLResponse) {
+            try answer(request, code.status, ProblemDocument(Problem(code), requestID: "stub"))
+        }
+
+        private func answer(_ request: URLRequest, _ status: Int) throws -> (Data, HTTPURLResponse) {
+            try respond(request, status, Data())
+        }
+
+        private func answer(
+            _ request: URLRequest, _ status: Int, _ body: some Encodable
+        ) throws -> (Data, HTTPURLResponse) {
+            try respond(request, status, JSON.encode(body))
+        }
+
+        private func respond(
+            _ request: URLRequest, _ status: Int, _ body: Data
+        ) throws -> (Data, HTTPURLResponse) {
+            let type = status < 300 ? "application/json" : "application/problem+json"
+            guard let url = request.url,
+                let response = HTTPURLResponse(
+                    url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: ["Content-Type": type])
+            else { throw URLError(.badURL) }
+            return (body, response)
+        }
+    }
+#endif

@@ -1,0 +1,71 @@
+import XCTest
+
+/// The app against its server in memory.
+@MainActor
+final class ShopUITests: XCTestCase {
+    private let patience: TimeInterval = 30
+
+    private func launch() -> XCUIApplication {
+        continueAfterFailure = false
+        let app = XCUIApplication()
+        app.launchArguments = ["-stub", "-AppleLanguages", "(en)", "-AppleLocale", "en_US"]
+        app.launch()
+        return app
+    }
+
+    private func signIn(_ app: XCUIApplication, password: String) {
+        let identifier = app.textFields["gatehouse.login.identifier"]
+        XCTAssertTrue(identifier.waitForExistence(timeout: patience))
+        identifier.tap()
+        identifier.typeText("ada@example.com")
+        let field = app.secureTextFields["gatehouse.login.password"]
+        field.tap()
+        field.typeText(password)
+        app.buttons["gatehouse.login.submit"].tap()
+    }
+
+    func testWrongPassword() {
+        let app = launch()
+        signIn(app, password: "wrong horse")
+        let alert = app.alerts.firstMatch
+        XCTAssertTrue(alert.waitForExistence(timeout: patience))
+        // The same password would be as wrong the next time.
+        XCTAssertFalse(alert.buttons["Try Again"].exists)
+        alert.buttons.firstMatch.tap()
+        XCTAssertTrue(app.buttons["gatehouse.login.submit"].isEnabled)
+        XCTAssertFalse(app.staticTexts["shop.order"].exists)
+    }
+
+    func testPasswordThatIsTooShortIsNotSent() {
+        let app = launch()
+        signIn(app, password: "short")
+        XCTAssertTrue(app.staticTexts["gatehouse.login.fault"].waitForExistence(timeout: patience))
+        XCTAssertFalse(app.alerts.firstMatch.exists)
+    }
+
+    func testSuccessLeadsToTheNextScreen() {
+        let app = launch()
+        signIn(app, password: "correct horse")
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        app.tabBars.buttons["Account"].tap()
+        let signOut = app.buttons["shop.account.signOut"]
+        XCTAssertTrue(signOut.waitForExistence(timeout: patience))
+        XCTAssertEqual(app.staticTexts["shop.account.name"].label, "Ada")
+        signOut.tap()
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+    }
+
+    func testDeletingTheAccountEndsTheSession() {
+        let app = launch()
+        signIn(app, password: "correct horse")
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        app.tabBars.buttons["Account"].tap()
+        let delete = app.buttons["shop.account.delete"]
+        XCTAssertTrue(delete.waitForExistence(timeout: patience))
+        delete.tap()
+        let forEver = app.buttons["Delete for ever"]
+        XCTAssertTrue(forEver.waitForExistence(timeout: patience))
+        forEver.tap()
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+    }
+}

@@ -1,0 +1,18 @@
+import Foundation
+import GatehouseClient
+
+/// Signs in and prints who that is: `GATEHOUSE_PASSWORD=… minimal http://127.0.0.1:8080 ada@example.com`
+@main
+enum Minimal {
+    static func main() async throws {
+        let arguments = CommandLine.arguments
+        guard arguments.count == 3, let url = URL(string: arguments[1]),
+            let password = ProcessInfo.processInfo.environment["GATEHOUSE_PASSWORD"]
+        else { fatalError("usage: GATEHOUSE_PASSWORD=… minimal URL IDENTIFIER") }
+        let client = try GatehouseClient(
+            configuration: GatehouseConfiguration(baseURL: url, store: InMemoryTokenStore()))
+        try await client.signIn(identifier: arguments[2], password: password)
+        print(try await client.me())
+        try await client.signOut()
+    }
+}
