@@ -150,12 +150,14 @@ import Testing
             let closing = try #require(URL(string: "http://127.0.0.1:\(port)"))
             try await withService(EchoApplication.self, settings: echoSettings) { service in
                 // Set aside after its first failure, the closing one is not asked again for a while; so each case has
-                // a client of its own, and enough of them that some draw the closing one first.
-                var failures = 0
+                // a client of its own, until one draws the closing one first.
                 for _ in 0..<8 {
                     try await withClient([closing, service.url]) { client in
                         try await client.send(.get, "/livez", deadline: deadline)
                     }
+                }
+                var failures = 0
+                for _ in 0..<64 where failures == 0 {
                     try await withClient([closing, service.url]) { client in
                         let trouble = await error { () throws(ServiceClientError) in
                             try await client.send(.post, "/internal/things", deadline: deadline)
