@@ -16,12 +16,15 @@ public struct GatehouseConfiguration: Sendable {
     /// Other hosts that are shown the bearer: a team's services that are not behind `baseURL`.
     public var bearerHosts: Set<String>
     public var retries: RetryPolicy
+    /// Whether a session that is restored asks the server at once, in the background, whether it still holds. A program
+    /// that ends after one request need not: the request itself asks.
+    public var checksAtLaunch: Bool
 
     public init(
         baseURL: URL, store: any TokenStore, transport: any Transport = URLSessionTransport(),
         connectivity: any Connectivity = AlwaysOnline(), telemetry: any Telemetry = NoTelemetry(),
         clock: any SessionClock = SystemClock(), device: SessionDevice? = nil, bearerHosts: Set<String> = [],
-        retries: RetryPolicy = RetryPolicy()
+        retries: RetryPolicy = RetryPolicy(), checksAtLaunch: Bool = true
     ) {
         self.baseURL = baseURL
         self.store = store
@@ -32,6 +35,7 @@ public struct GatehouseConfiguration: Sendable {
         self.device = device
         self.bearerHosts = bearerHosts
         self.retries = retries
+        self.checksAtLaunch = checksAtLaunch
     }
 }
 

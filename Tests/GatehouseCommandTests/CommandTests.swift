@@ -65,8 +65,10 @@ import Testing
 
     @Test("devices") func devices() async throws {
         world.answer("GET /v1/devices", 200, DeviceList(devices: []))
+        let asked = world.requests.count
         #expect(await world.run("devices") == 0)
         #expect(world.output() == "No device is registered for push notifications.\n")
+        #expect(world.requests.dropFirst(asked).map(\.line) == ["GET /v1/devices"])
         let device = Device(
             id: Sample.user.id, environment: .sandbox, bundleId: "com.example.app", kind: .alert, status: .active,
             createdAt: Sample.user.createdAt, updatedAt: Sample.user.createdAt)

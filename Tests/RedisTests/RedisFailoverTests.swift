@@ -35,7 +35,9 @@ import Testing
     }
 
     @Test func aClusterIsRefused() async throws {
-        try await withRedisServer(arguments: ["--cluster-enabled", "yes"]) { node in
+        // The nodes' own port is else 10,000 above, where some other connection may have it.
+        let bus = ["--cluster-port", "\(try freePort())"]
+        try await withRedisServer(arguments: ["--cluster-enabled", "yes"] + bus) { node in
             let log = CapturedLog()
             let client = RedisClient(
                 configuration: try .patient(node.url), eventLoopGroup: MultiThreadedEventLoopGroup.singleton,

@@ -6,13 +6,15 @@
 . "$(dirname "$0")/parts/test-servers.sh"
 
 flags=(--explicit-target-dependency-import-check error)
+counting=()
 coverage=
 preload=
 case ${1:-} in
 --coverage)
     shift
     coverage=yes
-    flags+=(--enable-code-coverage --scratch-path .build-coverage)
+    flags+=(--scratch-path .build-coverage)
+    counting=(--enable-code-coverage)
     ;;
 --threads)
     shift
@@ -25,7 +27,7 @@ esac
 ensure_packages
 cd "$root"
 note "Building the tests: several minutes the first time"
-swift build --build-tests "${flags[@]}" || fail "the build failed"
+swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"
 GATEHOUSE_TEST_BINARIES=$(swift build "${flags[@]}" --show-bin-path)
 export GATEHOUSE_TEST_BINARIES
 
@@ -43,10 +45,19 @@ if [ -n "$preload" ]; then
         fail "what tells the sanitizer of Swift's mutexes cannot be compiled"
 fi
 
+if [ -n "$coverage" ]; then
+    # Of each process a file. coverage.sh adds them up: SwiftPM, which could, fails where a process was killed while it
+    # wrote its own.
+    profiles=$state/coverage/profiles
+    rm -rf "$profiles"
+    mkdir -p "$profiles"
+    export LLVM_PROFILE_FILE=$profiles/%m.%p.profraw
+fi
+
 start_test_servers
 note "Testing"
 LD_PRELOAD=$preload swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
-    "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
+    "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log" || fail "tests failed: grep ✘ $logs/test.log"
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
 
-if [ -n "$coverage" ]; then deploy/local/checks/coverage.sh "$GATEHOUSE_TEST_BINARIES"; fi
+if [ -n "$coverage" ]; then deploy/local/checks/coverage.sh "$GATEHOUSE_TEST_BINARIES" "$profiles"; fi

@@ -16,7 +16,8 @@ extension GatehouseClient {
 
     /// Registers this device for push notifications, or tells what has changed of it.
     public func registerDevice(_ registration: Registration) async throws(GatehouseError) -> Device {
-        try await session.call("POST", "/v1/devices/register", json: registration, returning: Device.self)
+        try await session.call(
+            "POST", "/v1/devices/register", json: registration, isRepeatable: true, returning: Device.self)
     }
 
     /// The user's devices that are registered for push notifications.

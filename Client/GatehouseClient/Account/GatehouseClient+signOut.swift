@@ -13,7 +13,8 @@ extension GatehouseClient {
     /// The others end first, while this one still proves who asks: if that fails, nothing has ended here.
     public func signOutEverywhere(exceptThisDevice: Bool = false) async throws(GatehouseError) {
         _ = try await session.call(
-            "POST", "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true), returning: API.Nothing.self)
+            "POST", "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true), isRepeatable: true,
+            returning: API.Nothing.self)
         if !exceptThisDevice { try await session.end(.user) }
     }
 }

@@ -123,15 +123,20 @@ extension Session {
 
     /// Calls one of Gatehouse's own routes in the user's name: a token that is refused is renewed once.
     func call<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, returning: Body.Type = Body.self
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        returning: Body.Type = Body.self
     ) async throws(GatehouseError) -> Body {
         let token = try await accessToken()
         do {
-            return try await api.call(method, path, json: json, bearer: token, returning: Body.self).body
+            return try await api.call(
+                method, path, json: json, bearer: token, isRepeatable: isRepeatable, returning: Body.self
+            ).body
         } catch  where error.isRefusedBearer {
             let renewed = try await accessToken(after: token)
             configuration.telemetry.record(TelemetryEvent(.replay))
-            return try await api.call(method, path, json: json, bearer: renewed, returning: Body.self).body
+            return try await api.call(
+                method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, returning: Body.self
+            ).body
         }
     }
 }

@@ -67,8 +67,8 @@ public actor Session {
 
     /// Reads what is stored, once; whatever needs the session calls it first.
     ///
-    /// Afterwards, in the background: the server is asked whether the session still holds, and told of logouts that it
-    /// has missed.
+    /// Afterwards, in the background: the server is asked whether the session still holds, unless the configuration says
+    /// no, and told of logouts that it has missed.
     ///
     /// - Throws: ``GatehouseError/Kind/locked`` or `storage` where the store cannot be read now; later it is tried again.
     public func start() async throws(GatehouseError) {
@@ -104,7 +104,7 @@ public actor Session {
         guard machine.isRestored else { return failure }
         if let user = machine.state.user {
             await tellCompanions { await $0.sessionBegan(user) }
-            Task { await self.check() }
+            if configuration.checksAtLaunch { Task { await self.check() } }
         }
         Task { await self.sendLogouts() }
         return nil

@@ -10,5 +10,6 @@ public actor InMemoryTokenStore: TokenStore {
 
     public func save(_ data: Data) { self.data = data }
 
+    /// Removes what is there, for an app that begins anew; no error where there is nothing. The server is not told.
     public func delete() { data = nil }
 }

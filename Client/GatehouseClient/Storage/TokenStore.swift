@@ -11,9 +11,6 @@ public protocol TokenStore: Sendable {
     /// Replaces what is there, wholly or not at all. When it returns, the bytes survive the end of the process.
     func save(_ data: Data) async throws(TokenStoreError)
 
-    /// Removes what is there; no error where there is nothing.
-    func delete() async throws(TokenStoreError)
-
     /// Lets the user prove who they are, where the store asks for it.
     ///
     /// - Parameter reason: what the system's dialog says, in the user's language.

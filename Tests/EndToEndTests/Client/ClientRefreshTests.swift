@@ -24,7 +24,8 @@ extension SystemTests {
             let client = try device.launch()
             #expect(try await answers(of: 500, by: client) == [200: 500])
             #expect(device.refreshes == 1)
-            #expect(device.telemetry.count(.replay) >= 500)
+            // Whoever asks late has the new token at once.
+            #expect((1...501).contains(device.telemetry.count(.replay)))
         }
 
         @Test("Killed between the answer and the save, the next launch begins with the old token and gets the same one")
@@ -36,16 +37,15 @@ extension SystemTests {
                 let killed = try device.launch()
                 await device.store.dropSaves()
                 try await killed.session.renewOnce()
-                let lost = try await killed.session.accessToken()
+                let lost = await killed.session.machine.current?.refreshToken
                 await device.store.dropSaves(false)
                 try await GatehouseSystem.current.age(userID: device.userID, by: secondsAgo)
 
                 let next = try device.launch()
                 #expect(try await next.getProfile() == 200)
-                let before = try await device.stored.session?.refreshToken
+                #expect(try await device.stored.session?.refreshToken != lost)
                 try await next.session.renewOnce()
-                #expect(try await device.stored.session?.refreshToken != before)
-                #expect(try await next.session.accessToken() != lost)
+                #expect(try await device.stored.session?.refreshToken == lost)
                 #expect(await next.session.state.user != nil)
                 try await next.session.renewOnce()
             }

@@ -28,8 +28,6 @@ actor FaultyStore: TokenStore {
         saves += 1
     }
 
-    func delete() async throws(TokenStoreError) { data = nil }
-
     func unlock(reason: String) async throws(TokenStoreError) {
         if loadFailure?.code == .userPresenceNeeded { loadFailure = nil }
     }

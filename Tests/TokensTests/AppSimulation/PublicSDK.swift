@@ -48,9 +48,9 @@ struct PublicSDK: Sendable {
         ends: { $0 == 401 })
 
     /// Auth0.swift 2: CredentialsManager.swift (`retrieveCredentials`: one after the other, each reads the store, an
-    /// error of the Keychain is `noCredentials`; `renew` is not retried; `storeFailed`). It never ends a session itself:
-    /// an app that is told `renewFailed` because of an invalid token, or that `canRenew()` is false at launch, shows the
-    /// login page, as its documentation says. Issues #490, #763, #862.
+    /// error of the Keychain is `noCredentials`; `storeFailed`); `maxRetries`, since 2.16.2, is 0 unless an app sets it
+    /// (pull request #1063). It never ends a session itself: an app that is told `renewFailed` because of an invalid token,
+    /// or that `canRenew()` is false at launch, shows the login page, as its documentation says. Issues #490, #763, #862.
     static let auth0 = PublicSDK(
         name: "Auth0.swift 2", expiry: .afterLifetime, margin: 0, attempts: 1, retried: [], sharesFailures: false,
         keepsInMemory: false, mindsSaves: true, unreadableStore: .isEmpty, ends: { $0 == 401 })

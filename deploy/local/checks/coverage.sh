@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# coverage.sh BINARIES   prints how many lines of Services, Shared and Client the tests of `test.sh --coverage` ran, and fails
-# where a part has fewer than its floor. Services that the end-to-end tests start as processes count: they inherit where
-# to write what they ran.
+# coverage.sh BINARIES PROFILES   prints how many lines of Services, Shared and Client the tests of `test.sh --coverage`
+# ran, and fails where a part has fewer than its floor. PROFILES is the folder to which the tests, and each service that they
+# started, wrote what they ran.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 
 binaries=$1
+profiles=$2
 state=$state/coverage
 mkdir -p "$state" "$logs"
 cd "$root"
@@ -19,8 +20,14 @@ objects=()
 for name in gateway identity tokens devices apple-simulator gatehouse; do
     objects+=(-object "$binaries/$name")
 done
+# What a process was killed over is left out.
+"$tools/llvm-profdata" merge -sparse --failure-mode=all -o "$state/all.profdata" "$profiles"/*.profraw \
+    2>"$logs/llvm-profdata.log" || {
+    tail -n 5 "$logs/llvm-profdata.log" >&2
+    fail "llvm-profdata failed"
+}
 report=$state/report.json
-"$tools/llvm-cov" export -summary-only -instr-profile "$binaries/codecov/default.profdata" \
+"$tools/llvm-cov" export -summary-only -instr-profile "$state/all.profdata" \
     "$(ls -d "$binaries"/*PackageTests.xctest)" "${objects[@]}" >"$report" 2>"$logs/llvm-cov.log" || {
     tail -n 5 "$logs/llvm-cov.log" >&2
     fail "llvm-cov failed"

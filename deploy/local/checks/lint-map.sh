@@ -44,14 +44,14 @@ findings() {
             printf "%s:%s: names Problem, an answer of HTTP: see the map in CONTRIBUTING.md\n", FILENAME, FNR
         }' {} +
 
-    find "${folders[@]}" -name '*.swift' | sed 's|/[^/]*$||' | sort | uniq -c |
+    find "${folders[@]}" -name '*.swift' -not -path '*/.build/*' | sed 's|/[^/]*$||' | sort | uniq -c |
         awk -v most="$most_files" '$1 > most {
             printf "%s: holds %s Swift files, more than %s: give them rooms (the map in CONTRIBUTING.md)\n", $2, $1, most
         }'
 
     sized=(Services Shared)
     if [ -d Client ]; then sized+=(Client); fi
-    find "${sized[@]}" -name '*.swift' -exec awk -v most="$most_lines" '
+    find "${sized[@]}" -name '*.swift' -not -path '*/.build/*' -exec awk -v most="$most_lines" '
         FNR == most + 1 { printf "%s: has more than %s lines\n", FILENAME, most }' {} +
 }
 

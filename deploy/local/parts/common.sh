@@ -2,6 +2,8 @@
 # Names, folders, ports and messages that every script here shares. Sourced, never run.
 
 set -euo pipefail
+# A script that stops at a command that failed says at which.
+trap 'printf "error: %s stopped at line %s\n" "$0" "$LINENO" >&2' ERR
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 local_scripts=$root/deploy/local

@@ -36,6 +36,7 @@ public struct FileTokenStore: TokenStore {
         try await apart { [file] () throws(TokenStoreError) in try file.replace(with: data) }
     }
 
+    /// Removes what is there, for an app that begins anew; no error where there is nothing. The server is not told.
     public func delete() async throws(TokenStoreError) {
         try await apart { [file] () throws(TokenStoreError) in try file.remove() }
     }

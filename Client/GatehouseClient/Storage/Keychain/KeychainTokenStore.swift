@@ -38,6 +38,7 @@
             try await run(on: queue) { vault, memory throws(TokenStoreError) in try vault.save(data, &memory) }
         }
 
+        /// Removes what is there, for an app that begins anew; no error where there is nothing. The server is not told.
         public func delete() async throws(TokenStoreError) {
             try await run(on: queue) { vault, _ throws(TokenStoreError) in try vault.delete() }
             memory.forgetKeys()

@@ -30,7 +30,8 @@ struct Invocation: Sendable {
                 connectivity: isOnline ? AlwaysOnline() : NeverOnline(), clock: console.clock,
                 device: SessionDevice(
                     installationId: Report.text(profile.installationID),
-                    name: String(ProcessInfo.processInfo.hostName.prefix(64)), model: "gatehouse (command line)")))
+                    name: String(ProcessInfo.processInfo.hostName.prefix(64)), model: "gatehouse (command line)"),
+                checksAtLaunch: false))
     }
 
     /// Prints a result: `text` for a person, `value` for a script.

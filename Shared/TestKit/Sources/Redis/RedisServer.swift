@@ -42,7 +42,7 @@ public actor RedisServer {
             let port = try freePort()
             let process = try launch(
                 port: port, password: password, certificate: certificate, arguments: arguments, folder: folder)
-            if try await accepts(process, port: port) {
+            if try await accepts(process, log: Self.log(in: folder)) {
                 return RedisServer(
                     port: port, password: password, trustRootsFile: certificate?.authority.path, arguments: arguments,
                     folder: folder, process: process)
@@ -65,14 +65,20 @@ public actor RedisServer {
         }
         if let password { arguments += ["--requirepass", password] }
         arguments += further
-        return try TestProcess("redis-server", arguments, output: folder.appending(path: "redis.log"))
+        return try TestProcess("redis-server", arguments, output: log(in: folder))
     }
 
-    /// Waits until the process listens; `false` when it has ended, because its port was taken, say.
-    private static func accepts(_ process: TestProcess, port: Int) async throws -> Bool {
-        try await eventually("redis-server listens") { !process.isRunning || isListening(onPort: port) }
+    /// Waits until the server serves; `false` when it has ended, because its port was taken, say. That it listens says too
+    /// little: a node of a cluster does before it has its second port.
+    private static func accepts(_ process: TestProcess, log: URL) async throws -> Bool {
+        try await eventually("redis-server serves") {
+            let said = (try? Data(contentsOf: log)) ?? Data()
+            return !process.isRunning || said.firstRange(of: Data("Ready to accept connections".utf8)) != nil
+        }
         return process.isRunning
     }
+
+    private static func log(in folder: URL) -> URL { folder.appending(path: "redis.log") }
 
     /// `SIGKILL`: gone at once, with all that it held.
     public func kill() async {
@@ -95,7 +101,7 @@ public actor RedisServer {
         let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
         process = try Self.launch(
             port: port, password: password, certificate: certificate, arguments: arguments, folder: folder)
-        guard try await Self.accepts(process, port: port) else {
+        guard try await Self.accepts(process, log: Self.log(in: folder)) else {
             throw TestKitError("redis-server did not start again on port \(port).")
         }
     }

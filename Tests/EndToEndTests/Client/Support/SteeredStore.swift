@@ -29,11 +29,6 @@ actor SteeredStore: TokenStore {
         if !dropsSaves { self.data = data }
     }
 
-    func delete() throws(TokenStoreError) {
-        if let saveFailure { throw saveFailure }
-        if !dropsSaves { data = nil }
-    }
-
     func unlock(reason: String) throws(TokenStoreError) {
         if loadFailure?.code == .userPresenceNeeded { loadFailure = nil }
     }
