@@ -20,11 +20,14 @@ struct TestDevice {
     }
 
     /// A new process: it knows what is stored and nothing else.
-    func launch(at address: String = "https://api.example.com") throws -> GatehouseClient {
+    func launch(
+        at address: String = "https://api.example.com", checksAtLaunch: Bool = true
+    ) throws -> GatehouseClient {
         try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: URL(string: address)!, store: store, transport: server,
-                connectivity: connectivity, telemetry: telemetry, clock: clock))
+                connectivity: connectivity, telemetry: telemetry, clock: clock,
+                checksAtLaunch: checksAtLaunch))
     }
 
     /// A process in which somebody has signed in.
