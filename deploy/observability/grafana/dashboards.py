@@ -11,6 +11,8 @@ from pathlib import Path
 
 folder = Path(__file__).resolve().parent / "dashboards"
 SERVICES = "gateway|identity|tokens|devices"
+# redis_exporter, which may run beside, has some of the same names.
+OF_REDIS = '{job=~"gateway|identity|tokens"}'
 SIGN_INS = "/v1/auth/(apple|login|register)"
 WIDTH, HEIGHT = 24, 8
 
@@ -427,16 +429,16 @@ dashboards = [
         ),
         (
             "Redis",
-            graph("Commands", rates("redis_commands_total", "job")),
+            graph("Commands", rates(f"redis_commands_total{OF_REDIS}", "job")),
             graph(
                 "Errors and time-outs",
-                rates("redis_errors_total", "job", legend="{{job}} errors"),
-                rates("redis_timeouts_total", "job", legend="{{job}} time-outs"),
+                rates(f"redis_errors_total{OF_REDIS}", "job", legend="{{job}} errors"),
+                rates(f"redis_timeouts_total{OF_REDIS}", "job", legend="{{job}} time-outs"),
             ),
             graph(
                 "Connections",
-                rates("redis_connects_total", "job", legend="{{job}} opened"),
-                rates("redis_connection_failures_total", "job", legend="{{job}} failed"),
+                rates(f"redis_connects_total{OF_REDIS}", "job", legend="{{job}} opened"),
+                rates(f"redis_connection_failures_total{OF_REDIS}", "job", legend="{{job}} failed"),
             ),
         ),
         (
