@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough test test-faults test-overload test-threads test-fuzz simulate coverage lint docs bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts simulate coverage lint docs bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -21,6 +21,9 @@ down: ## stop everything; the data under .local stays
 walkthrough: ## run the commands that `make run` prints, against the running system
 	@deploy/local/walkthrough.sh
 
+prometheus: ## Prometheus with Gatehouse's alerts, against the running system; Ctrl-C stops it
+	@deploy/local/prometheus.sh
+
 test: ## every test, with a PostgreSQL and a Redis of its own
 	@deploy/local/test.sh $(TEST_OPTIONS)
 
@@ -39,6 +42,9 @@ test-threads: ## drivers, pools, tokens' feed and the gateway under the thread s
 test-fuzz: ## libFuzzer against the gateway's parsers, a minute each; GATEHOUSE_FUZZ_SECONDS=3600 for longer
 	@deploy/local/test-fuzz.sh
 
+test-alerts: ## every alert fires when it should, and not when it should not
+	@deploy/local/test-alerts.sh
+
 simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'; 1,000 apps
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
 		GATEHOUSE_SIMULATED_APPS=$${GATEHOUSE_SIMULATED_APPS:-1000} \
@@ -47,7 +53,7 @@ simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days,
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
-lint: ## format, imports against Package.swift, the tree against the map, and scripts
+lint: ## format, imports against Package.swift, the tree against the map, scripts, alerts and dashboards
 	@deploy/local/lint.sh
 
 docs: ## the client library's documentation, under .local/docs; a warning is an error

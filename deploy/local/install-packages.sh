@@ -7,6 +7,7 @@ clusters=/etc/postgresql-common/createcluster.d
 had_redis=$(command -v redis-server || true)
 had_pgbouncer=$(command -v /usr/sbin/pgbouncer || true)
 had_haproxy=$(command -v haproxy || true)
+had_prometheus=$(command -v prometheus || true)
 
 exec 8>/run/lock/gatehouse-packages
 flock 8
@@ -22,7 +23,7 @@ trap restore EXIT
 [ ! -e "$policy" ] || mv "$policy" "$policy.gatehouse"
 cat >"$policy" <<POLICY
 #!/bin/sh
-case "\$1" in redis* | postgresql* | haproxy* | pgbouncer*) exit 101 ;; esac
+case "\$1" in redis* | postgresql* | haproxy* | pgbouncer* | prometheus*) exit 101 ;; esac
 if [ -x $policy.gatehouse ]; then exec $policy.gatehouse "\$@"; fi
 exit 0
 POLICY
@@ -45,4 +46,7 @@ if [ -z "$had_pgbouncer" ] && [ -x /usr/sbin/pgbouncer ]; then
 fi
 if [ -z "$had_haproxy" ] && command -v haproxy >/dev/null; then
     update-rc.d haproxy disable >/dev/null 2>&1 || true
+fi
+if [ -z "$had_prometheus" ] && command -v prometheus >/dev/null; then
+    update-rc.d prometheus disable >/dev/null 2>&1 || true
 fi

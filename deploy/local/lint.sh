@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, and mistakes in
-# every script. Installs what it needs: where a tool cannot be had, it fails.
+# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, mistakes in
+# every script, and alerts, runbooks and dashboards against the metrics. Installs what it needs: where a tool cannot be
+# had, it fails.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
@@ -23,6 +24,9 @@ deploy/local/checks/lint-map.sh || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1
+
+note "Alerts, runbooks, dashboards"
+deploy/local/checks/lint-observability.sh || failed=1
 
 [ "$failed" = 0 ] || fail "lint found something"
 note "Nothing found"

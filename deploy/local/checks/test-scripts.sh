@@ -29,6 +29,15 @@ all_ended() {
     done
 }
 
+# As observability.py reads them, by which alerts and dashboards are held to the sources.
+metrics_are_in_sources() {
+    local name
+    for name in gateway identity tokens devices; do
+        curl -fsS -o "$state/$name.metrics" "$(admin_url "$name")/metrics" || return 1
+    done
+    python3 "$local_scripts/checks/observability.py" scraped "$state"/*.metrics
+}
+
 cleanup() {
     "$local_scripts/down.sh" >/dev/null
     rm -rf "$state"
@@ -51,6 +60,7 @@ for name in gateway identity tokens devices apple-simulator postgres; do
     if [ -d /proc/self ]; then expect "$name runs as itself" runs_as "$(upper "$name")_PID" "$name"; fi
 done
 expect "the walk-through works as printed" "$local_scripts/walkthrough.sh"
+expect "every metric is found in the sources" metrics_are_in_sources
 
 before=$(value TOKENS_PID)
 kill -KILL "$before"

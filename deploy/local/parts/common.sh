@@ -56,6 +56,7 @@ port() {
     apns-simulator) offset=5 ;;
     postgres) offset=15 ;;
     redis) offset=16 ;;
+    prometheus) offset=18 ;;
     *) fail "no port is set aside for $1" ;;
     esac
     printf '%s' $((base + offset))

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs Debian's Prometheus, with the rules and alerts of deploy/observability, against what `make up` has started.
+# Ctrl-C stops it.
+# shellcheck source=parts/system.sh
+. "$(dirname "$0")/parts/system.sh"
+
+[ -f "$state/env" ] || fail "nothing runs here: make up first"
+ensure_tools prometheus
+need_port prometheus "$(port prometheus)"
+mkdir -p "$state/prometheus"
+{
+    say "global: {scrape_interval: 5s, evaluation_interval: 5s}"
+    say "rule_files: ['$root/deploy/observability/rules/*.yml']"
+    say "scrape_configs:"
+    for name in gateway identity tokens devices; do
+        say "  - {job_name: $name, static_configs: [{targets: ['$(admin_address "$name")']}]}"
+    done
+} >"$state/prometheus/prometheus.yml"
+note "Prometheus is at http://127.0.0.1:$(port prometheus), its alerts at /alerts"
+exec prometheus --config.file="$state/prometheus/prometheus.yml" --storage.tsdb.path="$state/prometheus/data" \
+    --web.listen-address="127.0.0.1:$(port prometheus)" --storage.tsdb.retention.time=1d --log.level=warn
