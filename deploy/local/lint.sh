@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, and mistakes in
-# every script. Installs what it needs: where a tool cannot be had, it fails.
+# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, the manifests
+# of Kubernetes against the source, and mistakes in every script. Installs what it needs: where a tool cannot be had, it
+# fails.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
@@ -20,6 +21,9 @@ deploy/local/checks/lint-imports.sh || failed=1
 
 note "The map"
 deploy/local/checks/lint-map.sh || failed=1
+
+note "Kubernetes"
+deploy/local/checks/lint-kubernetes.sh || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1
