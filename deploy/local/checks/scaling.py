@@ -1,5 +1,5 @@
-"""scaling.py [--write]: the tables of docs/operations/scaling.md, computed from the figures that the services' READMEs have
-measured. Compares them with the page, or writes them into it.
+"""scaling.py [--write]: the table of docs/operations/scaling.md, computed from the figures that the services' READMEs
+have measured. Compares it with the page, or writes it into it.
 """
 
 import re
@@ -42,7 +42,8 @@ def figures():
     number = r"([\d.,]*\d)"
     take(
         "tokens",
-        rf"a refresh through the gateway \| {number} \| gateway {number}, tokens {number}, PostgreSQL {number}, Redis {number} \|",
+        rf"a refresh through the gateway \| {number}"
+        rf" \| gateway {number}, tokens {number}, PostgreSQL {number}, Redis {number} \|",
         "refresh", "refresh_gateway", "refresh_tokens", "refresh_postgres", "refresh_redis",
     )  # fmt: skip
     take("tokens", rf"one RS256 signature, by `openssl speed` \| {number}", "signature")
@@ -109,7 +110,8 @@ def tables(f):
     )
     row(
         "gateway, cores",
-        f"requests × {f['request']:g} µs + refreshes × ({f['refresh_gateway']:g} + {f['request_new']:g} µs: a new token)",
+        f"requests × {f['request']:g} µs"
+        f" + refreshes × ({f['refresh_gateway']:g} + {f['request_new']:g} µs: a new token)",
         gateway,
     )
     row(
@@ -166,7 +168,8 @@ def main():
     if "--write" in sys.argv:
         page.write_text(wanted)
     elif wanted != page.read_text():
-        sys.exit(f"{page.relative_to(root)} is not what the READMEs' figures give: deploy/local/checks/scaling.py --write")
+        name = page.relative_to(root)
+        sys.exit(f"{name} is not what the READMEs' figures give: python3 deploy/local/checks/scaling.py --write")
 
 
 main()
