@@ -38,6 +38,9 @@ class Check:
         boot = (self.root / "Shared/ServiceKit/Boot/ServiceProcess.swift").read_text()
         self.drain = int(re.search(r"environment == \.production \? \.seconds\((\d+)\)", boot).group(1))
 
+        pool = (self.root / "Shared/Postgres/Pool/PostgresPoolConfiguration.swift").read_text()
+        self.pool = int(re.search(r"maximumConnections = (\d+)", pool).group(1))
+
     def default_port(self, name):
         source = (self.root / f"Services/{name}/Sources/Application.swift").read_text()
         return int(re.search(r"defaultPort = (\d+)", source).group(1))
@@ -261,6 +264,14 @@ class Check:
             plain, _ = workload.plain_settings(workload.pod["containers"][0])
             if plain.get("GATEHOUSE_ENVIRONMENT") != "production":
                 self.find(variant, f"{workload.name} does not run for production")
+        # README.md, "Figures".
+        most = [
+            manifests.named("HorizontalPodAutoscaler", name)["spec"]["maxReplicas"] * self.pool
+            for name in ("identity", "tokens", "devices")
+        ]
+        text = "that are {}, {} and {}".format(*most)
+        if text not in " ".join(self.readme.split()):
+            self.find(variant, f"the autoscalers' maxima times {self.pool} connections: README.md should say “{text}”")
         namespace = manifests.named("Namespace", "gatehouse")["metadata"]["labels"]
         if namespace.get("pod-security.kubernetes.io/enforce") != "restricted":
             self.find(variant, "the namespace does not enforce restricted pods")

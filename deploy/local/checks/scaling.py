@@ -1,5 +1,5 @@
 """scaling.py [--write]: the table of docs/operations/scaling.md, computed from the figures that the services' READMEs
-have measured. Compares it with the page, or writes it into it.
+have measured. Compares it with the page, or writes it into it. Compares the comments of the manifests, too.
 """
 
 import re
@@ -160,11 +160,33 @@ def tables(f):
     return "\n".join(lines)
 
 
+def quoted(f):
+    """What the comments of the manifests say of these figures."""
+    return {
+        "gateway": [
+            f"{f['request']:.0f} µs", f"{f['request_new']:.0f} µs", f"{f['idle']:,.0f} idle connections",
+            f"take {f['idle_mb']:.0f} MB", f"{f['revocations']:,.0f} revoked sessions take {f['revocations_mb']:.0f} MB",
+        ],
+        "tokens": [f"{f['refresh_tokens'] / 1000:.1f} ms", f"{f['signature'] / 1000:.1f} of it the RS256 signature"],
+    }  # fmt: skip
+
+
+def check_comments(f):
+    for service, texts in quoted(f).items():
+        file = f"deploy/kubernetes/base/{service}/deployment.yaml"
+        comments = " ".join((root / file).read_text().replace("#", " ").split())
+        for each in texts:
+            if each not in comments:
+                sys.exit(f"{file} should say “{each}”, as Services/{service}/README.md has it")
+
+
 def main():
+    measured = figures()
+    check_comments(measured)
     mark = "<!-- computed by deploy/local/checks/scaling.py -->\n"
     before, _, rest = page.read_text().partition(mark)
     after = rest.split("\n\n", 1)[1]
-    wanted = before + mark + tables(figures()) + "\n\n" + after
+    wanted = before + mark + tables(measured) + "\n\n" + after
     if "--write" in sys.argv:
         page.write_text(wanted)
     elif wanted != page.read_text():
