@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, mistakes in
-# every script, and alerts, runbooks and dashboards against the metrics. Installs what it needs: where a tool cannot be
-# had, it fails.
+# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts, runbooks
+# and dashboards against the metrics, the manifests of Kubernetes against the source, computed figures, and mistakes in
+# every script. Installs what it needs: where a tool cannot be had, it fails.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
 . "$local_scripts/parts/packages.sh"
 
-ensure_tools jq shellcheck
+ensure_tools jq python3 shellcheck
 cd "$root"
 failed=0
 
@@ -21,6 +21,12 @@ deploy/local/checks/lint-imports.sh || failed=1
 
 note "The map"
 deploy/local/checks/lint-map.sh || failed=1
+
+note "Kubernetes"
+deploy/local/checks/lint-kubernetes.sh || failed=1
+
+note "Computed figures"
+python3 deploy/local/checks/scaling.py || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1

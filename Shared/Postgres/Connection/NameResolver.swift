@@ -74,13 +74,7 @@ final class NameResolver: Sendable {
         let names = Set(servers.compactMap(\.unresolvedName))
         let answers = await withTaskGroup(of: (String, Answer).self) { group in
             for name in names {
-                group.addTask {
-                    do throws(PostgresError) {
-                        return (name, .success(try await self.addresses(of: name, until: patience)))
-                    } catch {
-                        return (name, .failure(error))
-                    }
-                }
+                group.addTask { (name, await self.answer(of: name, until: patience)) }
             }
             return await group.reduce(into: [String: Answer]()) { $0[$1.0] = $1.1 }
         }
@@ -99,6 +93,16 @@ final class NameResolver: Sendable {
         }
         if resolved.isEmpty { throw PostgresError(connecting: failures) }
         return resolved
+    }
+
+    /// A function and no `do throws` in the task's closure, whose pair of name and answer Swift 6.3.1 then gets wrong in a
+    /// release build: the name was garbage, and the process crashed as it was looked up.
+    private func answer(of name: String, until deadline: ContinuousClock.Instant) async -> Answer {
+        do throws(PostgresError) {
+            return .success(try await addresses(of: name, until: deadline))
+        } catch {
+            return .failure(error)
+        }
     }
 
     private func start(_ name: String) {

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Run by the PostgreSQL image when its volume is new: a role and a database for each service.
+set -euo pipefail
+for name in identity tokens devices; do
+    SERVICE_PASSWORD=$(cat "/etc/gatehouse/passwords/$name") psql -q -X -U "$POSTGRES_USER" -d postgres \
+        -v ON_ERROR_STOP=1 -v name="$name" -f /etc/gatehouse/service-database/service-database.sql
+done
