@@ -62,6 +62,9 @@ lint: ## format, imports against Package.swift, the tree against the map, script
 docs: ## the client library's documentation, under .local/docs; a warning is an error
 	@deploy/local/docs.sh
 
+images: ## as root: the images of deploy/Dockerfile without Docker, and the whole system run from them
+	@deploy/local/images.sh
+
 bench: ## operations per second and CPU time per operation
 	@deploy/local/bench.sh
 

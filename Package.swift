@@ -177,7 +177,7 @@ let services =
 let tools: [Target] = [
     tool(
         "apple-simulator", at: "Shared/TestKit/AppleSimulator/Main",
-        uses: ["AppleSimulator", "ServiceKit"]),
+        uses: ["AppleSimulator", "ServiceKit", "Settings"]),
     tool(
         "bench", at: "Tests/Benchmarks",
         uses: [

@@ -37,10 +37,11 @@ extension Settings {
         Self.services.contains { $0 != service && name.hasPrefix(SettingName.prefix(of: $0)) }
     }
 
-    /// Names that are no settings but that environments carry: those of `.local/env`, of the test and run scripts,
-    /// and the links that Kubernetes adds for a Kubernetes service of the same name.
+    /// Names that are no settings but that environments carry: those of `.local/env`, of images, of the test and run
+    /// scripts, and the links that Kubernetes adds for a Kubernetes service of the same name.
     private func isTolerated(_ name: String) -> Bool {
-        if name == "GATEHOUSE_PORT_BASE" || name.hasPrefix("GATEHOUSE_TEST_") { return true }
+        if name.hasPrefix("GATEHOUSE_TEST_") { return true }
+        if ["GATEHOUSE_PORT_BASE", GatehouseVersion.revisionVariable].contains(name) { return true }
         let prefix = SettingName.prefix(of: service)
         guard name.hasPrefix(prefix) else { return false }
         let rest = name.dropFirst(prefix.count)

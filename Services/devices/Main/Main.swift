@@ -2,13 +2,15 @@ import ArgumentParser
 import DevicesService
 import ServiceKit
 import ServiceKitPostgres
+import Settings
 
 @main
 struct Devices: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", abstract: "Which push address belongs to which user.",
+        version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<DevicesApplication>.self, MigrateCommand<DevicesApplication>.self,
-            CheckConfigCommand<DevicesApplication>.self, ListCommand.self,
+            CheckConfigCommand<DevicesApplication>.self, HealthCommand<DevicesApplication>.self, ListCommand.self,
         ])
 }

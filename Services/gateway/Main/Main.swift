@@ -8,7 +8,10 @@ struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "gateway",
         abstract: "Gatehouse's public edge: verifies access tokens, routes and limits requests, forwards identity.",
-        subcommands: [ServeCommand<GatewayApplication>.self, CheckConfig.self])
+        version: GatehouseVersion.description(),
+        subcommands: [
+            ServeCommand<GatewayApplication>.self, CheckConfig.self, HealthCommand<GatewayApplication>.self,
+        ])
 }
 
 /// `gateway check-config`: as every service's, and prints the resulting routes.

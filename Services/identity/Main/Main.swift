@@ -2,14 +2,16 @@ import ArgumentParser
 import IdentityService
 import ServiceKit
 import ServiceKitPostgres
+import Settings
 
 @main
 struct Identity: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "identity",
         abstract: "Who the users are, how they prove it, and how their accounts live and end.",
+        version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,
-            CheckConfigCommand<IdentityApplication>.self, UsersCommand.self,
+            CheckConfigCommand<IdentityApplication>.self, HealthCommand<IdentityApplication>.self, UsersCommand.self,
         ])
 }

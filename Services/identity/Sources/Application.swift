@@ -27,7 +27,11 @@ public enum IdentityApplication: MigratingApplication {
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let router = ServiceRouter()
         parts.passwordRoutes.add(to: router)
-        parts.appleRoutes.add(to: router)
+        if configuration.apple.isOffered {
+            parts.appleRoutes.add(to: router)
+        } else {
+            boot.logger.notice("Nobody can sign in with Apple: IDENTITY_APPLE_CLIENT_IDS is not set.")
+        }
         parts.accountRoutes.add(to: router)
         return ServiceAssembly(
             services: [parts.database, parts.redis, parts.hasher, parts.worker],

@@ -1,14 +1,16 @@
 import ArgumentParser
 import ServiceKit
 import ServiceKitPostgres
+import Settings
 import TokensService
 
 @main
 struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tokens", abstract: "Sessions, refresh rotation, the signing key, revocation.",
+        version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<TokensApplication>.self, MigrateCommand<TokensApplication>.self,
-            CheckConfigCommand<TokensApplication>.self, KeysCommand.self,
+            CheckConfigCommand<TokensApplication>.self, HealthCommand<TokensApplication>.self, KeysCommand.self,
         ])
 }

@@ -27,13 +27,16 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
         let logLevel = settings.choice(SettingName(service: "gatehouse", key: "logLevel"), default: Logger.Level.info)
         let listenAddress = settings.listenAddress(
             "listenAddress", default: ListenAddress(port: Application.defaultPort))
-        let adminListenAddress = settings.listenAddress(
-            "adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10))
+        let adminListenAddress = adminListenAddress(from: settings)
         let shutdownGrace = settings.seconds("shutdownGrace", default: 20, in: 1...3600)
         try settings.finish()
         return Self(
             application: try application.get(), environment: settings.environment, logLevel: logLevel,
             listenAddress: listenAddress, adminListenAddress: adminListenAddress, shutdownGrace: shutdownGrace,
             patience: settings.patience)
+    }
+
+    static func adminListenAddress(from settings: Settings) -> ListenAddress {
+        settings.listenAddress("adminListenAddress", default: ListenAddress(port: Application.defaultPort + 10))
     }
 }

@@ -10,6 +10,33 @@ import Testing
 @testable import IdentityService
 
 extension ServiceTests {
+    @Suite struct WithoutAppleTests {
+        /// As an installation begins: Apple's developer account comes later.
+        @Test func passwordsAloneServe() async throws {
+            let files = try TemporaryFiles()
+            defer { files.remove() }
+            let key = Data(repeating: 2, count: 32).base64EncodedString()
+            let production = [
+                "GATEHOUSE_ENVIRONMENT": "production", "GATEHOUSE_RATE_LIMITS": "on",
+                "IDENTITY_DATABASE_TLS": "optional", "IDENTITY_REDIS_TLS": "optional",
+                "IDENTITY_SEALING_KEYS_FILE": try files.write("k1:\(key)\n"),
+                "IDENTITY_PEPPER_KEYS_FILE": try files.write("p1:\(key)\n"),
+                "IDENTITY_GATEWAY_CREDENTIALS": String(repeating: "g", count: 48),
+                "IDENTITY_TOKENS_CREDENTIAL": String(repeating: "t", count: 48),
+                "IDENTITY_DEVICES_CREDENTIAL": String(repeating: "d", count: 48),
+                "IDENTITY_APPLE_CLIENT_IDS": "", "IDENTITY_APPLE_TEAM_ID": "", "IDENTITY_APPLE_KEY_ID": "",
+                "IDENTITY_APPLE_PRIVATE_KEY_FILE": "",
+            ]
+            try await withIdentity(production) { identity in
+                _ = try await identity.register("ada@example.com")
+                #expect(try await identity.login("ada@example.com").status == 200)
+                for path in ["/v1/auth/apple", "/v1/auth/apple/nonce"] {
+                    #expect(try await identity.send(.POST, path, json: "{}").code == "NOT_FOUND")
+                }
+            }
+        }
+    }
+
     @Suite struct AppleRoutesTests {
         @Test func aNewUserIsMadeAndFoundAgain() async throws {
             try await withIdentity { identity in

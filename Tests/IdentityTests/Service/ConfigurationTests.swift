@@ -35,6 +35,23 @@ import Testing
         }
     }
 
+    /// Otherwise who has forgotten the setting would wonder why every token of Apple's is refused.
+    @Test func applesKeyNeedsAnAppToBeOf() throws {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        let key = try files.write(TestKeys.clientSecret)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+        let settings = Settings(
+            service: "identity",
+            environment: [
+                "IDENTITY_APPLE_TEAM_ID": "TEAM123456", "IDENTITY_APPLE_KEY_ID": "KEY1234567",
+                "IDENTITY_APPLE_PRIVATE_KEY_FILE": key,
+            ])
+        #expect(!AppleConfiguration(settings: settings).isOffered)
+        let error = #expect(throws: SettingsError.self) { try settings.finish() }
+        #expect(error?.problems.map(\.name) == ["IDENTITY_APPLE_CLIENT_IDS"])
+    }
+
     @Test(arguments: [(0o600, false), (0o640, false), (0o644, true), (0o602, true)])
     func applesKeyMayNotBeOpenToEverybody(mode: Int, isRefused: Bool) throws {
         let files = try TemporaryFiles()

@@ -38,6 +38,13 @@ metrics_are_in_sources() {
     python3 "$local_scripts/checks/observability.py" scraped "$state"/*.metrics
 }
 
+# health SERVICE: what an image's health check runs.
+health() {
+    local variable
+    variable=$(upper "$1")_ADMIN_LISTEN_ADDRESS
+    env "$variable=$(admin_address "$1")" "$GATEHOUSE_BINARIES/$1" health
+}
+
 cleanup() {
     "$local_scripts/down.sh" >/dev/null
     rm -rf "$state"
@@ -59,11 +66,17 @@ expect "the ports are kept" test "$(port_base)" = "$base"
 for name in gateway identity tokens devices apple-simulator postgres; do
     if [ -d /proc/self ]; then expect "$name runs as itself" runs_as "$(upper "$name")_PID" "$name"; fi
 done
+version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/Settings/GatehouseVersion.swift")
+for name in gateway identity tokens devices apple-simulator; do
+    expect "$name says that it is ready" health "$name"
+    expect "$name tells its version" test "$("$GATEHOUSE_BINARIES/$name" --version)" = "$version"
+done
 expect "the walk-through works as printed" "$local_scripts/walkthrough.sh"
 expect "every metric is found in the sources" metrics_are_in_sources
 
 before=$(value TOKENS_PID)
 kill -KILL "$before"
+refuse "tokens, killed, says that it is ready" health tokens
 expect "make up starts what was killed" "$local_scripts/up.sh"
 refuse "tokens has a new process id in the env file" test "$(value TOKENS_PID)" = "$before"
 expect "tokens is ready again" service_ready tokens

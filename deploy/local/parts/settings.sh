@@ -7,13 +7,15 @@ url() { printf 'http://127.0.0.1:%s' "$(port "$1")"; }
 admin_url() { printf 'http://127.0.0.1:%s' "$(admin_port "$1")"; }
 redis_url() { printf 'redis://127.0.0.1:%s' "$(port redis)"; }
 
+# database_url SERVICE [HOST]
 database_url() {
     local password
     password=$(upper "$1")_DATABASE_PASSWORD
-    printf 'postgres://%s:%s@127.0.0.1:%s/%s' "$1" "${!password}" "$(port postgres)" "$1"
+    printf 'postgres://%s:%s@%s:%s/%s' "$1" "${!password}" "${2:-127.0.0.1}" "$(port postgres)" "$1"
 }
 
-# settings NAME: lines KEY=VALUE.
+# settings NAME: lines KEY=VALUE. The databases stand under a name, as in an installation: names are looked up otherwise
+# than addresses are read.
 settings() {
     local prefix
     prefix=$(upper "$1")
@@ -32,7 +34,7 @@ GATEWAY_IDENTITY_CREDENTIAL=$GATEWAY_IDENTITY_SECRET
 GATEWAY_DEVICES_CREDENTIAL=$GATEWAY_DEVICES_SECRET
 END
     identity) cat <<END ;;
-IDENTITY_DATABASE_URL=$(database_url identity)
+IDENTITY_DATABASE_URL=$(database_url identity localhost)
 IDENTITY_REDIS_URL=$(redis_url)
 IDENTITY_TOKENS_URL=$(url tokens)
 IDENTITY_DEVICES_URL=$(url devices)
@@ -53,7 +55,7 @@ END
 TOKENS_ISSUER=http://gatehouse.localhost
 TOKENS_AUDIENCE=gatehouse
 TOKENS_CLIENT_ID=com.example.app
-TOKENS_DATABASE_URL=$(database_url tokens)
+TOKENS_DATABASE_URL=$(database_url tokens localhost)
 TOKENS_REDIS_URL=$(redis_url)
 TOKENS_SIGNING_KEY_FILE=$keys/access-token-private.pem
 TOKENS_REFRESH_KEYS_FILE=$keys/refresh.keys
@@ -63,7 +65,7 @@ TOKENS_DEVICES_CREDENTIALS=$DEVICES_TOKENS_SECRET
 TOKENS_INTROSPECTION_CREDENTIALS=${INTROSPECTION_TOKENS_SECRET:-}
 END
     devices) cat <<END ;;
-DEVICES_DATABASE_URL=$(database_url devices)
+DEVICES_DATABASE_URL=$(database_url devices localhost)
 DEVICES_TOKENS_URL=$(url tokens)
 DEVICES_TOKENS_CREDENTIAL=$DEVICES_TOKENS_SECRET
 DEVICES_GATEWAY_CREDENTIALS=$GATEWAY_DEVICES_SECRET

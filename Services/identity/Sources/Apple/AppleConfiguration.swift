@@ -18,7 +18,7 @@ struct AppleConfiguration: Sendable {
         tokenURL = settings.url("appleTokenURL", default: "https://appleid.apple.com/auth/token")
         revokeURL = settings.url("appleRevokeURL", default: "https://appleid.apple.com/auth/revoke")
         let clientIDs = settings.strings(
-            "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : nil)
+            "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : [])
         policy = AppleTokenPolicy(
             issuers: Set(
                 verbatim: settings.strings("appleIssuers", default: AppleTokenPolicy.appleIssuers.map(\.text))),
@@ -26,7 +26,13 @@ struct AppleConfiguration: Sendable {
         keyRules = AppleKeyCache.Rules()
         keyRules.unknownKeyCooldown = settings.seconds("appleKeysCooldown", default: 30, in: 0...3600)
         clientSecret = Self.clientSecret(settings)
+        if clientSecret != nil, clientIDs.isEmpty {
+            settings.problem("appleClientIDs", "is not set, but Apple's key is")
+        }
     }
+
+    /// Whether users may sign in with Apple. An installation may begin with passwords alone.
+    var isOffered: Bool { !policy.clientIDs.isEmpty }
 
     /// The team's own key: all three settings are there, or none.
     private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {

@@ -1,6 +1,7 @@
 import AppleSimulator
 import ArgumentParser
 import ServiceKit
+import Settings
 
 /// `apple-simulator`: Apple's sign-in and push service, for development and tests.
 @main
@@ -8,8 +9,10 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apple-simulator",
         abstract: "Stands in for Apple's sign-in and push service in development and tests.",
+        version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<AppleSimulatorApplication>.self, CheckConfigCommand<AppleSimulatorApplication>.self,
+            HealthCommand<AppleSimulatorApplication>.self,
         ],
         defaultSubcommand: ServeCommand<AppleSimulatorApplication>.self)
 }

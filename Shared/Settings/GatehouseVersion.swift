@@ -1,0 +1,17 @@
+public import Foundation
+
+/// Which Gatehouse this is.
+public enum GatehouseVersion {
+    /// By Semantic Versioning (semver.org). CHANGELOG.md tells what each version brought.
+    public static let number = "0.9.0"
+
+    static let revisionVariable = "GATEHOUSE_REVISION"
+
+    /// `0.9.0`; in an image, which names the commit that it was built from, `0.9.0 (3f2a91c)`.
+    public static func description(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String {
+        guard let revision = environment[revisionVariable], !revision.isEmpty else { return number }
+        return "\(number) (\(revision))"
+    }
+}
