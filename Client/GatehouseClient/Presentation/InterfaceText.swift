@@ -45,6 +45,6 @@ public enum InterfaceText: String, Sendable, CaseIterable {
 
     /// Whether the texts of a language run from right to left.
     public static func isRightToLeft(_ language: String) -> Bool {
-        ["ar", "he", "iw"].contains(language.prefix { $0 != "-" && $0 != "_" }.lowercased())
+        ["ar", "he"].contains(MessageCatalogue.primarySubtag(language))
     }
 }
