@@ -139,6 +139,30 @@ struct GateTests {
         try await eventually("the app") { host.texts.contains("Hello Ada") }
     }
 
+    @Test("Ended elsewhere: said above the form, until the next attempt")
+    func endedElsewhere() async throws {
+        let transport = FakeTransport(.json(Sample.auth("first")))
+        let client = try client(InMemoryTokenStore(), transport)
+        let host = ViewHost(Shop().gatehouse(AppSession(client: client)))
+        defer { host.close() }
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await eventually("the app") { host.texts.contains("Hello Ada") }
+        await transport.then(.problem(.invalidRefreshToken))
+        let token = try await client.session.accessToken()
+        await #expect(throws: GatehouseError.self) { try await client.session.accessToken(after: token) }
+        let text = InterfaceText.endedByServer.text(in: "en")
+        try await eventually("the reason") { host.find("gatehouse.login.notice")?.text == text }
+        await transport.then(.json(Sample.auth("second")), .status(204))
+        host.find("gatehouse.login.identifier")?.type?("ada@example.com")
+        host.find("gatehouse.login.password")?.type?("correct horse")
+        host.find("gatehouse.login.submit")?.tap?()
+        #expect(host.find("gatehouse.login.notice") == nil)
+        try await eventually("the app again") { host.texts.contains("Hello Ada") }
+        try await client.signOut()
+        try await eventually("the screen without a reason") { host.find("gatehouse.login.submit") != nil }
+        #expect(host.find("gatehouse.login.notice") == nil)
+    }
+
     @Test("Behind Face ID: a Keychain that fails is said, and the button tries again")
     func unlockFails() async throws {
         let bench = KeychainBench()
@@ -172,6 +196,7 @@ struct GateTests {
         defer { host.close() }
         try await eventually("the screen to sign in") { host.find("gatehouse.login.submit") != nil }
         #expect(await client.session.state == .signedOut(reason: .storeCorrupt))
+        #expect(host.find("gatehouse.login.notice")?.text == InterfaceText.endedUnreadable.text(in: "en"))
     }
 
     @Test("A demo has a user and no server")
