@@ -139,6 +139,46 @@ struct GateTests {
         try await eventually("the app") { host.texts.contains("Hello Ada") }
     }
 
+    @Test("Behind Face ID: whoever wanted to sign in instead may go back")
+    func goesBack() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .cancelled)
+        let host = ViewHost(
+            Shop().gatehouse(
+                AppSession(client: try client(bench.store(biometry: true), FakeTransport(.json(Sample.user))))))
+        defer { host.close() }
+        try await eventually("the dialog was closed") {
+            host.look()
+            return bench.device.prompts.count == 1 && host.find("gatehouse.unlock.signIn")?.isDisabled == false
+        }
+        host.find("gatehouse.unlock.signIn")?.tap?()
+        #expect(host.find("gatehouse.login.submit") != nil)
+        try #require(host.find("gatehouse.unlock.back")).tap?()
+        // The screen to unlock asks when it is shown.
+        try await eventually("the app") { host.texts.contains("Hello Ada") }
+        #expect(bench.device.prompts.count == 2)
+    }
+
+    @Test(
+        "Behind Face ID: whoever saw no dialog is told why", arguments: [UnlockObstacle.lockedOut, .unavailable])
+    func obstacle(obstacle: UnlockObstacle) async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .notRecognized)
+        let client = try client(bench.store(biometry: true), FakeTransport(.json(Sample.user)))
+        let host = ViewHost(Shop().gatehouse(AppSession(client: client) { obstacle }))
+        defer { host.close() }
+        let text = obstacle.text.text(in: "en")
+        try await eventually("the sentence") { host.find("gatehouse.unlock.error")?.text == text }
+        #expect(announcements.contains(text))
+        try await eventually("the button") { host.find("gatehouse.unlock.submit")?.isDisabled == false }
+        host.find("gatehouse.unlock.submit")?.tap?()
+        try await eventually("the app") { host.texts.contains("Hello Ada") }
+    }
+
     @Test("Ended elsewhere: said above the form, until the next attempt")
     func endedElsewhere() async throws {
         let transport = FakeTransport(.json(Sample.auth("first")))
