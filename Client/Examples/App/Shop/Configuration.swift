@@ -7,7 +7,7 @@ extension GatehouseConfiguration {
     @MainActor
     static var shop: GatehouseConfiguration {
         #if DEBUG
-            if ProcessInfo.processInfo.arguments.contains("-stub") { return .stub }
+            if let stub = stubOfThisLaunch { return stub }
         #endif
         let text = Bundle.main.object(forInfoDictionaryKey: "GatehouseURL") as? String
         guard let url = text.flatMap(URL.init(string:)) else { fatalError("there is no GatehouseURL in Info.plist") }
