@@ -49,22 +49,22 @@ let package = Package(
         .target(
             name: "GatehouseUI",
             dependencies: [
-                "AuthenticationServices", "Combine", "Contracts", "GatehouseClient", "SwiftUI", "UIKit",
-                "UserNotifications",
+                "AuthenticationServices", "Combine", "Contracts", "GatehouseClient", "LocalAuthentication", "SwiftUI",
+                "UIKit", "UserNotifications",
             ],
             swiftSettings: ours + [.define("GATEHOUSE_DEMO")]),
         // The example app has no `import FoundationNetworking`: Apple's Foundation holds all of it.
         .executableTarget(
-            name: "Shop", dependencies: ["GatehouseClient", "GatehouseUI", "SwiftUI", "UIKit", "UserNotifications"],
+            name: "Shop",
+            dependencies: ["GatehouseClient", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications"],
             swiftSettings: ours + [
                 .unsafeFlags(["-Xfrontend", "-import-module", "-Xfrontend", "FoundationNetworking"])
             ]),
         .testTarget(
             name: "AppleStandInsTests",
             dependencies: [
-                "AuthenticationServices", "Contracts", "CryptoKit", "GatehouseClient", "GatehouseUI", "Network",
-                "OSLog",
-                "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
+                "AuthenticationServices", "Contracts", "CryptoKit", "GatehouseClient", "GatehouseUI",
+                "LocalAuthentication", "Network", "OSLog", "Security", "Shop", "SwiftUI", "UIKit", "UserNotifications",
             ],
             path: "Tests", swiftSettings: ours),
     ]

@@ -55,8 +55,7 @@ struct API: Sendable {
         do {
             return try JSON.decode(Body.self, from: exchange.body)
         } catch {
-            // Of the decoding error only the place: its text may hold what was decoded, a token for example.
-            throw GatehouseError(.server, requestID: exchange.requestID, reason: "the answer is no \(Body.self)")
+            throw GatehouseError.unreadable(exchange, as: Body.self)
         }
     }
 }

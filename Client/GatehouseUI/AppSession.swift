@@ -17,9 +17,16 @@
         /// Why what is stored could not be read, as long as the app is launching.
         @Published public private(set) var launchError: GatehouseError?
         public let client: GatehouseClient
+        /// Why the system asks for no face and no finger now.
+        let obstacle: @MainActor () -> UnlockObstacle?
         private var following: Task<Void, Never>?
 
-        public init(client: GatehouseClient) { self.client = client }
+        public convenience init(client: GatehouseClient) { self.init(client: client, obstacle: UnlockObstacle.now) }
+
+        init(client: GatehouseClient, obstacle: @escaping @MainActor () -> UnlockObstacle?) {
+            self.client = client
+            self.obstacle = obstacle
+        }
 
         deinit { following?.cancel() }
 

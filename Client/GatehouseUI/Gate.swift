@@ -23,7 +23,10 @@
             Group {
                 switch session.state {
                 case .launching: LaunchView(session: session)
-                case .signedOut: LoginView(client: session.client, options: options)
+                case .signedOut(let reason):
+                    LoginView(client: session.client, options: options, after: reason)
+                        // Signed in and out again before anybody looked: another screen, which says why.
+                        .id(reason)
                 case .needsUnlock: UnlockView(session: session, options: options)
                 case .signedIn(let user): content.environmentObject(session).id(user.id)
                 }

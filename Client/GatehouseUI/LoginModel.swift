@@ -8,9 +8,9 @@
         @Published private(set) var form: LoginForm
         private let client: GatehouseClient
 
-        init(client: GatehouseClient, minimumPasswordLength: Int) {
+        init(client: GatehouseClient, minimumPasswordLength: Int, after reason: SignOutReason?) {
             self.client = client
-            form = LoginForm(minimumPasswordLength: minimumPasswordLength)
+            form = LoginForm(minimumPasswordLength: minimumPasswordLength, after: reason)
         }
 
         // What fields and alerts are bound to. Closing an alert is left to its buttons: each is an event of the form.

@@ -27,10 +27,13 @@
         @Environment(\.locale) private var locale
         private let options: Options
 
-        public init(client: GatehouseClient, options: Options = Options()) {
+        /// - Parameter reason: what ended the session before: it is said above the form, until the next attempt. The gate
+        ///   gives it by itself.
+        public init(client: GatehouseClient, options: Options = Options(), after reason: SignOutReason? = nil) {
             self.options = options
             _model = StateObject(
-                wrappedValue: LoginModel(client: client, minimumPasswordLength: options.minimumPasswordLength))
+                wrappedValue: LoginModel(
+                    client: client, minimumPasswordLength: options.minimumPasswordLength, after: reason))
         }
 
         public var body: some View {
@@ -40,6 +43,12 @@
                     Text(verbatim: texts[.loginTitle])
                         .font(.largeTitle.bold())
                         .accessibilityAddTraits(.isHeader)
+                    if let notice = model.form.notice {
+                        Text(verbatim: texts[notice])
+                            .multilineTextAlignment(.center)
+                            .accessibilityIdentifier("gatehouse.login.notice")
+                            .task { Announcement.post(texts[notice]) }
+                    }
                     if options.offersApple {
                         AppleButton { model.send($0) }
                             .disabled(model.form.isWorking)

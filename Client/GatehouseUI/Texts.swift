@@ -7,7 +7,7 @@
     struct Texts {
         let language: String
 
-        init(_ locale: Locale) { language = locale.language.languageCode?.identifier ?? "en" }
+        init(_ locale: Locale) { language = AppLanguage.of(screen: locale) }
 
         subscript(_ text: InterfaceText) -> String { text.text(in: language) }
 

@@ -3,45 +3,58 @@
     import GatehouseClient
     import SwiftUI
 
-    /// Before a session that only its user's finger or face opens. The dialog comes by itself, once.
+    /// Before a session that only its user's finger or face opens. The dialog comes by itself, once each time that the
+    /// screen is shown.
     struct UnlockView: View {
         @ObservedObject var session: AppSession
         let options: LoginView.Options
         @Environment(\.locale) private var locale
-        @State private var error: GatehouseError?
+        @State private var message: String?
         @State private var isAsking = false
         @State private var signsIn = false
 
         var body: some View {
-            if signsIn {
-                LoginView(client: session.client, options: options)
-            } else {
-                let texts = Texts(locale)
-                VStack(spacing: 20) {
-                    Image(systemName: "lock.fill")
-                        .font(.largeTitle)
-                        .accessibilityHidden(true)
-                    Text(verbatim: texts[.locked])
-                        .font(.largeTitle.bold())
-                        .accessibilityAddTraits(.isHeader)
-                    if let error {
-                        Text(verbatim: error.message(in: texts.language))
-                            .multilineTextAlignment(.center)
-                            .accessibilityIdentifier("gatehouse.unlock.error")
+            let texts = Texts(locale)
+            Group {
+                if signsIn {
+                    VStack(spacing: 0) {
+                        Button(texts[.back]) { signsIn = false }
+                            .padding()
+                            .frame(maxWidth: .infinity, alignment: .leading)
+                            .accessibilityIdentifier("gatehouse.unlock.back")
+                        LoginView(client: session.client, options: options)
                     }
-                    Button(texts[.unlock]) { Task { await unlock(texts) } }
-                        .buttonStyle(.borderedProminent)
-                        .controlSize(.large)
-                        .disabled(isAsking)
-                        .accessibilityIdentifier("gatehouse.unlock.submit")
-                    Button(texts[.signInInstead]) { signsIn = true }
-                        .disabled(isAsking)
-                        .accessibilityIdentifier("gatehouse.unlock.signIn")
+                } else {
+                    lock(texts)
                 }
-                .padding()
-                .environment(\.layoutDirection, texts.direction)
-                .task { await unlock(texts) }
             }
+            .environment(\.layoutDirection, texts.direction)
+        }
+
+        private func lock(_ texts: Texts) -> some View {
+            VStack(spacing: 20) {
+                Image(systemName: "lock.fill")
+                    .font(.largeTitle)
+                    .accessibilityHidden(true)
+                Text(verbatim: texts[.locked])
+                    .font(.largeTitle.bold())
+                    .accessibilityAddTraits(.isHeader)
+                if let message {
+                    Text(verbatim: message)
+                        .multilineTextAlignment(.center)
+                        .accessibilityIdentifier("gatehouse.unlock.error")
+                }
+                Button(texts[.unlock]) { Task { await unlock(texts) } }
+                    .buttonStyle(.borderedProminent)
+                    .controlSize(.large)
+                    .disabled(isAsking)
+                    .accessibilityIdentifier("gatehouse.unlock.submit")
+                Button(texts[.signInInstead]) { signsIn = true }
+                    .disabled(isAsking)
+                    .accessibilityIdentifier("gatehouse.unlock.signIn")
+            }
+            .padding()
+            .task { await unlock(texts) }
         }
 
         private func unlock(_ texts: Texts) async {
@@ -50,10 +63,19 @@
             defer { isAsking = false }
             do throws(GatehouseError) {
                 try await session.unlock(reason: texts[.unlockReason])
-                error = nil
+                message = nil
             } catch {
-                // Whoever closed the dialog need not be told.
-                self.error = error.kind == .locked || error.kind == .cancelled ? nil : error
+                message = text(of: error, texts)
+                if let message { Announcement.post(message) }
+            }
+        }
+
+        /// Whoever closed the dialog need not be told; whoever never saw one has to be.
+        private func text(of error: GatehouseError, _ texts: Texts) -> String? {
+            switch error.kind {
+            case .cancelled: nil
+            case .locked: session.obstacle().map { texts[$0.text] }
+            default: error.message(in: texts.language)
             }
         }
     }

@@ -61,7 +61,7 @@ import Testing
             (.sessionEnded, 77), (.locked, 77), (.invalidCredentials, 77), (.invalidAppleToken, 77),
             (.accountDisabled, 77), (.identifierTaken, 1), (.weakPassword, 65), (.invalidInput, 65),
             (.reauthenticationRequired, 77), (.forbidden, 77), (.notFound, 1), (.storage, 74), (.server, 70),
-            (.misuse, 64),
+            (.misuse, 64), (.refused, 1), (.unreadable, 70),
         ]
         for (kind, status) in expected {
             #expect(CommandFailure(GatehouseError(kind)).status.number == status)

@@ -26,10 +26,6 @@ ready=yes
 say
 walkthrough
 say
-say "# Or with the command that is made of the app's library (gatehouse --help):"
-say "$binaries/gatehouse login ada@example.com --url $(url gateway) --apple-simulator $(url apple-simulator)"
-say "$binaries/gatehouse me"
-say
 say "Logs: $logs    Ctrl-C stops everything."
 
 # Until somebody stops it, here or by `make down`.

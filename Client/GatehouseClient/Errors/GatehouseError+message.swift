@@ -1,12 +1,10 @@
-import Foundation
-
 extension GatehouseError {
     /// A sentence for a person, in English, Hebrew, Russian or Arabic.
     ///
-    /// - Parameter language: as in `en`, `he-IL`, `ar_EG`; by default the first of the user's languages that there is
-    ///   one for. English where there is none.
+    /// - Parameter language: as in `en`, `he-IL`, `ar_EG`; by default the app's own, as the system has chosen it for
+    ///   the user (``AppLanguage/current``). English where there is no sentence.
     public func message(in language: String? = nil) -> String {
-        let languages = language.map { [$0] } ?? Locale.preferredLanguages
+        let languages = [language ?? AppLanguage.current]
         let catalogue = MessageCatalogue.shared
         return code.flatMap { catalogue.message(for: $0, in: languages) }
             ?? catalogue.message(for: kind.description, in: languages)

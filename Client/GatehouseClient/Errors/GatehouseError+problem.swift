@@ -14,7 +14,16 @@ extension GatehouseError {
             kind, code: problem.code,
             requestID: response.value(forHTTPHeaderField: HeaderName.requestID) ?? problem.requestId,
             fields: problem.errors ?? [], retryAfter: response.retryAfter,
-            reason: "HTTP \(response.statusCode)")
+            reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
+    }
+
+    /// A response of success whose body is no `type`. What was asked for is done: nobody is told to try again.
+    ///
+    /// Of the decoding error nothing is kept: its text may hold what was decoded, a token for example.
+    static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {
+        GatehouseError(
+            .unreadable, requestID: exchange.requestID, reason: "the answer is no \(type)",
+            status: exchange.response.statusCode)
     }
 
     /// - Returns: `nil` for a word that this version does not know: then the status decides.
@@ -48,6 +57,8 @@ extension GatehouseError {
 
     static func kind(ofStatus status: Int) -> Kind {
         switch status {
+        // Of success, and not what was asked for.
+        case 200..<300: .unreadable
         case 400, 413, 422: .invalidInput
         case 401: .signedOut
         case 403: .forbidden
@@ -56,6 +67,7 @@ extension GatehouseError {
         case 408, 504: .timedOut
         case 429: .rateLimited
         case 502, 503: .unavailable
+        case 400..<500: .refused
         default: .server
         }
     }
@@ -64,7 +76,7 @@ extension GatehouseError {
 /// What is of use in a problem document (RFC 9457). Each part may lack: a team's own services write some of it.
 struct ProblemBody: Decodable {
     /// A longer document is none of those that are known.
-    static let maximumBytes = 65_536
+    static let maximumBytes = GatehouseError.maximumBodyBytes
     private static let maximumCodeBytes = 64
 
     var code: String?

@@ -1,4 +1,5 @@
 public import Contracts
+public import Foundation
 
 /// What went wrong, for an app: decide by ``kind``, show ``message(in:)``, offer "Try Again" where ``retry`` says so.
 public struct GatehouseError: Error, Sendable, Equatable {
@@ -35,10 +36,15 @@ public struct GatehouseError: Error, Sendable, Equatable {
         public static let reauthenticationRequired = Self("reauthenticationRequired")
         public static let forbidden = Self("forbidden")
         public static let notFound = Self("notFound")
+        /// The server has understood and will not, for a reason of its own: ``GatehouseError/status`` and
+        /// ``GatehouseError/body`` say which.
+        public static let refused = Self("refused")
         /// The session could not be saved, or what is saved is damaged.
         public static let storage = Self("storage")
-        /// The server failed, or said what this library does not understand.
+        /// The server failed.
         public static let server = Self("server")
+        /// The server has done what it was asked for, and this version cannot read what it answered.
+        public static let unreadable = Self("unreadable")
         /// The app asked for what cannot be: plain HTTP to another host than this one, a bearer for a foreign host.
         public static let misuse = Self("misuse")
     }
@@ -64,10 +70,18 @@ public struct GatehouseError: Error, Sendable, Equatable {
     public let retryAfter: Duration?
     /// For a log, without a secret.
     public let reason: String?
+    /// HTTP's, where there was a response.
+    public let status: Int?
+    /// What the response that refuses holds, for a service of one's own that says there what went wrong. It is not
+    /// printed. `nil` where there was no response, or where it is longer than ``maximumBodyBytes``.
+    public let body: Redacted<Data>?
+
+    /// A longer body is not kept.
+    public static let maximumBodyBytes = 65_536
 
     public init(
         _ kind: Kind, code: String? = nil, requestID: String? = nil, fields: [Problem.FieldError] = [],
-        retryAfter: Duration? = nil, reason: String? = nil
+        retryAfter: Duration? = nil, reason: String? = nil, status: Int? = nil, body: Redacted<Data>? = nil
     ) {
         self.kind = kind
         self.code = code
@@ -75,6 +89,8 @@ public struct GatehouseError: Error, Sendable, Equatable {
         self.fields = fields
         self.retryAfter = retryAfter
         self.reason = reason
+        self.status = status
+        self.body = body.flatMap { $0.value.count <= Self.maximumBodyBytes ? $0 : nil }
     }
 
     public var retry: Retry {

@@ -37,7 +37,7 @@ struct MessageCatalogue: Sendable, Decodable {
     }
 
     /// Of `he-IL` the `he`. Older systems call Hebrew `iw`.
-    private static func primarySubtag(_ language: String) -> String {
+    static func primarySubtag(_ language: String) -> String {
         let tag = language.prefix { $0 != "-" && $0 != "_" }.lowercased()
         return tag == "iw" ? "he" : tag
     }

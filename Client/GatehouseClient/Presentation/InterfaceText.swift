@@ -23,6 +23,17 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     case unlockReason = "unlock.reason"
     case unlock = "unlock.button"
     case signInInstead = "unlock.signIn"
+    case back = "unlock.back"
+    case lockedOut = "unlock.lockedOut"
+    case biometryUnavailable = "unlock.unavailable"
+    case endedByServer = "ended.byServer"
+    case endedUnused = "ended.unused"
+    case endedElsewhere = "ended.elsewhere"
+    case endedAtApple = "ended.apple"
+    case endedUnreadable = "ended.unreadable"
+    case accountDeleted = "ended.accountDeleted"
+    /// Whatever else ended it.
+    case ended = "ended.other"
     case tryAgain = "common.tryAgain"
     case ok = "common.ok"
 
@@ -45,6 +56,6 @@ public enum InterfaceText: String, Sendable, CaseIterable {
 
     /// Whether the texts of a language run from right to left.
     public static func isRightToLeft(_ language: String) -> Bool {
-        ["ar", "he", "iw"].contains(language.prefix { $0 != "-" && $0 != "_" }.lowercased())
+        ["ar", "he"].contains(MessageCatalogue.primarySubtag(language))
     }
 }

@@ -36,11 +36,12 @@ public struct LoginForm: Sendable, Equatable {
         case failed(GatehouseError, Action?)
         /// The user is told to look for a message.
         case resetRequested
+        /// Somebody has signed in here. A form that stays on the screen all the same is used as in ``editing``.
         case signedIn
     }
 
-    /// What is wrong with the input.
-    public enum Fault: Sendable, Hashable {
+    /// What is wrong with the input, from the first field to the last.
+    public enum Fault: String, Sendable, Hashable, CaseIterable {
         case identifierMissing
         case passwordMissing
         case passwordTooShort
@@ -51,11 +52,16 @@ public struct LoginForm: Sendable, Equatable {
     public private(set) var phase = Phase.editing
     /// Whose faults are shown: nobody is told that something is missing before they had a chance to enter it.
     private var shown: Set<Fault> = []
+    private var endedBy: SignOutReason?
 
     /// In Unicode scalars, as the server counts.
     public let minimumPasswordLength: Int
 
-    public init(minimumPasswordLength: Int = 8) { self.minimumPasswordLength = minimumPasswordLength }
+    /// - Parameter reason: what ended the session before, if one has ended.
+    public init(minimumPasswordLength: Int = 8, after reason: SignOutReason? = nil) {
+        self.minimumPasswordLength = minimumPasswordLength
+        endedBy = reason
+    }
 
     // MARK: - What is shown
 
@@ -83,6 +89,9 @@ public struct LoginForm: Sendable, Equatable {
     /// What is wrong now, of that which the user has been told.
     public var faults: Set<Fault> { shown.intersection(allFaults) }
 
+    /// Why the user is here again, until they do something about it.
+    public var notice: InterfaceText? { endedBy?.text }
+
     // MARK: - What happens
 
     /// Whatever comes at the wrong moment, such as a second tap while the first still works, changes nothing.
@@ -91,7 +100,7 @@ public struct LoginForm: Sendable, Equatable {
         case (.succeeded, .working(let action)): succeeded(action)
         case (.failed(let error), .working(let action)):
             phase = error.kind == .cancelled ? .editing : .failed(error, action)
-        case (_, .working), (_, .signedIn): break
+        case (_, .working): break
         case (.tryAgain, .failed(_, let action?)) where canTryAgain: return begin(action)
         case (.identifierChanged(let text), _): identifier = text
         case (.passwordChanged(let text), _): password = text
@@ -124,6 +133,7 @@ public struct LoginForm: Sendable, Equatable {
 
     private mutating func begin(_ action: Action) -> Action {
         shown = []
+        endedBy = nil
         phase = .working(action)
         return action
     }

@@ -5,7 +5,7 @@ public import Foundation
 /// session that ``PushRegistrar`` tells what to do.
 ///
 /// ```swift
-/// let push = PushRegistration(client: client, environment: .production)
+/// let push = PushRegistration(client: client, environment: environment)
 /// await client.session.add(push)
 /// await push.received(deviceToken: token)
 /// ```
@@ -20,7 +20,7 @@ public actor PushRegistration: SessionCompanion {
     /// - Parameters:
     ///   - client: whose user's device is registered.
     ///   - environment: where Apple gave the token: `sandbox` for what Xcode installs, `production` for TestFlight and the
-    ///     App Store, as the entitlement `aps-environment` says.
+    ///     App Store, as the entitlement `aps-environment` says: `PushEnvironment(entitlement:)`, and never a constant.
     ///   - bundleID: by default the app's.
     ///   - appVersion: by default the app's `CFBundleShortVersionString`.
     ///   - file: where the last registration is noted, without the token; by default in the folder for application

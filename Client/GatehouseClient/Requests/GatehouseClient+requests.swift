@@ -40,8 +40,7 @@ extension GatehouseClient {
         do {
             return try endpoint.read(exchange.body)
         } catch {
-            // Of the decoding error only the type: its text may hold what was decoded.
-            throw GatehouseError(.server, requestID: exchange.requestID, reason: "the answer is no \(Response.self)")
+            throw GatehouseError.unreadable(exchange, as: Response.self)
         }
     }
 }

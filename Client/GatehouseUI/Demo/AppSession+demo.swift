@@ -4,7 +4,7 @@
 
     extension AppSession {
         /// A session without a server, which takes every password and forgets everything with the process: for builds
-        /// that are shown around. Such a build is made with `GATEHOUSE_DEMO`; no other holds any of it.
+        /// that are shown around. Such a build takes the package with its trait `Demo`; no other holds any of it.
         ///
         /// - Parameter isSignedIn: whether the app begins with the demo user, or with the screen to sign in.
         public static func demo(user: User = .demo, isSignedIn: Bool = true) async throws(GatehouseError) -> AppSession

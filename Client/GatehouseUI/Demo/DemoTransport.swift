@@ -7,7 +7,7 @@
     #endif
 
     /// A server that lets everybody in and remembers nothing, for builds that are shown around without one. It is only
-    /// there in a build with `GATEHOUSE_DEMO`.
+    /// there in a build with the package's trait `Demo`.
     struct DemoTransport: Transport {
         let user: User
 

@@ -43,7 +43,7 @@ struct CommandFailure: Error, Sendable, Equatable {
             .notAllowed
         case .invalidInput, .weakPassword: .invalidInput
         case .storage: .storage
-        case .server: .serverFailed
+        case .server, .unreadable: .serverFailed
         case .misuse: .usage
         default: .refused
         }

@@ -76,9 +76,8 @@ struct MessageTests {
         #expect(catalogue.message(for: "nothing", in: ["en"]) == nil)
     }
 
-    @Test func byDefaultInTheUsersLanguage() {
-        let expected = catalogue.message(for: "server", in: Locale.preferredLanguages)
-        #expect(GatehouseError(.server).message() == expected)
+    @Test func byDefaultInTheLanguageOfTheApp() {
+        #expect(GatehouseError(.server).message() == GatehouseError(.server).message(in: AppLanguage.current))
     }
 
     @Test func aCodeMayHaveASentenceOfItsOwn() {

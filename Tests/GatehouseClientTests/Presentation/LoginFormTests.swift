@@ -85,16 +85,40 @@ struct LoginFormTests {
         #expect(form == before)
     }
 
-    @Test(
-        "Signed in is signed in",
-        arguments: [
-            .submit, .failed(failure), .succeeded, .appleSucceeded(credential), .dismiss,
-        ] as [LoginForm.Event])
-    func done(event: LoginForm.Event) {
+    @Test("A form that is still on the screen after a sign-in is a form again")
+    func survivesASignIn() {
         var form = working()
         _ = form.handle(.succeeded)
-        #expect(form.handle(event) == nil)
-        #expect(form.phase == .signedIn)
+        for late in [LoginForm.Event.succeeded, .failed(Self.failure), .tryAgain] {
+            #expect(form.handle(late) == nil)
+            #expect(form.phase == .signedIn)
+        }
+        // The password has gone.
+        #expect(form.handle(.submit) == nil)
+        #expect(form.faults == [.passwordMissing])
+        _ = form.handle(.passwordChanged(Redacted("correct horse")))
+        #expect(form.password.value == "correct horse")
+        #expect(form.handle(.submit) == Self.signIn)
+        _ = form.handle(.succeeded)
+        #expect(form.handle(.appleSucceeded(Self.credential)) == .signInWithApple(Self.credential))
+        _ = form.handle(.succeeded)
+        #expect(form.handle(.forgotPassword) != nil)
+    }
+
+    @Test("Why a session has ended is said until the next attempt, and to nobody who ended it")
+    func notice() {
+        #expect(LoginForm().notice == nil)
+        #expect(LoginForm(after: .user).notice == nil)
+        var form = LoginForm(after: .endedByServer)
+        #expect(form.notice == .endedByServer)
+        _ = form.handle(.identifierChanged("ada"))
+        _ = form.handle(.submit)
+        #expect(form.notice == .endedByServer)
+        _ = form.handle(.passwordChanged(Redacted("correct horse")))
+        _ = form.handle(.submit)
+        #expect(form.notice == nil)
+        _ = form.handle(.failed(Self.refusal))
+        #expect(form.notice == nil)
     }
 
     @Test(

@@ -76,12 +76,12 @@ struct EndpointTests {
         #expect(requests.allSatisfy { $0.bearer == "Bearer access-first" })
     }
 
-    @Test func anAnswerOfAnotherShapeIsTheServersFault() async throws {
+    @Test func anAnswerOfAnotherShapeCannotBeRead() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.text(#"{"id":"secret"}"#))
         await #expect { try await signedIn.client.send(Endpoint<Order>("GET", "/orders/7")) } throws: {
             guard let error = $0 as? GatehouseError else { return false }
-            return error.kind == .server && error.reason?.contains("secret") == false
+            return error.kind == .unreadable && error.reason?.contains("secret") == false && error.body == nil
         }
     }
 

@@ -38,7 +38,7 @@ struct EventsTests {
     }
 
     @Test(arguments: [
-        (FakeTransport.Reply.problem(.forbidden), GatehouseError.Kind.forbidden), (.text("<html>"), .server),
+        (FakeTransport.Reply.problem(.forbidden), GatehouseError.Kind.forbidden), (.text("<html>"), .unreadable),
         (.failure(.secureConnectionFailed), .unavailable), (.status(404), .notFound),
     ])
     func whatIsNoStreamIsAnError(reply: FakeTransport.Reply, kind: GatehouseError.Kind) async throws {

@@ -41,8 +41,10 @@ write_env() {
     mv "$state/env.new" "$state/env"
 }
 
-# The walk-through with this copy's addresses in it.
+# The walk-through with this copy's addresses and command in it. Needs `binaries`.
 walkthrough() {
+    local command
+    printf -v command '%q' "$binaries/gatehouse"
     sed -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
-        "$local_scripts/walkthrough.txt"
+        -e "s|\$GATEHOUSE|${command//\\/\\\\}|g" "$local_scripts/walkthrough.txt"
 }

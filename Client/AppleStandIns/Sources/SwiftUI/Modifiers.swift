@@ -88,6 +88,15 @@ extension View {
         }
     }
 
+    // SwiftUI, "accessibilityHint(_:)"
+    public func accessibilityHint(_ hint: Text) -> some View {
+        Changed(content: self) { host, path, nodes in
+            let text = host.nodes(of: hint, at: path).first?.text
+            for node in nodes { node.hint = text }
+            return nodes
+        }
+    }
+
     // SwiftUI, "accessibilityIdentifier(_:)"
     public func accessibilityIdentifier(_ identifier: String) -> some View { changed { $0.identifier = identifier } }
 
@@ -101,7 +110,7 @@ extension View {
 
     // SwiftUI, "focused(_:equals:)"
     public func focused<Value: Hashable>(_ binding: FocusState<Value>.Binding, equals value: Value) -> some View {
-        changed { _ in }
+        changed { $0.isFocused = binding.get() == value }
     }
 
     // SwiftUI, "id(_:)"

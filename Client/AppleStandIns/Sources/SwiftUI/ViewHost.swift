@@ -5,9 +5,11 @@ public final class ViewNode {
     public var text: String?
     public var identifier: String?
     public var label: String?
+    public var hint: String?
     public var style: String?
     public var isDisabled = false
     public var isHidden = false
+    public var isFocused = false
     public var children: [ViewNode]
     public var tap: (() -> Void)?
     public var type: ((String) -> Void)?

@@ -1,8 +1,14 @@
+public import Foundation
+
 // UIKit, "UIApplication"
 @MainActor
 public final class UIApplication {
     // UIKit, "shared"
     public static let shared = UIApplication()
+
+    // UIKit, "willEnterForegroundNotification"
+    public nonisolated static let willEnterForegroundNotification = NSNotification.Name(
+        "UIApplicationWillEnterForegroundNotification")
 
     /// For tests: how often the app has asked for a device token.
     public private(set) var simulatedRegistrations = 0

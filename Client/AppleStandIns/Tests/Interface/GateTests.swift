@@ -139,6 +139,70 @@ struct GateTests {
         try await eventually("the app") { host.texts.contains("Hello Ada") }
     }
 
+    @Test("Behind Face ID: whoever wanted to sign in instead may go back")
+    func goesBack() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .cancelled)
+        let host = ViewHost(
+            Shop().gatehouse(
+                AppSession(client: try client(bench.store(biometry: true), FakeTransport(.json(Sample.user))))))
+        defer { host.close() }
+        try await eventually("the dialog was closed") {
+            host.look()
+            return bench.device.prompts.count == 1 && host.find("gatehouse.unlock.signIn")?.isDisabled == false
+        }
+        host.find("gatehouse.unlock.signIn")?.tap?()
+        #expect(host.find("gatehouse.login.submit") != nil)
+        try #require(host.find("gatehouse.unlock.back")).tap?()
+        // The screen to unlock asks when it is shown.
+        try await eventually("the app") { host.texts.contains("Hello Ada") }
+        #expect(bench.device.prompts.count == 2)
+    }
+
+    @Test(
+        "Behind Face ID: whoever saw no dialog is told why", arguments: [UnlockObstacle.lockedOut, .unavailable])
+    func obstacle(obstacle: UnlockObstacle) async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .notRecognized)
+        let client = try client(bench.store(biometry: true), FakeTransport(.json(Sample.user)))
+        let host = ViewHost(Shop().gatehouse(AppSession(client: client) { obstacle }))
+        defer { host.close() }
+        let text = obstacle.text.text(in: "en")
+        try await eventually("the sentence") { host.find("gatehouse.unlock.error")?.text == text }
+        #expect(announcements.contains(text))
+        try await eventually("the button") { host.find("gatehouse.unlock.submit")?.isDisabled == false }
+        host.find("gatehouse.unlock.submit")?.tap?()
+        try await eventually("the app") { host.texts.contains("Hello Ada") }
+    }
+
+    @Test("Ended elsewhere: said above the form, until the next attempt")
+    func endedElsewhere() async throws {
+        let transport = FakeTransport(.json(Sample.auth("first")))
+        let client = try client(InMemoryTokenStore(), transport)
+        let host = ViewHost(Shop().gatehouse(AppSession(client: client)))
+        defer { host.close() }
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await eventually("the app") { host.texts.contains("Hello Ada") }
+        await transport.then(.problem(.invalidRefreshToken))
+        let token = try await client.session.accessToken()
+        await #expect(throws: GatehouseError.self) { try await client.session.accessToken(after: token) }
+        let text = InterfaceText.endedByServer.text(in: "en")
+        try await eventually("the reason") { host.find("gatehouse.login.notice")?.text == text }
+        await transport.then(.json(Sample.auth("second")), .status(204))
+        host.find("gatehouse.login.identifier")?.type?("ada@example.com")
+        host.find("gatehouse.login.password")?.type?("correct horse")
+        host.find("gatehouse.login.submit")?.tap?()
+        #expect(host.find("gatehouse.login.notice") == nil)
+        try await eventually("the app again") { host.texts.contains("Hello Ada") }
+        try await client.signOut()
+        try await eventually("the screen without a reason") { host.find("gatehouse.login.submit") != nil }
+        #expect(host.find("gatehouse.login.notice") == nil)
+    }
+
     @Test("Behind Face ID: a Keychain that fails is said, and the button tries again")
     func unlockFails() async throws {
         let bench = KeychainBench()
@@ -172,6 +236,7 @@ struct GateTests {
         defer { host.close() }
         try await eventually("the screen to sign in") { host.find("gatehouse.login.submit") != nil }
         #expect(await client.session.state == .signedOut(reason: .storeCorrupt))
+        #expect(host.find("gatehouse.login.notice")?.text == InterfaceText.endedUnreadable.text(in: "en"))
     }
 
     @Test("A demo has a user and no server")

@@ -89,10 +89,51 @@ struct LoginViewTests {
         try tap(host, "gatehouse.login.submit")
         #expect(host.texts.contains("Please enter your password."))
         try fill(host, password: "short")
-        #expect(host.find("gatehouse.login.fault")?.text == "The password has at least 8 characters.")
+        #expect(
+            host.find("gatehouse.login.fault.passwordTooShort")?.text == "The password has at least 8 characters.")
+        #expect(host.find("gatehouse.login.fault.identifierMissing") == nil)
         try fill(host)
-        #expect(host.find("gatehouse.login.fault") == nil)
+        #expect(host.look().allSatisfy { $0.identifier?.hasPrefix("gatehouse.login.fault") != true })
         #expect(await transport.requests.isEmpty)
+    }
+
+    @Test("Whoever uses VoiceOver hears what is missing, and is led to the first field of it")
+    func faultsAreHeard() async throws {
+        // In a language of its own: what other tests are told is said in English.
+        let (host, _, _) = try await screen(locale: "ar")
+        let (who, password) = (
+            InterfaceText.identifierMissing.text(in: "ar"), InterfaceText.passwordMissing.text(in: "ar")
+        )
+        try tap(host, "gatehouse.login.submit")
+        #expect(announcements.filter { $0 == "\(who) \(password)" }.count == 1)
+        #expect(host.find("gatehouse.login.identifier")?.isFocused == true)
+        #expect(host.find("gatehouse.login.identifier")?.hint == who)
+        #expect(host.find("gatehouse.login.password")?.hint == password)
+
+        try fill(host, password: "short")
+        try tap(host, "gatehouse.login.submit")
+        let short = InterfaceText.passwordTooShort.text(in: "ar", number: 8)
+        #expect(announcements.last { $0.contains(short) } == short)
+        #expect(host.find("gatehouse.login.identifier")?.isFocused == false)
+        #expect(host.find("gatehouse.login.password")?.isFocused == true)
+        #expect(host.find("gatehouse.login.identifier")?.hint == "")
+        #expect(host.find("gatehouse.login.password")?.hint == short)
+    }
+
+    @Test("A screen that an app keeps after a sign-in signs in again")
+    func survives() async throws {
+        let (host, transport, client) = try await screen(
+            .json(Sample.auth("first")), .status(204), .json(Sample.auth("second")))
+        try fill(host)
+        try tap(host, "gatehouse.login.submit")
+        try await eventually("signed in") { await client.session.state.user != nil }
+        try await eventually("no longer at work") { host.find("gatehouse.login.progress") == nil }
+        try await client.signOut()
+        try fill(host)
+        #expect(host.find("gatehouse.login.password")?.text == "correct horse")
+        try tap(host, "gatehouse.login.submit")
+        try await eventually("signed in again") { await client.session.state.user != nil }
+        #expect(await transport.requests.map(\.line).filter { $0 == "POST /v1/auth/login" }.count == 2)
     }
 
     @Test("A forgotten password is asked for, and the user told where to look")

@@ -10,8 +10,8 @@ import Testing
 @MainActor
 @Suite("The example app against its server in memory")
 struct ShopTests {
-    private func launch() throws -> ViewHost {
-        let client = try GatehouseClient(configuration: .stub)
+    private func launch(_ store: any TokenStore = InMemoryTokenStore()) throws -> ViewHost {
+        let client = try GatehouseClient(configuration: .stub(store))
         let push = PushHelper(PushRegistration(client: client, environment: .sandbox)) {}
         return ViewHost(HomeView(push: push).gatehouse(AppSession(client: client)))
     }
@@ -55,5 +55,23 @@ struct ShopTests {
         host.find("shop.account.delete")?.tap?()
         try #require(host.find("shop.account.deleteForEver")).tap?()
         try await eventually("the screen to sign in") { host.find("gatehouse.login.submit") != nil }
+    }
+
+    @Test("A session in the Keychain is there when the app is launched again, until somebody signs out")
+    func relaunch() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        let first = try launch(bench.store())
+        try await signIn(first, password: "correct horse")
+        try await eventually("the orders") { first.texts.contains("Order 7") }
+        first.close()
+        let second = try launch(bench.store())
+        try await eventually("the orders at once") { second.texts.contains("Order 7") }
+        second.find("shop.account.signOut")?.tap?()
+        try await eventually("the screen to sign in") { second.find("gatehouse.login.submit") != nil }
+        second.close()
+        let third = try launch(bench.store())
+        defer { third.close() }
+        try await eventually("the screen to sign in") { third.find("gatehouse.login.submit") != nil }
     }
 }

@@ -1,5 +1,6 @@
 import AuthenticationServices
 import Foundation
+import LocalAuthentication
 import Network
 import OSLog
 import Testing
@@ -107,11 +108,34 @@ struct SystemTests {
         await helper.start(with: signedIn.client.session)
         #expect(tokensAskedFor == before + 1)
         helper.received(deviceToken: Data([1, 2]))
+        // The first attempt fails. Nobody but the system tells the helper when to try again.
         try await eventually("registered") {
-            helper.cameToForeground()
+            comeToForeground()
             return FileManager.default.fileExists(atPath: file.path)
         }
         #expect(await signedIn.requests.allSatisfy { $0.line == "POST /v1/devices/register" })
+    }
+
+    @Test("A helper that is gone follows nothing")
+    func pushEnds() async throws {
+        let signedIn = try await SignedIn()
+        var helper: PushHelper? = PushHelper(PushRegistration(client: signedIn.client, environment: .sandbox)) {}
+        await helper?.start(with: signedIn.client.session)
+        weak let watched = helper
+        helper = nil
+        #expect(watched == nil)
+    }
+
+    @Test(
+        "Why the system asks for no face, as the system says it",
+        arguments: [
+            (nil, nil), (.biometryLockout, .lockedOut), (.biometryNotAvailable, .unavailable),
+            (.biometryNotEnrolled, .unavailable), (.passcodeNotSet, .unavailable),
+        ] as [(LAError.Code?, UnlockObstacle?)])
+    func obstacles(code: LAError.Code?, expected: UnlockObstacle?) {
+        defer { SimulatedBiometry.fail(with: nil) }
+        SimulatedBiometry.fail(with: code)
+        #expect(UnlockObstacle.now() == expected)
     }
 
     @Test("The user allows notifications, or does not")

@@ -13,7 +13,7 @@ final class AppDelegate: NSObject, UIApplicationDelegate {
         }
     }()
 
-    let push = PushHelper(PushRegistration(client: AppDelegate.client, environment: .sandbox))
+    let push = PushHelper(PushRegistration(client: AppDelegate.client, environment: .ofThisBuild))
 
     func application(
         _ application: UIApplication,

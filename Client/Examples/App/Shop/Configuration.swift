@@ -7,7 +7,7 @@ extension GatehouseConfiguration {
     @MainActor
     static var shop: GatehouseConfiguration {
         #if DEBUG
-            if ProcessInfo.processInfo.arguments.contains("-stub") { return .stub }
+            if let stub = stubOfThisLaunch { return stub }
         #endif
         let text = Bundle.main.object(forInfoDictionaryKey: "GatehouseURL") as? String
         guard let url = text.flatMap(URL.init(string:)) else { fatalError("there is no GatehouseURL in Info.plist") }
@@ -16,16 +16,18 @@ extension GatehouseConfiguration {
             baseURL: url, store: KeychainTokenStore(), connectivity: SystemConnectivity(),
             telemetry: OSLogTelemetry(),
             device: SessionDevice(
-                installationId: installationID, name: device.name, model: device.model,
+                installationId: InstallationID.read(), name: device.name, model: device.model,
                 osVersion: device.systemVersion))
     }
+}
 
-    /// Chosen once for each installation, by which the server knows the device again. It is no secret.
-    private static var installationID: String {
-        let key = "installation"
-        if let known = UserDefaults.standard.string(forKey: key) { return known }
-        let new = UUID().uuidString
-        UserDefaults.standard.set(new, forKey: key)
-        return new
+extension PushEnvironment {
+    /// The build setting `APS_ENVIRONMENT` makes both the entitlement and `APSEnvironment` in Info.plist.
+    static var ofThisBuild: PushEnvironment {
+        let text = Bundle.main.object(forInfoDictionaryKey: "APSEnvironment") as? String
+        guard let environment = PushEnvironment(entitlement: text) else {
+            fatalError("APSEnvironment in Info.plist is neither development nor production")
+        }
+        return environment
     }
 }

@@ -5,10 +5,12 @@ import XCTest
 final class ShopUITests: XCTestCase {
     private let patience: TimeInterval = 30
 
-    private func launch() -> XCUIApplication {
+    /// - Parameter keychain: the session's name in the simulator's Keychain; `nil`: it is in memory.
+    private func launch(keychain: String? = nil) -> XCUIApplication {
         continueAfterFailure = false
         let app = XCUIApplication()
         app.launchArguments = ["-stub", "-AppleLanguages", "(en)", "-AppleLocale", "en_US"]
+        app.launchEnvironment["STUB_KEYCHAIN"] = keychain
         app.launch()
         return app
     }
@@ -39,7 +41,7 @@ final class ShopUITests: XCTestCase {
     func testPasswordThatIsTooShortIsNotSent() {
         let app = launch()
         signIn(app, password: "short")
-        XCTAssertTrue(app.staticTexts["gatehouse.login.fault"].waitForExistence(timeout: patience))
+        XCTAssertTrue(app.staticTexts["gatehouse.login.fault.passwordTooShort"].waitForExistence(timeout: patience))
         XCTAssertFalse(app.alerts.firstMatch.exists)
     }
 
@@ -52,6 +54,24 @@ final class ShopUITests: XCTestCase {
         XCTAssertTrue(signOut.waitForExistence(timeout: patience))
         XCTAssertEqual(app.staticTexts["shop.account.name"].label, "Ada")
         signOut.tap()
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+    }
+
+    func testTheSessionInTheKeychainOutlivesTheProcess() {
+        let name = UUID().uuidString
+        var app = launch(keychain: name)
+        signIn(app, password: "correct horse")
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        app.terminate()
+        app = launch(keychain: name)
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        app.tabBars.buttons["Account"].tap()
+        let signOut = app.buttons["shop.account.signOut"]
+        XCTAssertTrue(signOut.waitForExistence(timeout: patience))
+        signOut.tap()
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+        app.terminate()
+        app = launch(keychain: name)
         XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
     }
 

@@ -3,37 +3,48 @@
     import GatehouseClient
 
     extension GatehouseConfiguration {
-        /// A server in memory, for UI tests and previews: nobody is signed in when the app starts.
-        static var stub: GatehouseConfiguration {
+        /// A server in memory, for UI tests and previews. Where the store is in memory too, nobody is signed in when the
+        /// app starts.
+        static func stub(_ store: any TokenStore = InMemoryTokenStore()) -> GatehouseConfiguration {
             GatehouseConfiguration(
-                baseURL: URL(string: "https://stub.invalid")!, store: InMemoryTokenStore(), transport: StubServer())
+                baseURL: URL(string: "https://stub.invalid")!, store: store, transport: StubServer())
+        }
+
+        /// With the launch argument `-stub`; with `STUB_KEYCHAIN` in the environment as well, the session lies in the
+        /// Keychain under that name.
+        static var stubOfThisLaunch: GatehouseConfiguration? {
+            guard ProcessInfo.processInfo.arguments.contains("-stub") else { return nil }
+            guard let name = ProcessInfo.processInfo.environment["STUB_KEYCHAIN"] else { return .stub() }
+            return .stub(KeychainTokenStore(KeychainTokenStore.Options(service: "shop.stub", account: name)))
         }
     }
 
-    /// Knows one user, `ada@example.com` with the password `correct horse`, and answers what the app asks.
+    /// Knows one user, `ada@example.com` with the password `correct horse`, and answers what the app asks. It knows its
+    /// tokens again in another process.
     actor StubServer: Transport {
         private var user = User(
             id: UUID(), email: "ada@example.com", displayName: "Ada", emailVerified: true, role: "customer",
             authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_767_225_600))
-        private var isSignedIn = false
+        private var hasEnded = false
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
             let line = "\(request.httpMethod ?? "GET") \(request.url?.path ?? "")"
             switch line {
             case "POST /v1/auth/login": return try signIn(request)
-            case "POST /v1/auth/refresh" where isSignedIn: return try answer(request, 200, session())
+            case "POST /v1/auth/refresh" where !hasEnded: return try answer(request, 200, session())
             case "POST /v1/auth/refresh": return try refuse(request, .invalidRefreshToken)
             case "POST /v1/auth/logout":
-                isSignedIn = false
+                hasEnded = true
                 return try answer(request, 204)
             case "POST /v1/auth/password/forgot": return try answer(request, 202)
-            case _ where !isSignedIn: return try refuse(request, .invalidToken)
+            case _ where hasEnded || request.value(forHTTPHeaderField: "Authorization") != "Bearer stub-access":
+                return try refuse(request, .invalidToken)
             case "GET /v1/auth/me": return try answer(request, 200, user)
             case "GET /v1/auth/sessions": return try answer(request, 200, SessionList(sessions: [thisDevice]))
             case "GET /v1/orders": return try answer(request, 200, ["orders": [["id": 7], ["id": 8]]])
             case "POST /v1/auth/logout-all": return try answer(request, 204)
             case "DELETE /v1/auth/account":
-                isSignedIn = false
+                hasEnded = true
                 return try answer(request, 202)
             default: return try refuse(request, .notFound)
             }
@@ -44,7 +55,7 @@
             guard login.identifier == user.email, login.password == "correct horse" else {
                 return try refuse(request, .invalidCredentials)
             }
-            isSignedIn = true
+            hasEnded = false
             return try answer(request, 200, session())
         }
 

@@ -1,0 +1,53 @@
+import Foundation
+import Security
+import Testing
+
+@testable import Shop
+
+@Suite("What the example app knows of its build and its device")
+struct ShopSettingsTests {
+    private func file(_ name: String) throws -> Data {
+        let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+        let client = (0..<4).reduce(here) { url, _ in url.deletingLastPathComponent() }
+        return try Data(contentsOf: client.appendingPathComponent("Examples/App/\(name)"))
+    }
+
+    private func dictionary(_ name: String) throws -> [String: Any] {
+        try #require(PropertyListSerialization.propertyList(from: file(name), format: nil) as? [String: Any])
+    }
+
+    @Test("The entitlement and what the app reads of it are one build setting: production in what is released")
+    func pushEnvironment() throws {
+        #expect(try dictionary("Info.plist")["APSEnvironment"] as? String == "$(APS_ENVIRONMENT)")
+        #expect(try dictionary("Shop.entitlements")["aps-environment"] as? String == "$(APS_ENVIRONMENT)")
+        let project = String(decoding: try file("Shop.xcodeproj/project.pbxproj"), as: UTF8.self)
+        let settings = project.matches(of: /APS_ENVIRONMENT = (\w+);[^}]*};\s*name = (\w+);/)
+            .map { ["\($0.output.2)", "\($0.output.1)"] }
+        #expect(settings == [["Debug", "development"], ["Release", "production"]])
+    }
+
+    @Test("The installation keeps its name")
+    func installation() throws {
+        let bench = KeychainBench()
+        let first = try #require(bench.call { InstallationID.read() })
+        #expect(UUID(uuidString: first) != nil)
+        #expect(bench.call { InstallationID.read() } == first)
+    }
+
+    @Test("Warmed up before the device was unlocked it has no name yet, and the one that is there stays")
+    func prewarmed() throws {
+        let bench = KeychainBench()
+        bench.device.lock = .beforeFirstUnlock
+        #expect(bench.call { InstallationID.read() } == nil)
+        bench.device.lock = .unlocked
+        let first = try #require(bench.call { InstallationID.read() })
+        bench.device.lock = .beforeFirstUnlock
+        #expect(bench.call { InstallationID.read() } == nil)
+        bench.device.lock = .locked
+        #expect(bench.call { InstallationID.read() } == first)
+        bench.device.fail("SecItemCopyMatching", with: errSecNotAvailable)
+        #expect(bench.call { InstallationID.read() } == nil)
+        bench.device.fail("SecItemCopyMatching", with: nil)
+        #expect(bench.call { InstallationID.read() } == first)
+    }
+}
