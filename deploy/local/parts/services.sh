@@ -41,10 +41,12 @@ write_env() {
     mv "$state/env.new" "$state/env"
 }
 
-# The walk-through with this copy's addresses and command in it. Needs `binaries`.
+# The walk-through with this copy's addresses and command in it. Needs `binaries`; where the command is not among them, as
+# in images, it is left out.
 walkthrough() {
-    local command
+    local command absent=
     printf -v command '%q' "$binaries/gatehouse"
-    sed -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
+    [ -x "$binaries/gatehouse" ] || absent="/^\\$GATEHOUSE /d"
+    sed -e "$absent" -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
         -e "s|\$GATEHOUSE|${command//\\/\\\\}|g" "$local_scripts/walkthrough.txt"
 }
