@@ -58,7 +58,7 @@ extension Session {
     }
 
     /// Waits until nothing is under way that would be lost with the process: a refresh, what is to be stored, and for five
-    /// seconds at most logouts that the server has still to be told of.
+    /// seconds at most logouts that the server is being told of.
     ///
     /// A token that is about to expire is renewed in the background while requests go on. A process that ends meanwhile
     /// leaves the server with a token that it has given and nobody has stored. One such loss does no harm; a process that

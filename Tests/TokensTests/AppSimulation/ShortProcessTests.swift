@@ -52,11 +52,15 @@ import Testing
     }
 
     private func signIn(_ device: SimulatedDevice) async throws {
-        let app = try GatehouseApp(device, SimulatedProcess())
-        await app.launch()
-        // An answer to a sign-in may be lost like any other.
-        while await app.sight != .signedIn { await app.signIn() }
-        await app.settle()
+        // An answer to a sign-in may be lost like any other, and its process killed.
+        while true {
+            let process = SimulatedProcess()
+            let app = try GatehouseApp(device, process)
+            await app.launch()
+            if await app.sight != .signedIn { await app.signIn() }
+            await app.settle()
+            if process.isAlive, await app.sight == .signedIn { return }
+        }
     }
 }
 
@@ -90,7 +94,10 @@ private final class LateRefreshes: Transport {
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         guard request.url?.path == "/v1/auth/refresh" else {
             while state.withLock({ $0.isLate && !$0.hasAsked }) { await Task.yield() }
-            return try await carrier.send(request)
+            let (body, response) = try await carrier.send(request)
+            // The token has expired on the way: now the request waits for the new one.
+            if response.statusCode == 401 { letRefreshesCome() }
+            return (body, response)
         }
         defer { state.withLock { $0.hasAsked = true } }
         let (body, response) = try await carrier.send(request)
