@@ -38,7 +38,10 @@ struct API: Sendable {
         if let bearer { request.setValue("Bearer \(bearer.value.value)", forHTTPHeaderField: "Authorization") }
         if let json {
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-            do { request.httpBody = try JSON.encode(json) } catch { throw GatehouseError(.misuse, reason: "\(error)") }
+            do { request.httpBody = try JSON.encode(json) } catch {
+                // The error's text may hold what was to be written.
+                throw GatehouseError(.misuse, reason: "\(type(of: json)) cannot be written as JSON")
+            }
         }
         let exchange = try await configuration.exchange(request, isRepeatable: isRepeatable)
         guard (200..<300).contains(exchange.response.statusCode) else {

@@ -4,6 +4,10 @@ public import Foundation
 /// What a client needs to know.
 public struct GatehouseConfiguration: Sendable {
     /// The gateway's address: `https://api.example.com`. Plain HTTP is taken to this machine alone.
+    ///
+    /// Scheme, host and port name the server in what is stored: a session of another one is not shown to this one, and
+    /// stays unseen until somebody signs in. So whoever moves their gateway to another host or port signs everybody out;
+    /// a new path signs out nobody.
     public var baseURL: URL
     /// Where the session is kept.
     public var store: any TokenStore

@@ -24,19 +24,19 @@ extension GatehouseConfiguration {
     ///   what HTTP says of the method.
     func exchange(_ request: URLRequest, isRepeatable: Bool? = nil) async throws(GatehouseError) -> Exchange {
         try await exchange(
-            isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
+            to: request.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
         ) {
             try await transport.send(request)
         }
     }
 
     func exchange(
-        isRepeatable: Bool, _ send: () async throws -> (Data, HTTPURLResponse)
+        to url: URL?, isRepeatable: Bool, _ send: () async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         var attempt = 0
         while true {
             attempt += 1
-            guard connectivity.isOnline else { throw GatehouseError(.offline) }
+            guard connectivity.isOnline(for: url ?? baseURL) else { throw GatehouseError(.offline) }
             let (result, outcome) = await tried(send)
             let decision = retries.decision(
                 after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: Double.random(in: 0..<1))

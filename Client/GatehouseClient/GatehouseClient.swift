@@ -26,8 +26,15 @@ public final class GatehouseClient: Sendable {
         guard let host = url.host, !host.isEmpty, url.user == nil else { return false }
         switch url.scheme?.lowercased() {
         case "https": return true
-        case "http": return ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host.lowercased())
+        case "http": return url.isOfThisMachine
         default: return false
         }
+    }
+}
+
+extension URL {
+    /// Whether it names the machine that it is read on.
+    var isOfThisMachine: Bool {
+        ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host?.lowercased() ?? "")
     }
 }

@@ -79,6 +79,27 @@ import Testing
         #expect(try JSON.decode(DeviceList.self, from: Data(world.output().utf8)).devices == [device])
     }
 
+    @Test("Tokens that are fetched beside a request are stored before the command ends", arguments: [true, false])
+    func settles(isAnswered: Bool) async throws {
+        let world = try World(typed: ["correct horse"])
+        // A minute is left of the hour: a request goes with it, and a new one is fetched meanwhile.
+        world.answer("POST /v1/auth/login", 200, Sample.auth(secondsLeft: 60))
+        world.answer("POST /v1/auth/refresh", 200, Sample.auth("renewed"))
+        await world.run("login", "ada@example.com", "--url", "https://api.example.com")
+        _ = world.output()
+        world.hold("POST /v1/auth/refresh")
+        if isAnswered {
+            #expect(await world.run("me") == 0)
+        } else {
+            // The answer goes to standard output whatever its status.
+            world.answer("GET /v1/orders", problem: .notFound)
+            #expect(await world.run("call", "GET", "/v1/orders") == 1)
+        }
+        #expect(world.request("POST /v1/auth/refresh") != nil)
+        let stored = try Data(contentsOf: world.home.appendingPathComponent(".config/gatehouse/default/session.json"))
+        #expect(String(decoding: stored, as: UTF8.self).contains(#""refreshToken":"renewed-refresh""#))
+    }
+
     @Test("logout, again, and without a network") func logout() async throws {
         world.silence("POST /v1/auth/logout")
         #expect(await world.run("logout") == 0)

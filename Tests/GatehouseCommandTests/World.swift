@@ -22,6 +22,8 @@ final class World: Sendable {
         var requests: [Sent] = []
         var answers: [String: (status: Int, body: Data)] = [:]
         var questions: [Console.Question] = []
+        /// What is asked so is answered when something has been printed.
+        var held: String?
     }
 
     /// A request as the server sees it.
@@ -64,6 +66,9 @@ final class World: Sendable {
     func answer(_ line: String, _ status: Int, text: String = "") {
         state.withLock { $0.answers[line] = (status, Data(text.utf8)) }
     }
+
+    /// What is asked so is answered only when the command has printed something.
+    func hold(_ line: String) { state.withLock { $0.held = line } }
 
     /// What is asked so finds no server.
     func silence(_ line: String) { state.withLock { $0.answers[line] = nil } }
@@ -154,6 +159,9 @@ private struct WorldTransport: Transport {
             state.requests.append(sent)
             return state.answers[line]
         }
+        while world.state.withLock({ $0.held == line && $0.output.isEmpty }) {
+            try await Task.sleep(for: .milliseconds(1))
+        }
         guard let answer,
             let response = HTTPURLResponse(
                 url: url, statusCode: answer.status, httpVersion: "HTTP/1.1",
@@ -183,11 +191,11 @@ enum Sample {
         displayName: "Ada", emailVerified: true, role: "courier", storeIds: ["store-1", "store-2"],
         authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_700_000_000))
 
-    /// Lives long enough for any test.
-    static func auth() -> AuthResponse {
+    /// - Parameter secondsLeft: by default long enough for any test.
+    static func auth(_ name: String = "secret", secondsLeft: TimeInterval = 3600) -> AuthResponse {
         AuthResponse(
-            accessToken: "secret-access", refreshToken: "secret-refresh", expiresIn: 3600,
-            expiresAt: Date(timeIntervalSinceNow: 3600), refreshExpiresIn: 86_400,
+            accessToken: "\(name)-access", refreshToken: "\(name)-refresh", expiresIn: 3600,
+            expiresAt: Date(timeIntervalSinceNow: secondsLeft), refreshExpiresIn: 86_400,
             refreshExpiresAt: Date(timeIntervalSinceNow: 86_400), user: user)
     }
 

@@ -9,8 +9,8 @@ public import Contracts
 ///
 /// What the session hears:
 /// - revoked: it ends (``SignOutReason/appleCredentialRevoked``).
-/// - not found: it ends where Apple is the only way in that the user has. With a password they are who they are, whatever
-///   Apple account the device is signed in to.
+/// - not found: the server is asked whether the session still holds (`GET /v1/auth/me`), and the session goes on if it
+///   does. The device may be signed in to another Apple account by now, or to none: that ends nothing.
 /// - transferred: nothing. The server moves its users to the other team; an app need not ask them anything.
 /// - The system does not know: nothing.
 public actor AppleCredentialMonitor: SessionCompanion {
@@ -31,10 +31,10 @@ public actor AppleCredentialMonitor: SessionCompanion {
     public func sessionBegan(_ user: User) {
         following?.cancel()
         following = Task { [credentials, weak self] in
-            // Each look in a task of its own: ending the session ends this one.
-            await credentials.onRevocation { [weak self] in Task { await self?.look() } }
+            // Each check in a task of its own: ending the session ends this one.
+            await credentials.onRevocation { [weak self] in Task { await self?.check() } }
         }
-        Task { await look() }
+        Task { await check() }
     }
 
     public func sessionWillEnd(_ reason: SignOutReason) {
@@ -43,24 +43,18 @@ public actor AppleCredentialMonitor: SessionCompanion {
     }
 
     /// Asks the system, and ends the session where its answer says so.
-    public func look() async {
+    public func check() async {
         guard let userID = await session.appleUserID, let state = try? await credentials.state(of: userID) else {
             return
         }
         session.configuration.telemetry.record(TelemetryEvent(.appleCredential, reason: state.rawValue))
         // The session may be another's by now.
-        guard await session.appleUserID == userID, let user = await session.state.user, ends(state, user) else {
-            return
-        }
-        // The store could not be emptied: the session has ended for this process, and is looked at again by the next.
-        try? await session.end(.appleCredentialRevoked)
-    }
-
-    private func ends(_ state: AppleCredentialState, _ user: User) -> Bool {
+        guard await session.appleUserID == userID else { return }
         switch state {
-        case .authorized, .transferred: false
-        case .revoked: true
-        case .notFound: user.authProviders.allSatisfy { $0 == .apple }
+        case .authorized, .transferred: break
+        case .notFound: await session.check()
+        // Where the store could not be emptied the session has ended for this process, and is looked at again by the next.
+        case .revoked: try? await session.end(.appleCredentialRevoked)
         }
     }
 }

@@ -21,15 +21,39 @@ extension GatehouseClient {
         // A stream is read once.
         let isStreamed = request.httpBodyStream != nil
         let isRepeatable = isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
-        let first = try await configuration.exchange(isRepeatable: isRepeatable && !isStreamed) {
+        let first = try await configuration.exchange(to: request.url, isRepeatable: isRepeatable && !isStreamed) {
             try await send(request.carrying(token))
         }
-        guard first.isRefusedBearer, !isStreamed else { return first }
+        guard refusesBearer(first.response, first.body), !isStreamed else { return first }
         let renewed = try await session.accessToken(after: token)
         configuration.telemetry.record(TelemetryEvent(.replay))
-        return try await configuration.exchange(isRepeatable: isRepeatable) {
+        return try await configuration.exchange(to: request.url, isRepeatable: isRepeatable) {
             try await send(request.carrying(renewed))
         }
+    }
+
+    /// Whether a response refuses the bearer, so that a new one may help.
+    ///
+    /// A 401 whose problem says otherwise, such as a wrong password, does not. Nor does one that says nothing of bearers:
+    /// a service may have reasons of its own. Nor one of a server that was shown none, to which a redirect has led.
+    private func refusesBearer(_ response: HTTPURLResponse, _ body: Data) -> Bool {
+        guard response.statusCode == 401, let url = response.url,
+            BearerScope(configuration: configuration).covers(url)
+        else { return false }
+        if let code = ProblemBody(response: response, body: body).code.flatMap(ErrorCode.init(rawValue:)) {
+            return code == .invalidToken || code == .tokenExpired
+        }
+        return response.value(forHTTPHeaderField: "WWW-Authenticate").map(BearerChallenge.isPresent(in:)) ?? false
+    }
+
+    /// What an app is told of a response that refuses. Whoever is signed in is not asked to sign in because a service
+    /// answers 401 for reasons of its own.
+    func refusal(_ response: HTTPURLResponse, _ body: Data) -> GatehouseError {
+        let error = GatehouseError(response: response, body: body)
+        guard error.kind == .signedOut, !refusesBearer(response, body) else { return error }
+        return GatehouseError(
+            .forbidden, code: error.code, requestID: error.requestID, fields: error.fields,
+            retryAfter: error.retryAfter, reason: error.reason)
     }
 
     /// The bearer, if the request goes where it may be shown.
@@ -40,7 +64,7 @@ extension GatehouseClient {
         guard let url = request.url, BearerScope(configuration: configuration).covers(url) else {
             throw GatehouseError(.misuse, reason: "no bearer for \(request.url?.host ?? "an address without a host")")
         }
-        guard configuration.connectivity.isOnline else { throw GatehouseError(.offline) }
+        guard configuration.connectivity.isOnline(for: url) else { throw GatehouseError(.offline) }
         return try await session.accessToken()
     }
 }
@@ -55,14 +79,5 @@ extension URLRequest {
         var request = self
         request.setValue(token.credentials, forHTTPHeaderField: "Authorization")
         return request
-    }
-}
-
-extension Exchange {
-    /// Whether the response refuses the bearer. A 401 whose problem says otherwise, such as a wrong password, does not.
-    fileprivate var isRefusedBearer: Bool {
-        guard response.statusCode == 401 else { return false }
-        let code = ProblemBody(response: response, body: body).code.flatMap(ErrorCode.init(rawValue:))
-        return code == nil || code == .invalidToken || code == .tokenExpired
     }
 }

@@ -38,17 +38,21 @@ extension GatehouseClient {
         request.setValue("no-store", forHTTPHeaderField: "Cache-Control")
         let transport = configuration.transport
         var pieces: AsyncThrowingStream<Data, any Error>?
-        let response = try await authorised(request) { request in
+        let exchange = try await authorised(request) { request in
             // Those of an earlier response are dropped, and the response with them.
             pieces = nil
             let (newPieces, response) = try await transport.stream(request)
+            // It says whether a new bearer helps.
+            guard response.statusCode != 401 else { return (try await Self.problem(in: newPieces), response) }
             pieces = newPieces
             return (Data(), response)
-        }.response
+        }
+        let response = exchange.response
+        guard response.statusCode != 401 else { throw refusal(response, exchange.body) }
         guard let pieces, response.statusCode != 204 else { return }
         let mediaType = response.value(forHTTPHeaderField: "Content-Type")?.lowercased() ?? ""
         guard response.statusCode == 200, mediaType.hasPrefix("text/event-stream") else {
-            throw GatehouseError(response: response, body: try await Self.problem(in: pieces))
+            throw refusal(response, try await Self.problem(in: pieces))
         }
         var parser = EventStreamParser()
         for try await piece in pieces {

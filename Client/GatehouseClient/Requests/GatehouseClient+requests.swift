@@ -27,7 +27,8 @@ extension GatehouseClient {
 
     /// Calls an endpoint with the user's bearer, and reads what it answers.
     ///
-    /// - Throws: as ``data(for:isRepeatable:)``; and what the server's refusal says where the status is none of 2xx.
+    /// - Throws: as ``data(for:isRepeatable:)``; and what the server's refusal says where the status is none of 2xx. A 401
+    ///   that is not about the bearer is `forbidden`: whoever asks is signed in.
     public func send<Response: Sendable>(_ endpoint: Endpoint<Response>) async throws(GatehouseError) -> Response {
         let request = try endpoint.request(below: configuration.baseURL)
         let transport = configuration.transport
@@ -35,7 +36,7 @@ extension GatehouseClient {
             try await transport.send($0)
         }
         guard (200..<300).contains(exchange.response.statusCode) else {
-            throw GatehouseError(response: exchange.response, body: exchange.body)
+            throw refusal(exchange.response, exchange.body)
         }
         do {
             return try endpoint.read(exchange.body)

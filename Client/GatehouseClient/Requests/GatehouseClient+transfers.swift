@@ -31,7 +31,8 @@ extension GatehouseClient {
                 file = nil
                 let (newFile, response) = try await transport.download(request)
                 file = newFile
-                return (Data(), response)
+                // It says whether a new bearer helps.
+                return (response.statusCode == 401 ? try Self.problem(in: newFile) : Data(), response)
             }
             guard let file else { throw GatehouseError(.server, reason: "there is no file") }
             return (file, exchange.response)
@@ -39,6 +40,13 @@ extension GatehouseClient {
             Self.remove(file)
             throw error
         }
+    }
+
+    /// As much of a refusal as can be a problem document.
+    private static func problem(in file: URL) throws -> Data {
+        let handle = try FileHandle(forReadingFrom: file)
+        defer { try? handle.close() }
+        return try handle.read(upToCount: ProblemBody.maximumBytes + 1) ?? Data()
     }
 
     private static func remove(_ file: URL?) {

@@ -1,75 +1,82 @@
 import Contracts
 import Foundation
 
-// How a session begins and ends, and what the server is told of it.
+// How a session begins and ends, here and in other processes that share the store.
 extension Session {
     /// Somebody has signed in; it is stored before anybody sees it.
     func begin(_ answer: API.Answer<AuthResponse>, appleUserID: String? = nil) async throws(GatehouseError) {
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = appleUserID
         let new = session
+        // What is stored still is read first: an earlier session's logout is not to be forgotten.
+        if !machine.isRestored { try? await start() }
+        // The sign-in does not wait for it. Whoever does hears how this ends.
+        refreshing?.task.cancel()
         do {
-            // What is stored still is read first: an earlier session's logout is not to be forgotten.
-            if !machine.isRestored { try? await start() }
-            refreshing?.task.cancel()
             try await exclusively { try await self.replace(by: new, TokenLife(answer)) }
         } catch {
             throw GatehouseError.of(error)
         }
-        await tellCompanions { await $0.sessionBegan(new.user) }
+        tellBegan(new.user)
         Task { await self.sendLogouts() }
     }
 
     private func replace(by session: StoredSession, _ life: TokenLife) async throws {
         var next = machine
         next.begin(session, life)
-        try await writeStore(next.stored)
+        try await change(.signIn(session), pendingLogouts: next.pendingLogouts)
         machine.begin(session, life)
+        isUnchecked = false
         patience = nil
         publish()
     }
 
-    /// Ends the session: companions are told, the store is emptied, the server is told now or later.
+    /// Ends the session: companions are told, the store is emptied, the server is told now or later. It goes on to its end
+    /// where the caller is cancelled meanwhile.
     ///
     /// - Throws: `storage` where the store could not be emptied. The session has ended all the same: the server is told,
     ///   and what is stored serves nobody then.
     func end(_ reason: SignOutReason) async throws(GatehouseError) {
-        if !machine.isRestored { try await start() }
-        guard machine.current != nil else { return }
+        if let failure = await Task(operation: { await self.endWholly(reason) }).value { throw failure }
+    }
+
+    private func endWholly(_ reason: SignOutReason) async -> GatehouseError? {
+        do throws(GatehouseError) { try await start() } catch { return error }
+        guard machine.current != nil else { return nil }
         let epoch = machine.epoch
-        await tellCompanions { await $0.sessionWillEnd(reason) }
-        guard machine.epoch == epoch else { return }
-        machine.end(reason, tellingServer: reason != .accountDeleted)
+        await tellWillEnd(reason).value
+        guard machine.epoch == epoch, let session = machine.current else { return nil }
+        let tellsServer = reason != .accountDeleted
+        machine.end(reason, tellingServer: tellsServer)
         refreshing?.task.cancel()
         refreshing = nil
-        let failure: GatehouseError?
+        var failure: GatehouseError?
         do {
-            try await exclusively { try await self.writeStore(self.machine.stored) }
-            failure = nil
+            try await exclusively { _ = try await self.change(.signOut(session, tellsServer: tellsServer)) }
         } catch {
             failure = GatehouseError.of(error)
         }
         publish()
         configuration.telemetry.record(TelemetryEvent(.sessionEnded, reason: "\(reason)"))
         await configuration.clock.within(.seconds(5)) { await self.sendLogouts() }
-        if let failure { throw failure }
+        return failure
     }
 
     /// The session has ended elsewhere; the store knows already.
-    func ended(_ reason: SignOutReason) async {
+    func ended(_ reason: SignOutReason) {
         machine.end(reason, tellingServer: false)
         refreshing = nil
         patience = nil
         publish()
         configuration.telemetry.record(TelemetryEvent(.sessionEnded, reason: "\(reason)"))
-        await tellCompanions { await $0.sessionWillEnd(reason) }
+        tellWillEnd(reason)
     }
 
     /// Another process has signed somebody in; the store knows already.
-    func began(_ session: StoredSession, _ life: TokenLife) async {
+    func began(_ session: StoredSession, _ life: TokenLife) {
         machine.begin(session, life)
         publish()
-        await tellCompanions { await $0.sessionBegan(session.user) }
+        tellBegan(session.user)
     }
 
     /// What the server says of the user now.
@@ -77,7 +84,7 @@ extension Session {
         guard machine.current?.user.id == user.id, machine.current?.user != user else { return }
         let epoch = machine.epoch
         do {
-            try await exclusively { try await self.store(user, in: epoch) }
+            try await exclusively(isCancellable: true) { try await self.store(user, in: epoch) }
         } catch {
             throw GatehouseError.of(error)
         }
@@ -85,72 +92,10 @@ extension Session {
 
     private func store(_ user: User, in epoch: Int) async throws {
         guard machine.epoch == epoch, var session = machine.current else { return }
-        // Another process may have renewed the tokens: only the user is replaced.
-        if let stored = try await readStore()?.session, stored.user.id == user.id { session = stored }
         session.user = user
-        try await writeStore(StoredState(session: session, pendingLogouts: machine.pendingLogouts))
-        guard machine.epoch == epoch else { return }
+        // What other processes have made of the session the next refresh finds out.
+        guard case .write = try await change(.user(session)), machine.epoch == epoch else { return }
         machine.update(user)
         publish()
-    }
-
-    /// Asks the server whether a restored session still holds, and who the user is by now.
-    func check() async {
-        guard configuration.connectivity.isOnline else { return }
-        do throws(GatehouseError) {
-            try await update(call("GET", "/v1/auth/me", returning: User.self))
-        } catch {
-            // What ends a session has ended it; all else is tried with the next request.
-        }
-    }
-
-    /// Tells the server of sessions that ended here while it could not be told.
-    func sendLogouts() async {
-        guard configuration.connectivity.isOnline else { return }
-        for logout in machine.pendingLogouts {
-            do {
-                _ = try await api.call(
-                    "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: logout.value),
-                    isRepeatable: true, returning: API.Nothing.self)
-            } catch {
-                // Later: at the next launch, or with the next session.
-                return
-            }
-            machine.finished(logout)
-            try? await exclusively { try await self.writeStore(self.machine.stored, finished: [logout]) }
-        }
-    }
-
-    /// Calls one of Gatehouse's own routes in the user's name: a token that is refused is renewed once.
-    func call<Body: Decodable & Sendable>(
-        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
-        returning: Body.Type = Body.self
-    ) async throws(GatehouseError) -> Body {
-        let token = try await accessToken()
-        do {
-            return try await api.call(
-                method, path, json: json, bearer: token, isRepeatable: isRepeatable, returning: Body.self
-            ).body
-        } catch  where error.isRefusedBearer {
-            let renewed = try await accessToken(after: token)
-            configuration.telemetry.record(TelemetryEvent(.replay))
-            return try await api.call(
-                method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, returning: Body.self
-            ).body
-        }
-    }
-}
-
-extension GatehouseError {
-    /// Whether the server has refused the access token, and may take a new one.
-    var isRefusedBearer: Bool {
-        code == ErrorCode.tokenExpired.rawValue || code == ErrorCode.invalidToken.rawValue
-    }
-
-    init(_ error: TokenStoreError) {
-        switch error.code {
-        case .deviceLocked, .userPresenceNeeded, .userPresenceRefused: self.init(.locked, reason: "\(error)")
-        default: self.init(.storage, reason: "\(error)")
-        }
     }
 }

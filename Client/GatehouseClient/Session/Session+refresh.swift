@@ -65,17 +65,23 @@ extension Session {
         let begun = clock.monotonic
         let result: Result<AccessToken, GatehouseError>
         do {
-            result = .success(try await exclusively { try await self.rotate(in: epoch) })
+            result = .success(try await exclusively(isCancellable: true) { try await self.rotate(in: epoch) })
         } catch {
             result = .failure(GatehouseError.of(error))
         }
         let latency = clock.monotonic - begun
+        // Somebody signs in instead; whether that could be stored decides what those who wait are told.
+        if Task.isCancelled, machine.epoch == epoch { await storeWork?.value }
+        if refreshing?.epoch == epoch { refreshing = nil }
         guard machine.epoch == epoch else {
             // The session ended under it: nobody is to wait because of that.
             if case .failure(let error) = result, error.kind == .sessionEnded { return result }
             return .failure(GatehouseError(.signedOut))
         }
-        refreshing = nil
+        if Task.isCancelled, case .failure = result {
+            // None of those who wait was cancelled.
+            return .failure(GatehouseError(.unavailable, reason: "a sign-in came between that could not be stored"))
+        }
         switch result {
         case .success:
             patience = nil
@@ -105,11 +111,10 @@ extension Session {
             } catch let error as GatehouseError where error.code == ErrorCode.invalidRefreshToken.rawValue {
                 _ = try current(in: epoch)
                 // Only the token that is current ends a session: another process may have rotated this one away.
-                let stored = try await readStore()?.session
-                if let stored, stored.refreshToken != presented.refreshToken { continue }
+                if let stored = try await readStore()?.session, isFresher(stored, than: presented) { continue }
                 // What cannot be written now is refused by the server at the next launch, too.
-                try? await writeStore(StoredState(pendingLogouts: machine.pendingLogouts))
-                await ended(hasExpired(presented) ? .expired : .endedByServer)
+                _ = try? await change(.refusal(presented.refreshToken))
+                ended(hasExpired(presented) ? .expired : .endedByServer)
                 throw GatehouseError(.sessionEnded, code: error.code, requestID: error.requestID)
             }
         }
@@ -132,9 +137,13 @@ extension Session {
         _ = try current(in: epoch)
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = old.appleUserID
-        try await writeStore(StoredState(session: session, pendingLogouts: machine.pendingLogouts))
+        let outcome = try await change(.renewal(session))
         // Who signed out meanwhile waits for this work on the store, and then overwrites it.
         _ = try current(in: epoch)
+        if case .follow(let theirs) = outcome {
+            try follow(theirs, instead: session)
+            return AccessToken(try current(in: epoch).accessToken)
+        }
         machine.renew(session, TokenLife(answer))
         publish()
         Task { await self.sendLogouts() }
@@ -145,25 +154,44 @@ extension Session {
     ///
     /// - Returns: its access token, if that still serves; `nil`: it is to be renewed.
     private func adoptStored(in epoch: Int, besides mine: StoredSession) async throws -> AccessToken? {
-        // Nothing at all is no word of anybody's: a sign-out leaves a record. Ours goes on, and is stored again.
-        guard let stored = try await readStore() else { return nil }
-        _ = try current(in: epoch)
-        guard let session = stored.session else {
-            await ended(.otherProcess)
-            throw GatehouseError(.sessionEnded)
+        let stored: StoredState?
+        do throws(TokenStoreError) {
+            stored = try await readStore()
+        } catch  where error.code == .corrupt {
+            stored = nil
         }
-        guard session.refreshToken != mine.refreshToken else { return nil }
+        // Nothing at all is no word of anybody's: a sign-out leaves a record. Ours goes on, and is stored again.
+        guard let stored else { return nil }
+        _ = try current(in: epoch)
+        if let theirs = stored.session, theirs.user.id == mine.user.id, !isFresher(theirs, than: mine) { return nil }
+        return try follow(stored.session, instead: mine)
+    }
+
+    /// Whether another process has gone on with the session from where this one stands. What is older than that came back
+    /// from a backup, or from a process of an earlier version: to present its token would look like theft.
+    private func isFresher(_ stored: StoredSession, than mine: StoredSession) -> Bool {
+        stored.refreshToken != mine.refreshToken && stored.issuedAt >= mine.issuedAt
+    }
+
+    /// Goes on as another process has decided.
+    ///
+    /// - Returns: the access token, if it still serves.
+    /// - Throws: `sessionEnded` where the session was not this user's any more.
+    @discardableResult
+    private func follow(_ stored: StoredSession?, instead mine: StoredSession) throws -> AccessToken? {
         let clock = configuration.clock
-        let life = TokenLife(stored: session, wall: clock.wall, monotonic: clock.monotonic)
-        guard session.user.id == mine.user.id else {
-            await ended(.otherProcess)
-            await began(session, life)
+        guard let stored, stored.user.id == mine.user.id else {
+            ended(.otherProcess)
+            if let stored {
+                began(stored, TokenLife(stored: stored, wall: clock.wall, monotonic: clock.monotonic))
+            }
             // Whoever asked, asked in the name of the one who is gone.
             throw GatehouseError(.sessionEnded)
         }
-        machine.renew(session, life)
+        let life = TokenLife(stored: stored, wall: clock.wall, monotonic: clock.monotonic)
+        machine.renew(stored, life)
         publish()
-        return life.isOver(at: clock.monotonic) ? nil : AccessToken(session.accessToken)
+        return life.isOver(at: clock.monotonic) ? nil : AccessToken(stored.accessToken)
     }
 }
 

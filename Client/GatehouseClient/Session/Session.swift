@@ -3,10 +3,12 @@ import Foundation
 
 /// The session of one user on one device: restored at launch, renewed before it is needed, ended once.
 ///
-/// Its promise: it ends when the user ends it, or when the server refuses the refresh token that is the current one, and
-/// by nothing else. No lost answer, killed process, wrong clock, locked device or missing network signs anybody out.
-/// What has been renewed is stored before anybody sees it; a token that could not be stored is asked for again, and the
-/// server gives the same one.
+/// It ends when the user ends it, here or in another process that shares the store, and when the server refuses the refresh
+/// token that is the current one. Beside that it ends with the user's consent to sign in with Apple, where an
+/// ``AppleCredentialMonitor`` looks after that, and when what is stored is damaged beyond reading. ``SignOutReason`` says
+/// which. No lost answer, killed process, wrong clock, locked device or missing network signs anybody out. What has been
+/// renewed is stored before anybody sees it; a token that could not be stored is asked for again, and the server gives the
+/// same one.
 public actor Session {
     let configuration: GatehouseConfiguration
     let api: API
@@ -16,14 +18,26 @@ public actor Session {
     /// Before this moment no refresh is begun: the server asked to wait.
     var patience: Patience?
     private var listeners = SessionListeners()
-    private var companions: [any SessionCompanion] = []
+    var companions = SessionCompanions()
     private var restoring: Task<TokenStoreError?, Never>?
     /// The last piece of work on the store; the next one follows it.
     var storeWork: Task<Void, Never>?
+    /// Whether the server is still to be asked whether the session that was restored holds.
+    var isUnchecked = false
+    /// The question that is under way, the logouts that are, and what waits for the network.
+    var checking: Task<Void, Never>?
+    var sending: Task<Void, Never>?
+    var following: Task<Void, Never>?
 
     init(configuration: GatehouseConfiguration, api: API) {
         self.configuration = configuration
         self.api = api
+    }
+
+    deinit {
+        following?.cancel()
+        for entry in companions.entries { entry.beginning?.cancel() }
+        listeners.finish()
     }
 
     // MARK: - State
@@ -31,7 +45,11 @@ public actor Session {
     /// Where the session stands now.
     public var state: SessionState { machine.state }
 
-    /// The state, and each change from now on, for any number of listeners.
+    /// Whether new tokens are being fetched right now. Nothing needs to be shown of that: requests go on with the old
+    /// token, or wait.
+    public var isRefreshing: Bool { refreshing != nil }
+
+    /// The state, and each change from now on, for any number of listeners. It ends with the client.
     public nonisolated func changes() -> AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self)
         Task { await listen(continuation) }
@@ -40,39 +58,24 @@ public actor Session {
 
     private func listen(_ continuation: AsyncStream<SessionState>.Continuation) {
         let number = listeners.add(continuation, now: machine.state)
-        continuation.onTermination = { _ in Task { await self.forget(listener: number) } }
+        continuation.onTermination = { [weak self] _ in Task { [weak self] in await self?.forget(listener: number) } }
     }
 
     private func forget(listener number: Int) { listeners.remove(number) }
 
     func publish() { listeners.tell(machine.state) }
 
-    /// Something that begins and ends with the session. It hears at once of a session that is there.
-    public func add(_ companion: any SessionCompanion) async {
-        companions.append(companion)
-        if let user = machine.state.user { await companion.sessionBegan(user) }
-    }
-
-    func tellCompanions(_ body: @escaping @Sendable (any SessionCompanion) async -> Void) async {
-        let companions = companions
-        guard !companions.isEmpty else { return }
-        await configuration.clock.within(.seconds(3)) {
-            await withTaskGroup(of: Void.self) { group in
-                for companion in companions { group.addTask { await body(companion) } }
-            }
-        }
-    }
-
     // MARK: - Restoring
 
     /// Reads what is stored, once; whatever needs the session calls it first.
     ///
     /// Afterwards, in the background: the server is asked whether the session still holds, unless the configuration says
-    /// no, and told of logouts that it has missed.
+    /// no, and told of logouts that it has missed. What cannot be done without a network is done when it returns.
     ///
     /// - Throws: ``GatehouseError/Kind/locked`` or `storage` where the store cannot be read now; later it is tried again.
     public func start() async throws(GatehouseError) {
         guard !machine.isRestored else { return }
+        followNetwork()
         let task = restoring ?? Task { await self.restore() }
         restoring = task
         let error = await task.value
@@ -89,22 +92,26 @@ public actor Session {
     }
 
     private func restore() async -> TokenStoreError? {
-        var failure: TokenStoreError?
+        let result: Result<StoredState?, TokenStoreError>
         do throws(TokenStoreError) {
-            let state = try await readStore()
-            // Somebody may have signed in meanwhile.
-            guard !machine.isRestored else { return nil }
-            let clock = configuration.clock
-            machine.restored(state, wall: clock.wall, monotonic: clock.monotonic)
+            result = .success(try await readStore())
         } catch {
+            result = .failure(error)
+        }
+        // Somebody may have signed in meanwhile: what they have stored counts, whatever was read here.
+        guard !machine.isRestored else { return nil }
+        switch result {
+        case .success(let state):
+            machine.restored(state, wall: configuration.clock.wall, monotonic: configuration.clock.monotonic)
+        case .failure(let error):
             machine.failedToRestore(error)
-            failure = error
         }
         publish()
-        guard machine.isRestored else { return failure }
+        if !machine.isRestored, case .failure(let error) = result { return error }
         if let user = machine.state.user {
-            await tellCompanions { await $0.sessionBegan(user) }
-            if configuration.checksAtLaunch { Task { await self.check() } }
+            tellBegan(user)
+            isUnchecked = configuration.checksAtLaunch
+            if isUnchecked { Task { await self.check() } }
         }
         Task { await self.sendLogouts() }
         return nil

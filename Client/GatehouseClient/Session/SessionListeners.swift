@@ -11,6 +11,8 @@ struct SessionListeners: Sendable {
         return next
     }
 
+    func finish() { for continuation in continuations.values { continuation.finish() } }
+
     mutating func remove(_ number: Int) { continuations[number] = nil }
 
     /// Tells of a state, once.

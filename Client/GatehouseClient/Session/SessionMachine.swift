@@ -19,9 +19,6 @@ struct SessionMachine: Sendable {
     /// Refresh tokens of sessions that have ended here, of which the server is still to be told.
     private(set) var pendingLogouts: [Redacted<String>] = []
 
-    /// As many as are remembered: whoever signs in and out offline all day forgets the oldest.
-    static let mostPendingLogouts = 10
-
     var state: SessionState {
         switch phase {
         case .restoring: .restoring
@@ -34,9 +31,6 @@ struct SessionMachine: Sendable {
     var current: StoredSession? {
         if case .signedIn(let session, _) = phase { session } else { nil }
     }
-
-    /// What the store has to hold for this phase.
-    var stored: StoredState { StoredState(session: current, pendingLogouts: pendingLogouts) }
 
     // MARK: - Restoring
 
@@ -127,8 +121,10 @@ struct SessionMachine: Sendable {
         pendingLogouts.removeAll { $0 == logout }
     }
 
+    /// Logouts that are stored, of other processes too.
+    mutating func learn(of logouts: [Redacted<String>]) { pendingLogouts = logouts.adding(pendingLogouts) }
+
     private mutating func remember(_ session: StoredSession) {
-        pendingLogouts.append(session.refreshToken)
-        pendingLogouts.removeFirst(max(0, pendingLogouts.count - Self.mostPendingLogouts))
+        pendingLogouts = pendingLogouts.adding([session.refreshToken])
     }
 }

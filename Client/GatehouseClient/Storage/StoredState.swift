@@ -4,6 +4,8 @@ import Foundation
 /// What a store keeps, as JSON. A later version reads every earlier one; an earlier one refuses a later.
 struct StoredState: Sendable, Equatable, Codable {
     static let currentVersion = 1
+    /// As many logouts are remembered: whoever signs in and out offline all day forgets the oldest.
+    static let mostPendingLogouts = 10
 
     var version = currentVersion
     /// The server that the tokens are of, as in `https://api.example.com:443`. `nil` in what nothing has stored yet.
@@ -19,16 +21,19 @@ struct StoredState: Sendable, Equatable, Codable {
         self.pendingLogouts = pendingLogouts
     }
 
-    /// - Throws: `corrupt` where the bytes are no state of this version or an earlier one.
+    /// - Throws: `fromLaterVersion` where a later version wrote the bytes; `corrupt` where they are no state at all.
     init(data: Data) throws(TokenStoreError) {
-        do {
-            self = try JSON.decode(StoredState.self, from: data)
-        } catch {
+        struct Head: Decodable {
+            var version: Int
+        }
+        // First, since the rest of a later one may have another form.
+        if let version = try? JSON.decode(Head.self, from: data).version, version > Self.currentVersion {
+            throw TokenStoreError(.fromLaterVersion, "format \(version)")
+        }
+        guard let state = try? JSON.decode(StoredState.self, from: data), state.version >= 1 else {
             throw TokenStoreError(.corrupt, "no stored session")
         }
-        guard (1...Self.currentVersion).contains(version) else {
-            throw TokenStoreError(.corrupt, "format \(version) is of a later version")
-        }
+        self = state
     }
 
     func data() throws(TokenStoreError) -> Data {
@@ -51,4 +56,8 @@ struct StoredSession: Sendable, Equatable, Codable {
     var user: User
     /// Apple's name for the user, where this session began with Sign in with Apple.
     var appleUserID: String?
+
+    /// When the access token was made, by the server's clock. It tells which of two states of a session is the newer one;
+    /// the expiry does not, since lives differ by some per cent.
+    var issuedAt: Date { accessExpiresAt.addingTimeInterval(-TimeInterval(accessLifetime)) }
 }

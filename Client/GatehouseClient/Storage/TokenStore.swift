@@ -18,7 +18,8 @@ public protocol TokenStore: Sendable {
 
     /// Runs `body` while no other process that shares the store runs one.
     ///
-    /// Where two processes cannot be kept apart it just runs: the server gives both the same successor of a token.
+    /// Where two processes cannot be kept apart it just runs: the server gives both the same successor of a token. Where
+    /// the task is cancelled while it waits, `body` does not run.
     func withExclusiveAccess<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value
 }
 

@@ -9,8 +9,11 @@ public struct TokenStoreError: Error, Sendable, Hashable, CustomStringConvertibl
         public static let userPresenceNeeded = Self(description: "userPresenceNeeded")
         /// The user cancelled that proof, or did not succeed.
         public static let userPresenceRefused = Self(description: "userPresenceRefused")
-        /// What is there cannot be read by this version or by any.
+        /// What is there cannot be read by any version.
         public static let corrupt = Self(description: "corrupt")
+        /// A later version of this library wrote what is there. It stays as it is: nobody is signed out, and nobody can
+        /// sign in before the app is updated or the store is emptied.
+        public static let fromLaterVersion = Self(description: "fromLaterVersion")
         /// Anything else: a full disk, a missing permission.
         public static let failed = Self(description: "failed")
     }

@@ -1,6 +1,6 @@
 #if canImport(Network)
     import Dispatch
-    import Foundation
+    public import Foundation
     import Network
 
     /// What the system knows of the network (`NWPathMonitor`).
@@ -27,6 +27,9 @@
 
         /// Until the system has told for the first time, `true`.
         public var isOnline: Bool { state.condition != Self.offline }
+
+        /// A server on this machine is reached without a network, on a Mac in flight mode for example.
+        public func isOnline(for url: URL) -> Bool { isOnline || url.isOfThisMachine }
 
         public var changes: AsyncStream<Bool> {
             AsyncStream { continuation in

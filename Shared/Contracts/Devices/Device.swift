@@ -1,7 +1,7 @@
 public import Foundation
 
 /// `POST /v1/devices/register`
-public struct Registration: Codable, Sendable, Equatable {
+public struct Registration: Codable, Sendable, Equatable, Confidential {
     /// The APNs device token: an even count of hexadecimal digits, at most 2,048, of no fixed length.
     public var token: String
     public var environment: PushEnvironment

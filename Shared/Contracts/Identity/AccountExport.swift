@@ -72,7 +72,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
 }
 
 /// What `IDENTITY_RESET_HOOK_URL` is sent when somebody has asked for a new password: Gatehouse sends no mail itself.
-public struct PasswordResetMessage: Codable, Sendable, Equatable {
+public struct PasswordResetMessage: Codable, Sendable, Equatable, Confidential {
     /// `email` or `phone`.
     public var channel: String
     /// Where to send it.

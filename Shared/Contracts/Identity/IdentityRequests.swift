@@ -1,5 +1,5 @@
 /// `POST /v1/auth/apple`
-public struct AppleSignInRequest: Codable, Sendable {
+public struct AppleSignInRequest: Codable, Sendable, Confidential {
     /// As Apple's dialog gives it to the app, once.
     public struct FullName: Codable, Sendable {
         public var givenName: String?
@@ -33,7 +33,7 @@ public struct AppleSignInRequest: Codable, Sendable {
 }
 
 /// The answer to `POST /v1/auth/apple/nonce`
-public struct AppleNonceResponse: Codable, Sendable {
+public struct AppleNonceResponse: Codable, Sendable, Confidential {
     public var nonce: String
     /// Seconds.
     public var expiresIn: Int
@@ -45,7 +45,7 @@ public struct AppleNonceResponse: Codable, Sendable {
 }
 
 /// `POST /v1/auth/register`
-public struct RegisterRequest: Codable, Sendable {
+public struct RegisterRequest: Codable, Sendable, Confidential {
     /// An e-mail address or a phone number in any usual spelling.
     public var identifier: String
     public var password: String
@@ -61,7 +61,7 @@ public struct RegisterRequest: Codable, Sendable {
 }
 
 /// `POST /v1/auth/login`
-public struct LoginRequest: Codable, Sendable {
+public struct LoginRequest: Codable, Sendable, Confidential {
     public var identifier: String
     public var password: String
     public var device: SessionDevice?
@@ -83,7 +83,7 @@ public struct UpdateUserRequest: Codable, Sendable {
 }
 
 /// `POST /v1/auth/password`
-public struct ChangePasswordRequest: Codable, Sendable {
+public struct ChangePasswordRequest: Codable, Sendable, Confidential {
     /// Needed where the user has a password.
     public var currentPassword: String?
     public var newPassword: String
@@ -95,7 +95,7 @@ public struct ChangePasswordRequest: Codable, Sendable {
 }
 
 /// `POST /v1/auth/identities/apple`
-public struct LinkAppleRequest: Codable, Sendable {
+public struct LinkAppleRequest: Codable, Sendable, Confidential {
     public var identityToken: String
     public var nonce: String?
 
@@ -115,7 +115,7 @@ public struct ForgotPasswordRequest: Codable, Sendable {
 }
 
 /// `POST /v1/auth/password/reset`
-public struct ResetPasswordRequest: Codable, Sendable {
+public struct ResetPasswordRequest: Codable, Sendable, Confidential {
     public var token: String
     public var newPassword: String
 
@@ -126,7 +126,7 @@ public struct ResetPasswordRequest: Codable, Sendable {
 }
 
 /// `POST /v1/auth/apple/notifications`, as Apple sends it.
-public struct AppleNotificationRequest: Codable, Sendable {
+public struct AppleNotificationRequest: Codable, Sendable, Confidential {
     /// A JWS.
     public var payload: String
 

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// The answer to every sign-in and refresh.
-public struct AuthResponse: Codable, Sendable, Equatable {
+public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
     public var accessToken: String
     public var refreshToken: String
     public var tokenType: String

@@ -1,5 +1,5 @@
 /// `POST /v1/auth/refresh`
-public struct RefreshRequest: Codable, Sendable {
+public struct RefreshRequest: Codable, Sendable, Confidential {
     public var refreshToken: String
 
     public init(refreshToken: String) {
@@ -8,7 +8,7 @@ public struct RefreshRequest: Codable, Sendable {
 }
 
 /// `POST /v1/auth/logout`
-public struct LogoutRequest: Codable, Sendable {
+public struct LogoutRequest: Codable, Sendable, Confidential {
     public var refreshToken: String?
 
     public init(refreshToken: String? = nil) {

@@ -73,6 +73,74 @@ extension SystemTests {
             }
         }
 
+        @Test("Sign-ins, sign-outs and /me beside the refreshes: nobody is signed out but by the one who signs out")
+        func comingAndGoing() async throws {
+            let (file, gateway, identifier) = (Self.newFile(), Self.gateway, Journey.uniqueEmail())
+            defer { try? FileManager.default.removeItem(at: file.deletingLastPathComponent()) }
+            try await Self.client(gateway, file).register(identifier: identifier, password: Journey.password)
+
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<2 {
+                    group.addTask {
+                        await #expect(processExitsWith: .success) {
+                            [
+                                gateway = gateway as URL, path = file.path as String, rounds = Self.rounds as Int
+                            ] in
+                            try await ClientSharedStores.use(gateway, URL(filePath: path), rounds: rounds)
+                        }
+                    }
+                }
+                group.addTask {
+                    await #expect(processExitsWith: .success) {
+                        [gateway = gateway as URL, path = file.path as String, identifier = identifier as String] in
+                        try await ClientSharedStores.comeAndGo(gateway, URL(filePath: path), as: identifier)
+                    }
+                }
+            }
+            // The last sign-in is the one that is stored, and all others have ended at the server.
+            let next = try Self.client(gateway, file)
+            #expect(try await next.getProfile() == 200)
+            try await eventually("one session is left") { try await next.sessions().count == 1 }
+            await next.session.settle()
+            #expect(try StoredState(data: Data(contentsOf: file)).session != nil)
+        }
+
+        /// Renews, changes the profile and asks who the user is; signs in again never.
+        static func use(_ gateway: URL, _ file: URL, rounds: Int) async throws {
+            var client = try client(gateway, file)
+            for round in 0..<rounds {
+                do throws(GatehouseError) {
+                    _ = try await client.session.accessToken(after: client.session.accessToken())
+                    try await client.updateProfile(displayName: "Ada \(round)")
+                    try await client.me()
+                } catch {
+                    guard error.kind == .signedOut || error.kind == .sessionEnded else { throw error }
+                    if case .signedOut(let reason?) = await client.session.state, reason != .otherProcess {
+                        throw TestKitError("\(reason)")
+                    }
+                    // The app is started anew, until somebody has signed in.
+                    await client.session.settle()
+                    client = try Self.client(gateway, file)
+                }
+            }
+            await client.session.settle()
+        }
+
+        /// Signs in again and again, now and then after a sign-out.
+        static func comeAndGo(_ gateway: URL, _ file: URL, as identifier: String) async throws {
+            let client = try client(gateway, file)
+            for time in 0..<8 {
+                if time % 2 == 0 { try await client.signOut() }
+                try await client.signIn(identifier: identifier, password: Journey.password)
+                for _ in 0..<3 {
+                    let status = try await client.getProfile()
+                    guard status == 200 else { throw TestKitError("\(status)") }
+                    try await client.session.renewOnce()
+                }
+            }
+            await client.session.settle()
+        }
+
         /// In a folder of its own.
         private static func newFile() -> URL {
             FileManager.default.temporaryDirectory.appending(path: "gatehouse-client-\(UUID().uuidString)/session.json")

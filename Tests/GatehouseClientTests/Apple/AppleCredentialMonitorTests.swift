@@ -41,11 +41,13 @@ struct AppleCredentialMonitorTests {
 
     /// A session that began with Apple, of somebody who has these ways to sign in.
     private func signedIn(
-        _ providers: [AuthProvider] = [.apple], appleUserID: String? = "apple-ada"
+        _ providers: [AuthProvider] = [.apple], appleUserID: String? = "apple-ada",
+        then replies: [FakeTransport.Reply] = [.status(204)]
     ) async throws -> GatehouseClient {
         var response = Sample.auth("first")
         response.user.authProviders = providers
-        let transport = FakeTransport(.json(response), .status(204))
+        let transport = FakeTransport(.json(response))
+        await transport.then(replies)
         let client = try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: try #require(URL(string: "https://api.example.com")), store: InMemoryTokenStore(),
@@ -64,17 +66,37 @@ struct AppleCredentialMonitorTests {
         arguments: [
             (.authorized, [.apple], true), (.transferred, [.apple], true), (nil, [.apple], true),
             (.revoked, [.apple], false), (.revoked, [.apple, .password], false),
-            (.notFound, [.apple], false), (.notFound, [.apple, .password], true),
+            (.notFound, [.apple], true), (.notFound, [.apple, .password], true),
         ] as [(AppleCredentialState?, [AuthProvider], Bool)])
     func answers(state: AppleCredentialState?, providers: [AuthProvider], stays: Bool) async throws {
         let client = try await signedIn(providers)
         credentials.say(state)
-        await monitor(client).look()
+        await monitor(client).check()
         #expect(credentials.questions == ["apple-ada"])
         if stays {
             #expect(await client.session.state.user != nil)
         } else {
             #expect(await client.session.state == .signedOut(reason: .appleCredentialRevoked))
+        }
+    }
+
+    @Test(
+        "Where the device knows nothing of the user, the server is asked",
+        arguments: [
+            ([.json(Sample.user)], nil), ([.failure(.timedOut), .failure(.timedOut), .failure(.timedOut)], nil),
+            ([.problem(.tokenExpired), .problem(.invalidRefreshToken)], .endedByServer),
+        ] as [([FakeTransport.Reply], SignOutReason?)])
+    func notFound(replies: [FakeTransport.Reply], reason: SignOutReason?) async throws {
+        let client = try await signedIn(then: replies)
+        let transport = try #require(client.configuration.transport as? FakeTransport)
+        credentials.say(.notFound)
+        await monitor(client).check()
+        #expect(await transport.requests.dropFirst().first?.line == "GET /v1/auth/me")
+        #expect(await transport.requests.count == 1 + replies.count)
+        if let reason {
+            #expect(await client.session.state == .signedOut(reason: reason))
+        } else {
+            #expect(await client.session.state.user != nil)
         }
     }
 
@@ -94,7 +116,7 @@ struct AppleCredentialMonitorTests {
     func password() async throws {
         let client = try await signedIn([.password], appleUserID: nil)
         credentials.say(.revoked)
-        await monitor(client).look()
+        await monitor(client).check()
         #expect(credentials.questions.isEmpty)
         #expect(await client.session.state.user != nil)
     }

@@ -29,8 +29,9 @@ struct AuthorisedRequestTests {
     }
 
     @Test(arguments: [
-        FakeTransport.Reply.status(401), .problem(.tokenExpired), .problem(.invalidToken),
-        .status(401, ["WWW-Authenticate": "Bearer error=\"invalid_token\""]),
+        FakeTransport.Reply.refusedBearer, .problem(.tokenExpired), .problem(.invalidToken),
+        .status(401, ["WWW-Authenticate": "bearer"]),
+        .status(401, ["WWW-Authenticate": "Basic realm=\"a, b\", Bearer realm=\"c\""]),
     ])
     func aRefusedBearerIsRenewedAndTheRequestReplayedOnce(refusal: FakeTransport.Reply) async throws {
         let signedIn = try await SignedIn()
@@ -45,7 +46,7 @@ struct AuthorisedRequestTests {
 
     @Test func asecondRefusalIsTheAnswer() async throws {
         let signedIn = try await SignedIn()
-        await signedIn.transport.then(.status(401), .json(Sample.auth("second")), .status(401))
+        await signedIn.transport.then(.refusedBearer, .json(Sample.auth("second")), .refusedBearer)
         let (_, response) = try await signedIn.client.data(for: signedIn.request())
         #expect(response.statusCode == 401)
         #expect(await signedIn.requests.count == 3)
@@ -59,9 +60,42 @@ struct AuthorisedRequestTests {
         #expect(await signedIn.requests.count == 1)
     }
 
+    @Test(
+        "A 401 that says nothing of the bearer is the service's own, and costs no rotation",
+        arguments: [
+            FakeTransport.Reply.status(401), .status(401, ["WWW-Authenticate": "Basic realm=\"printers\""]),
+            .status(401, ["WWW-Authenticate": "Bearers"]), .status(401, ["WWW-Authenticate": "Basic realm=\"Bearer\""]),
+        ])
+    func plain401(refusal: FakeTransport.Reply) async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(refusal, refusal)
+        #expect(try await signedIn.client.data(for: signedIn.request()).1.statusCode == 401)
+        // Whoever is signed in is not asked to sign in.
+        let error = await #expect(throws: GatehouseError.self) {
+            try await signedIn.client.send(Endpoint<Data>("GET", "/v1/orders"))
+        }
+        #expect(error?.kind == .forbidden)
+        #expect(await signedIn.requests.map(\.line) == ["GET /v1/orders", "GET /v1/orders"])
+    }
+
+    @Test(
+        "Of another server, which a redirection led to, no refusal is one of the bearer",
+        arguments: [FakeTransport.Reply.refusedBearer, .problem(.invalidToken)])
+    func elsewhere(refusal: FakeTransport.Reply) async throws {
+        let signedIn = try await SignedIn(bearerHosts: ["files.example.com"])
+        var foreign = refusal
+        foreign.url = URL(string: "https://cdn.example.net/a")
+        var ours = refusal
+        ours.url = URL(string: "https://files.example.com/a")
+        await signedIn.transport.then(foreign, ours, .json(Sample.auth("second")), .text("done"))
+        #expect(try await signedIn.client.data(for: signedIn.request()).1.statusCode == 401)
+        #expect(try await signedIn.client.data(for: signedIn.request()).1.statusCode == 200)
+        #expect(await signedIn.requests.count == 4)
+    }
+
     @Test func theSessionHasEndedElsewhere() async throws {
         let signedIn = try await SignedIn()
-        await signedIn.transport.then(.status(401), .problem(.invalidRefreshToken))
+        await signedIn.transport.then(.refusedBearer, .problem(.invalidRefreshToken))
         await #expect { try await signedIn.client.data(for: signedIn.request()) } throws: {
             ($0 as? GatehouseError)?.kind == .sessionEnded
         }
@@ -151,7 +185,7 @@ struct AuthorisedRequestTests {
         let signedIn = try await SignedIn()
         var request = try signedIn.request(method: "PUT")
         request.httpBodyStream = InputStream(data: Data("x".utf8))
-        await signedIn.transport.then(.status(503), .status(401))
+        await signedIn.transport.then(.status(503), .refusedBearer)
         #expect(try await signedIn.client.data(for: request).1.statusCode == 503)
         #expect(try await signedIn.client.data(for: request).1.statusCode == 401)
         #expect(await signedIn.requests.count == 2)

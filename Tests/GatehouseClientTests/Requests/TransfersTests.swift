@@ -14,7 +14,7 @@ struct TransfersTests {
         try Data("photo".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let signedIn = try await SignedIn()
-        await signedIn.transport.then(.status(401), .json(Sample.auth("second")), .status(201))
+        await signedIn.transport.then(.refusedBearer, .json(Sample.auth("second")), .status(201))
         let request = try signedIn.request("/v1/photos", method: "POST")
         let (_, response) = try await signedIn.client.upload(for: request, fromFile: file)
         #expect(response.statusCode == 201)
@@ -36,7 +36,7 @@ struct TransfersTests {
     @Test func aDownloadIsAFileOfItsOwnAndLeavesNoOther() async throws {
         let transport = FilesTransport()
         let signedIn = try await SignedIn(carrier: transport.following)
-        await signedIn.transport.then(.status(503), .status(401), .json(Sample.auth("second")), .text("content"))
+        await signedIn.transport.then(.status(503), .refusedBearer, .json(Sample.auth("second")), .text("content"))
         let (file, response) = try await signedIn.client.download(for: signedIn.request("/v1/photos/1"))
         defer { try? FileManager.default.removeItem(at: file) }
         #expect(response.statusCode == 200)
@@ -49,7 +49,7 @@ struct TransfersTests {
     @Test func aDownloadThatFailsLeavesNothing() async throws {
         let transport = FilesTransport()
         let signedIn = try await SignedIn(carrier: transport.following)
-        await signedIn.transport.then(.status(401), .problem(.invalidRefreshToken))
+        await signedIn.transport.then(.problem(.tokenExpired), .problem(.invalidRefreshToken))
         await #expect(throws: GatehouseError.self) { try await signedIn.client.download(for: signedIn.request()) }
         let files = transport.files.withLock { $0 }
         #expect(files.count == 1)

@@ -115,23 +115,6 @@ import Testing
         #expect(device.server.state.withLock { $0.chains["session2"]?.isRevoked } == false)
     }
 
-    @Test("What runs beside a session hears of its beginning and end") func companions() async throws {
-        final class Companion: SessionCompanion {
-            let heard = Mutex<[String]>([])
-            func sessionBegan(_ user: User) async { heard.withLock { $0.append("began \(user.email ?? "")") } }
-            func sessionWillEnd(_ reason: SignOutReason) async { heard.withLock { $0.append("ends \(reason)") } }
-        }
-        let device = TestDevice()
-        let companion = Companion()
-        let client = try device.launch()
-        await client.session.add(companion)
-        try await client.session.begin(
-            client.api.call(
-                "POST", "/v1/auth/login", json: LoginRequest(identifier: "ada@example.com", password: "correct horse")))
-        try await client.session.end(.user)
-        #expect(companion.heard.withLock { $0 } == ["began ada@example.com", "ends user"])
-    }
-
     @Test("The store that cannot be emptied ends the session all the same") func storeFails() async throws {
         let device = TestDevice()
         let client = try await device.signedIn()

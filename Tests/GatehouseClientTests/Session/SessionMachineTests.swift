@@ -25,7 +25,7 @@ import Testing
         arguments: [
             (TokenStoreError.Code.deviceLocked, SessionState.locked(.device)),
             (.userPresenceNeeded, .locked(.userPresence)), (.userPresenceRefused, .locked(.userPresence)),
-            (.corrupt, .signedOut(reason: .storeCorrupt)), (.failed, .restoring),
+            (.corrupt, .signedOut(reason: .storeCorrupt)), (.failed, .restoring), (.fromLaterVersion, .restoring),
         ])
     func failure(code: TokenStoreError.Code, state: SessionState) {
         var machine = SessionMachine()
@@ -65,7 +65,7 @@ import Testing
         machine.end(reason, tellingServer: false)
         #expect(machine.advice(at: .zero) == .refuse(kind))
         #expect(machine.state == .signedOut(reason: reason))
-        #expect(machine.stored == StoredState())
+        #expect(machine.current == nil && machine.pendingLogouts.isEmpty)
     }
 
     @Test("Every beginning and end is a new epoch, a renewal is none") func epochs() {
@@ -88,10 +88,10 @@ import Testing
 
     @Test("Logouts that the server has missed are remembered, the oldest forgotten in the end") func logouts() {
         var machine = restored(StoredState(session: session, pendingLogouts: [Redacted("earlier")]))
-        for number in 0..<SessionMachine.mostPendingLogouts {
+        for number in 0..<StoredState.mostPendingLogouts {
             machine.begin(.sample("\(number)"), TokenLife(lifetime: .seconds(1), sentAt: .zero))
         }
-        #expect(machine.pendingLogouts.count == SessionMachine.mostPendingLogouts)
+        #expect(machine.pendingLogouts.count == StoredState.mostPendingLogouts)
         #expect(!machine.pendingLogouts.contains(Redacted("earlier")))
         machine.finished(Redacted("refresh.0"))
         #expect(!machine.pendingLogouts.contains(Redacted("refresh.0")))
@@ -99,6 +99,10 @@ import Testing
         let count = machine.pendingLogouts.count
         machine.begin(machine.current!, TokenLife(lifetime: .seconds(1), sentAt: .zero))
         #expect(machine.pendingLogouts.count == count)
+        // What is stored is known once.
+        machine.learn(of: machine.pendingLogouts + [Redacted("another process'")])
+        #expect(machine.pendingLogouts.count == StoredState.mostPendingLogouts)
+        #expect(machine.pendingLogouts.contains(Redacted("another process'")))
     }
 
     @Test("What is stored is read again by every later version") func format() throws {

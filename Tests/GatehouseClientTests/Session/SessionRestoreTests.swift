@@ -75,13 +75,25 @@ import Testing
         #expect(await client.session.state.user != nil)
     }
 
-    @Test(
-        "What is damaged, or of a later version, signs out and says so",
-        arguments: ["{", #"{"version":2,"pendingLogouts":[]}"#])
+    @Test("What is damaged signs out and says so", arguments: ["{", #"{"version":0,"pendingLogouts":[]}"#])
     func corrupt(text: String) async throws {
         let client = try TestDevice(store: FaultyStore(data: Data(text.utf8))).launch()
         try await client.session.start()
         #expect(await client.session.state == .signedOut(reason: .storeCorrupt))
+    }
+
+    @Test(
+        "What a later version has stored signs nobody out, and stays for that version",
+        arguments: [#"{"version":2,"pendingLogouts":[]}"#, #"{"version":3,"session":"in another form"}"#])
+    func laterVersion(text: String) async throws {
+        let device = TestDevice(store: FaultyStore(data: Data(text.utf8)))
+        let client = try device.launch()
+        let error = await #expect(throws: GatehouseError.self) { try await client.session.start() }
+        #expect(error?.kind == .storage)
+        #expect(await client.session.state == .restoring)
+        let failure = await #expect(throws: GatehouseError.self) { try await client.begin("ada@example.com") }
+        #expect(failure?.kind == .storage)
+        #expect(await device.store.data == Data(text.utf8))
     }
 
     @Test(

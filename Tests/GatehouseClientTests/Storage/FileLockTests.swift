@@ -41,21 +41,21 @@ import Testing
         #expect(waited >= .seconds(20) && waited < .seconds(21))
     }
 
-    @Test("Who is cancelled waits no longer") func cancelled() async throws {
+    @Test("Who is cancelled waits no longer, and does not go on without the lock") func cancelled() async throws {
         let file = file
         let (waits, wait) = AsyncStream.makeStream(of: Void.self)
-        let wasCancelled = try await FileTokenStore(file: file).withExclusiveAccess {
+        let result = try await FileTokenStore(file: file).withExclusiveAccess {
             let second = Task {
                 // Only the cancellation ends its sleep.
                 try await FileTokenStore(file: file, clock: EndlessSleepClock { wait.finish() }).withExclusiveAccess {
-                    Task.isCancelled
+                    "went on"
                 }
             }
             for await _ in waits {}
             second.cancel()
-            return try await second.value
+            return await second.result
         }
-        #expect(wasCancelled)
+        #expect(throws: CancellationError.self) { try result.get() }
     }
 
     @Test("It is free again when what it was for has failed") func failure() async throws {
@@ -64,7 +64,7 @@ import Testing
         await #expect(throws: Failure.self) { try await store.withExclusiveAccess { throw Failure() } }
         let lock = FileLock(file: PrivateFile(path: file.path + ".lock"), clock: ManualClock())
         let descriptor = try lock.open()
-        #expect(await lock.take(descriptor))
+        #expect(try await lock.take(descriptor))
         FileLock.close(descriptor)
     }
 

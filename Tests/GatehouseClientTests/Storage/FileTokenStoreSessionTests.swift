@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import GatehouseClient
@@ -42,6 +43,42 @@ import Testing
         async let two = second.session.accessToken()
         #expect(try await one == two)
         #expect(server.count("/v1/auth/refresh") == 1)
+    }
+
+    @Test("Who is cancelled while another process has the store writes nothing without it") func cancelled()
+        async throws
+    {
+        let client = try launch()
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        server.state.withLock { $0.chains["session1"]?.user.displayName = "Ada" }
+        let before = try Data(contentsOf: file)
+        let file = file
+        try await FileTokenStore(file: file).withExclusiveAccess { [server] in
+            let asking = Task { try await client.me() }
+            try await until("the server has answered") { server.count("/v1/auth/me") == 1 }
+            asking.cancel()
+            let error = await #expect(throws: GatehouseError.self) { try await asking.value }
+            #expect(error?.kind == .cancelled)
+            #expect(try Data(contentsOf: file) == before)
+        }
+        try await client.me()
+        #expect(try StoredState(data: Data(contentsOf: file)).session?.user.displayName == "Ada")
+    }
+
+    @Test("A sign-out whose task is cancelled goes on to its end") func cancelledSignOut() async throws {
+        let client = try launch()
+        try await client.signIn(identifier: "ada@example.com", password: "correct horse")
+        let file = file
+        let ending = try await FileTokenStore(file: file).withExclusiveAccess {
+            let ending = Task { try await client.signOut() }
+            try await until("it has ended here") { await client.session.state.user == nil }
+            ending.cancel()
+            return ending
+        }
+        try await ending.value
+        let stored = try StoredState(data: Data(contentsOf: file))
+        #expect(stored.session == nil)
+        try await until("the server knows") { server.state.withLock { $0.chains["session1"]?.isRevoked == true } }
     }
 
     @Test("A damaged file signs out, says why, and the next sign-in replaces it", arguments: ["", "{", "\u{0}\u{0}"])

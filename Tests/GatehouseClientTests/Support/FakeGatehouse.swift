@@ -41,13 +41,15 @@ final class FakeGatehouse: Transport {
     let clock: ManualClock
     /// Seconds that the server is ahead of the device.
     let offset: TimeInterval
-    /// Each refresh waits here until the test lets it go.
+    /// Each request to `gatedPath` waits here until the test lets it go, or the client gives it up.
     let gate: Gate?
+    let gatedPath: String
 
-    init(clock: ManualClock, offset: TimeInterval = 0, gate: Gate? = nil) {
+    init(clock: ManualClock, offset: TimeInterval = 0, gate: Gate? = nil, at gatedPath: String = "/v1/auth/refresh") {
         self.clock = clock
         self.offset = offset
         self.gate = gate
+        self.gatedPath = gatedPath
         start = (clock.wall, clock.monotonic)
     }
 
@@ -68,7 +70,13 @@ final class FakeGatehouse: Transport {
 
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         let path = request.url?.path ?? ""
-        if path == "/v1/auth/refresh" { await gate?.pass() }
+        if path == gatedPath, let gate {
+            await withTaskCancellationHandler {
+                await gate.pass()
+            } onCancel: {
+                Task { await gate.open() }
+            }
+        }
         try Task.checkCancellation()
         let fault = state.withLock { state in
             state.requests.append(path)
@@ -107,8 +115,10 @@ final class FakeGatehouse: Transport {
         state.withLock { state in
             state.number += 1
             let name = "session\(state.number)"
-            let user = User(
-                id: UUID(), email: identifier, role: "customer", authProviders: [.password], createdAt: now)
+            let known = state.chains.values.first { $0.user.email == identifier }?.user
+            let user =
+                known
+                ?? User(id: UUID(), email: identifier, role: "customer", authProviders: [.password], createdAt: now)
             state.chains[name] = Chain(accessExpiresAt: now + Double(state.lifetime), user: user)
             return Self.response(name, state.chains[name]!, lifetime: state.lifetime, now: now)
         }

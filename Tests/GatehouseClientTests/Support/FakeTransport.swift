@@ -12,6 +12,8 @@ actor FakeTransport: Transport {
         var headers: [String: String] = [:]
         var body = Data()
         var failure: URLError.Code?
+        /// Who has answered, where a redirection led elsewhere.
+        var url: URL?
 
         static func status(_ status: Int, _ headers: [String: String] = [:]) -> Self {
             Self(status: status, headers: headers)
@@ -20,6 +22,11 @@ actor FakeTransport: Transport {
         static func json(_ value: some Encodable, status: Int = 200) -> Self {
             let body = (try? JSON.encode(value)) ?? Data("the value cannot be encoded".utf8)
             return Self(status: status, headers: ["Content-Type": "application/json"], body: body)
+        }
+
+        /// As the gateway refuses a bearer (RFC 6750 §3).
+        static var refusedBearer: Self {
+            status(401, ["WWW-Authenticate": #"Bearer realm="gatehouse", error="invalid_token""#])
         }
 
         static func problem(_ code: ErrorCode, headers: [String: String] = [:]) -> Self {
@@ -46,12 +53,14 @@ actor FakeTransport: Transport {
 
     func then(_ replies: Reply...) { script += replies }
 
+    func then(_ replies: [Reply]) { script += replies }
+
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
         requests.append(request)
         guard !script.isEmpty else { throw NothingLeft() }
         let reply = script.removeFirst()
         if let code = reply.failure { throw URLError(code) }
-        guard let url = request.url,
+        guard let url = reply.url ?? request.url,
             let response = HTTPURLResponse(
                 url: url, statusCode: reply.status, httpVersion: "HTTP/1.1", headerFields: reply.headers)
         else { throw URLError(.badURL) }

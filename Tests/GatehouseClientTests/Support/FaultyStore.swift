@@ -8,6 +8,8 @@ actor FaultyStore: TokenStore {
     private(set) var saves = 0
     var loadFailure: TokenStoreError?
     var saveFailure: TokenStoreError?
+    private var loadGate: Gate?
+    private var saveGate: Gate?
 
     init(data: Data? = nil) { self.data = data }
 
@@ -17,12 +19,20 @@ actor FaultyStore: TokenStore {
 
     func set(_ data: Data?) { self.data = data }
 
+    /// From now on whoever loads, or saves, waits there. What a load finds is decided before.
+    func hold(loads loadGate: Gate? = nil, saves saveGate: Gate? = nil) {
+        (self.loadGate, self.saveGate) = (loadGate, saveGate)
+    }
+
     func load() async throws(TokenStoreError) -> Data? {
-        if let loadFailure { throw loadFailure }
+        let (failure, data) = (loadFailure, data)
+        await loadGate?.pass()
+        if let failure { throw failure }
         return data
     }
 
     func save(_ data: Data) async throws(TokenStoreError) {
+        await saveGate?.pass()
         if let saveFailure { throw saveFailure }
         self.data = data
         saves += 1

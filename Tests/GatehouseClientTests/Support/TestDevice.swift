@@ -33,10 +33,24 @@ struct TestDevice {
     /// A process in which somebody has signed in.
     func signedIn(_ identifier: String = "ada@example.com") async throws -> GatehouseClient {
         let client = try launch()
-        try await client.session.begin(
-            client.api.call(
-                "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: "correct horse")))
+        try await client.begin(identifier)
         return client
+    }
+
+    /// The same installation with a network of its own, so that one of two processes can be without.
+    func withOwnNetwork() -> TestDevice { TestDevice(store: store, clock: clock, server: server) }
+}
+
+extension GatehouseClient {
+    /// Signs in as `signIn(identifier:password:)` does.
+    func begin(_ identifier: String) async throws {
+        try await session.begin(answer(identifier))
+    }
+
+    /// What the server answers to a sign-in, before anybody knows of it here.
+    func answer(_ identifier: String) async throws -> API.Answer<AuthResponse> {
+        try await api.call(
+            "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: "correct horse"))
     }
 }
 
@@ -51,12 +65,38 @@ final class RecordedTelemetry: Telemetry {
 }
 
 final class SwitchedConnectivity: Connectivity {
-    private let online = Mutex(true)
+    private struct State {
+        var isOnline = true
+        var listeners: [Int: AsyncStream<Bool>.Continuation] = [:]
+        var next = 0
+    }
 
-    var isOnline: Bool { online.withLock { $0 } }
-    var changes: AsyncStream<Bool> { AsyncStream { $0.finish() } }
+    private let state = Mutex(State())
 
-    func turn(online: Bool) { self.online.withLock { $0 = online } }
+    var isOnline: Bool { state.withLock { $0.isOnline } }
+    /// How many follow the changes.
+    var listening: Int { state.withLock { $0.listeners.count } }
+
+    var changes: AsyncStream<Bool> {
+        let (changes, continuation) = AsyncStream.makeStream(of: Bool.self)
+        let number = state.withLock { state in
+            state.next += 1
+            state.listeners[state.next] = continuation
+            return state.next
+        }
+        continuation.onTermination = { [weak self] _ in self?.forget(number) }
+        return changes
+    }
+
+    func turn(online: Bool) {
+        let listeners = state.withLock { state in
+            state.isOnline = online
+            return state.listeners.values
+        }
+        for listener in listeners { listener.yield(online) }
+    }
+
+    private func forget(_ number: Int) { state.withLock { $0.listeners[number] = nil } }
 }
 
 /// Waits until `condition` holds; other tasks go on meanwhile.

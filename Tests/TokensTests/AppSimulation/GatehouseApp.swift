@@ -11,14 +11,20 @@ struct GatehouseApp: SimulatedApp {
     private let client: GatehouseClient
     private let storage: DeviceStorage
 
-    init(_ device: SimulatedDevice, _ process: SimulatedProcess) throws {
+    /// - Parameters:
+    ///   - checksAtLaunch: as the client's configuration has it.
+    ///   - transport: in place of the device's network.
+    init(
+        _ device: SimulatedDevice, _ process: SimulatedProcess, checksAtLaunch: Bool = true,
+        transport: (any Transport)? = nil
+    ) throws {
         storage = device.storage
         client = try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: SimulatedDevice.origin,
                 store: SimulatedStore(storage: device.storage, process: process),
-                transport: SimulatedTransport(network: device.network, process: process),
-                connectivity: device.network, clock: device.clock))
+                transport: transport ?? SimulatedTransport(network: device.network, process: process),
+                connectivity: device.network, clock: device.clock, checksAtLaunch: checksAtLaunch))
     }
 
     func launch() async {
@@ -43,10 +49,7 @@ struct GatehouseApp: SimulatedApp {
         }
     }
 
-    func settle() async {
-        while let refreshing = await client.session.refreshing { _ = await refreshing.task.value }
-        await client.session.storeWork?.value
-    }
+    func settle() async { await client.session.settle() }
 
     var sight: Sight {
         get async {

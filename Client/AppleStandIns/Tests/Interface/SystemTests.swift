@@ -87,6 +87,13 @@ struct SystemTests {
         SimulatedNetwork.change(to: .unsatisfied)
         #expect(await changes.next() == false)
         try await eventually("offline") { !connectivity.isOnline }
+        // This machine is there without a network.
+        for (address, isThere) in [
+            ("https://api.example.com", false), ("http://127.0.0.1:8080/v1", true), ("http://LOCALHOST", true),
+            ("http://[::1]:8080", true), ("https://localhost.example.com", false),
+        ] {
+            #expect(connectivity.isOnline(for: try #require(URL(string: address))) == isThere, "\(address)")
+        }
         SimulatedNetwork.change(to: .requiresConnection)
         #expect(await changes.next() == true)
         try await eventually("online") { connectivity.isOnline }

@@ -1,6 +1,8 @@
 import CryptoKit
+import Dispatch
 import Foundation
 import Security
+import Synchronization
 import Testing
 
 @testable import GatehouseClient
@@ -133,6 +135,73 @@ struct KeychainBiometryTests {
         #expect(try await off.load() == .first)
         #expect(try await bench.store().load() == .first)
         #expect(bench.items().count == 1)
+    }
+
+    @Test("In the app's own group, before it was shared with an extension: moved with its key, after one proof")
+    func movesToGroup() async throws {
+        defer { bench.remove() }
+        let appExtension = SimulatedApp(on: bench.device, accessGroups: ["TEAM.extension", KeychainBench.shared])
+        try await bench.store(biometry: true).save(.first)
+        let moved = bench.store(group: KeychainBench.shared, biometry: true)
+        #expect(await code { () throws(TokenStoreError) in try await moved.load() } == .userPresenceNeeded)
+        try await moved.unlock(reason: "r")
+        #expect(try await moved.load() == .first)
+        let items = bench.items()
+        #expect(items.count == 2)
+        #expect(items.allSatisfy { $0[kSecAttrAccessGroup as String] as? String == KeychainBench.shared })
+
+        let other = bench.store(of: appExtension, group: KeychainBench.shared, biometry: true)
+        try await other.unlock(reason: "r")
+        #expect(try await other.load() == .first)
+        #expect(bench.device.prompts.count == 2)
+        // What is renewed from now on needs no other key.
+        try await moved.save(.second)
+        #expect(try await other.load() == .second)
+    }
+
+    @Test("Signing out removes keys wherever they lie")
+    func deletedEverywhere() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        try await bench.store(group: KeychainBench.shared, biometry: true).delete()
+        #expect(bench.items().isEmpty)
+    }
+
+    @Test("A look at the store that waits behind a sign-in knows the key that the sign-in has made")
+    func loadBehindSave() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        let next = bench.store(biometry: true)
+        // While the new key is added the app comes to the foreground, and reads.
+        let reading = Mutex<Task<Data?, any Error>?>(nil)
+        let hasAsked = DispatchSemaphore(value: 0)
+        bench.device.beforeNext("SecItemAdd") {
+            reading.withLock {
+                $0 = Task {
+                    async let data = next.load()
+                    for _ in 0..<100 { await Task.yield() }
+                    hasAsked.signal()
+                    return try await data
+                }
+            }
+            hasAsked.wait()
+        }
+        try await next.save(.second)
+        let task = try #require(reading.withLock { $0 })
+        #expect(try await task.value == .second)
+        #expect(bench.device.prompts.isEmpty)
+    }
+
+    @Test("Two that ask for a proof at once: one dialog")
+    func unlockTwice() async throws {
+        defer { bench.remove() }
+        try await bench.store(biometry: true).save(.first)
+        let next = bench.store(biometry: true)
+        async let one: Void = next.unlock(reason: "r")
+        async let two: Void = next.unlock(reason: "r")
+        _ = try await (one, two)
+        #expect(bench.device.prompts.count == 1)
+        #expect(try await next.load() == .first)
     }
 
     @Test("Nobody is enrolled: saving says so")

@@ -78,10 +78,21 @@ struct KeychainFormatTests {
         #expect(bench.items().isEmpty)
     }
 
+    @Test("Of a later version: kept for that version, whatever comes", arguments: ["ghk2p{}", "ghk9", "ghkAs"])
+    func laterVersion(text: String) async throws {
+        defer { bench.remove() }
+        let bytes = Data(text.utf8)
+        bench.add(bytes)
+        let store = bench.store()
+        #expect(await code { () throws(TokenStoreError) in try await store.load() } == .fromLaterVersion)
+        #expect(await code { () throws(TokenStoreError) in try await store.save(.first) } == .fromLaterVersion)
+        #expect(bench.rawValue() == bytes)
+    }
+
     @Test(
-        "Of a later version, or damaged: corrupt, never empty; signing in anew replaces it",
+        "Damaged: corrupt, never empty; signing in anew replaces it",
         arguments: [
-            Data("ghk2p{}".utf8), Data("ghk".utf8), Data("ghk1".utf8), Data("ghk1x{}".utf8), Data("ghk1sshort".utf8),
+            Data("ghk".utf8), Data("ghk0p{}".utf8), Data("ghk1".utf8), Data("ghk1x{}".utf8), Data("ghk1sshort".utf8),
         ])
     func unreadable(bytes: Data) async throws {
         defer { bench.remove() }

@@ -25,13 +25,16 @@ struct FileLock: Sendable {
     /// Tries now and then, since a call that waits would hold one of Swift's shared threads.
     ///
     /// - Returns: whether the lock was had.
+    /// - Throws: where the task is cancelled while it waits. Whoever gives up has nothing to do under the lock any more.
     @discardableResult
-    func take(_ descriptor: Int32) async -> Bool {
+    func take(_ descriptor: Int32) async throws(CancellationError) -> Bool {
         let end = clock.monotonic + Self.patience
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             guard errno == EWOULDBLOCK || errno == EINTR, clock.monotonic < end else { return false }
-            do { try await clock.sleep(for: .milliseconds(Int.random(in: 5...25))) } catch { return false }
+            do { try await clock.sleep(for: .milliseconds(Int.random(in: 5...25))) } catch {
+                throw CancellationError()
+            }
         }
     }
 

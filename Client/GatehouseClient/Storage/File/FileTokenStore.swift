@@ -41,15 +41,17 @@ public struct FileTokenStore: TokenStore {
         try await apart { [file] () throws(TokenStoreError) in try file.remove() }
     }
 
-    /// Waits until no other process has the lock, for 20 seconds at most or until the task is cancelled. Then, and where
-    /// there can be no lock, `body` runs without it.
+    /// Waits until no other process has the lock, for 20 seconds at most. Then, and where there can be no lock, `body`
+    /// runs without it.
+    ///
+    /// - Throws: `CancellationError` where the task is cancelled while it waits, and what `body` throws.
     public func withExclusiveAccess<Value: Sendable>(
         _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
         // What cannot be opened here cannot be saved either, and then the error says why.
         let opened = try? await apart { [lock] () throws(TokenStoreError) in try lock.open() }
         defer { if let opened { FileLock.close(opened) } }
-        if let opened { await lock.take(opened) }
+        if let opened { try await lock.take(opened) }
         return try await body()
     }
 

@@ -22,7 +22,7 @@
 
         func isCurrent(requiresBiometry: Bool) -> Bool { (keyID != nil) == requiresBiometry }
 
-        /// - Throws: `corrupt` where the bytes are of a later version, or cut.
+        /// - Throws: `fromLaterVersion`, or `corrupt` where the bytes are cut.
         init(_ bytes: Data) throws(TokenStoreError) {
             // Slices of Data keep their indices.
             let bytes = Data(bytes)
@@ -30,8 +30,11 @@
                 self = .plain(bytes)
                 return
             }
+            if bytes.count > 3, bytes[3] > Self.version {
+                throw TokenStoreError(.fromLaterVersion, "the Keychain's item")
+            }
             guard bytes.count >= Self.header, bytes[3] == Self.version else {
-                throw TokenStoreError(.corrupt, "of a later version")
+                throw TokenStoreError(.corrupt, "cut off")
             }
             let rest = Data(bytes.dropFirst(Self.header))
             switch bytes[4] {

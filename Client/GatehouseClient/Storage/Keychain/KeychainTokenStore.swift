@@ -10,12 +10,19 @@
     /// protection Keychain (`keychain-access-groups`, or an application identifier); programs without one keep their
     /// session in a file.
     public actor KeychainTokenStore: TokenStore {
+        /// Where a step waits: the functions of Security wait for another process, and a dialog for the user. Neither on
+        /// one of Swift's threads.
+        private enum Line {
+            case steps
+            case dialogs
+        }
+
         private let vault: KeychainVault
-        /// The functions of Security wait for another process: not on one of Swift's threads. One after the other, so that
-        /// what is saved last stays.
         private let queue: DispatchQueue
-        /// One that waits until the user has answered a dialog.
         private let dialogs: DispatchQueue
+        /// The last step of each line. One follows the other, so that what is saved last stays, and each knows what those
+        /// before it have learnt.
+        private var last: [Line: Task<Void, Never>] = [:]
         private var memory = KeychainMemory()
 
         public init(_ options: Options = Options()) {
@@ -31,39 +38,51 @@
         }
 
         public func load() async throws(TokenStoreError) -> Data? {
-            try await run(on: queue) { vault, memory throws(TokenStoreError) in try vault.load(&memory) }
+            try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.load(&memory) }
         }
 
         public func save(_ data: Data) async throws(TokenStoreError) {
-            try await run(on: queue) { vault, memory throws(TokenStoreError) in try vault.save(data, &memory) }
+            try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.save(data, &memory) }
         }
 
         /// Removes what is there, for an app that begins anew; no error where there is nothing. The server is not told.
         public func delete() async throws(TokenStoreError) {
-            try await run(on: queue) { vault, _ throws(TokenStoreError) in try vault.delete() }
-            memory.forgetKeys()
+            try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.delete(&memory) }
         }
 
         public func unlock(reason: String) async throws(TokenStoreError) {
-            try await run(on: dialogs) { vault, memory throws(TokenStoreError) in
+            try await run(.dialogs) { vault, memory throws(TokenStoreError) in
                 try vault.unlock(reason: reason, &memory)
             }
         }
 
-        /// Calls may overlap: each works on a copy of the memory and adds to it what it has learnt.
         private func run<Value: Sendable>(
-            on queue: DispatchQueue,
+            _ line: Line,
             _ body: @escaping @Sendable (KeychainVault, inout KeychainMemory) throws(TokenStoreError) -> Value
         ) async throws(TokenStoreError) -> Value {
+            let previous = last[line]
+            let step = Task {
+                await previous?.value
+                return await take(on: line, body)
+            }
+            last[line] = Task { _ = await step.value }
+            return try await step.value.get()
+        }
+
+        /// One step. It works on a copy of the memory, since a dialog may be answered meanwhile, and adds what it learns.
+        private func take<Value: Sendable>(
+            on line: Line,
+            _ body: @escaping @Sendable (KeychainVault, inout KeychainMemory) throws(TokenStoreError) -> Value
+        ) async -> Result<Value, TokenStoreError> {
             let (result, after) = await withCheckedContinuation { continuation in
-                queue.async { [vault, memory] in
+                (line == .steps ? queue : dialogs).async { [vault, memory] in
                     var memory = memory
                     let result = Result { () throws(TokenStoreError) in try body(vault, &memory) }
                     continuation.resume(returning: (result, memory))
                 }
             }
             memory.merge(after)
-            return try result.get()
+            return result
         }
     }
 #endif

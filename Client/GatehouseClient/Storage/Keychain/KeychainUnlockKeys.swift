@@ -10,12 +10,19 @@
         let service: String
         let accessGroup: String?
 
+        struct Found {
+            var key: SymmetricKey
+            /// Whether it lies where this configuration looks, and not in the group of an earlier one.
+            var isCurrent: Bool
+        }
+
         func add(_ key: SymmetricKey, id: UUID) throws(TokenStoreError) {
             guard
                 let access = SecAccessControlCreateWithFlags(
                     nil, kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly, .biometryCurrentSet, nil)
             else { throw TokenStoreError(.failed, "no access control") }
             var item = query(id)
+            item[kSecAttrAccessGroup as String] = accessGroup
             item[kSecAttrAccessControl as String] = access
             item[kSecValueData as String] = key.withUnsafeBytes { Data($0) }
             let status = SecItemAdd(item as CFDictionary, nil)
@@ -23,12 +30,25 @@
         }
 
         /// Shows the system's dialog and waits for the user. `nil` where there is no such key any more.
-        func read(_ id: UUID, reason: String) throws(TokenStoreError) -> SymmetricKey? {
+        func read(_ id: UUID, reason: String) throws(TokenStoreError) -> Found? {
+            if let accessGroup {
+                if let key = try copy(id, from: accessGroup, reason: reason) { return Found(key: key, isCurrent: true) }
+                // From before there was a group, or from another one: keys move with the session.
+                return try copy(id, from: nil, reason: reason).map { Found(key: $0, isCurrent: false) }
+            }
+            return try copy(id, from: nil, reason: reason).map { Found(key: $0, isCurrent: true) }
+        }
+
+        /// - Parameter accessGroup: `nil`: any group of the app's.
+        private func copy(
+            _ id: UUID, from accessGroup: String?, reason: String
+        ) throws(TokenStoreError) -> SymmetricKey? {
             let context = LAContext()
             context.localizedReason = reason
             // There is no other way than biometrics: without a title the system leaves the button out.
             context.localizedFallbackTitle = ""
             var query = query(id)
+            query[kSecAttrAccessGroup as String] = accessGroup
             query[kSecUseAuthenticationContext as String] = context
             query[kSecReturnData as String] = true
             query[kSecMatchLimit as String] = kSecMatchLimitOne
@@ -49,6 +69,7 @@
             }
         }
 
+        /// In all groups of the app's, as the session's own item.
         func delete(_ id: UUID) throws(TokenStoreError) { try delete(query(id)) }
 
         func deleteAll() throws(TokenStoreError) { try delete(query(nil)) }
@@ -64,7 +85,6 @@
                 kSecUseDataProtectionKeychain as String: true,
             ]
             query[kSecAttrAccount as String] = id?.uuidString
-            query[kSecAttrAccessGroup as String] = accessGroup
             return query
         }
     }

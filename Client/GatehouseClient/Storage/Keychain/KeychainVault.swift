@@ -31,7 +31,8 @@
             guard let found = try item.read() else { return nil }
             let envelope = try KeychainEnvelope(found.data)
             let data = try open(envelope, memory)
-            if !found.isCurrent || !envelope.isCurrent(requiresBiometry: requiresBiometry) {
+            let isMisplaced = envelope.keyID.map(memory.misplaced.contains) ?? false
+            if !found.isCurrent || isMisplaced || !envelope.isCurrent(requiresBiometry: requiresBiometry) {
                 // It was read, which is what was asked for. The next save brings it into today's form if this one fails.
                 try? write(data, replacing: envelope, &memory)
             }
@@ -44,26 +45,27 @@
             do {
                 old = try item.read().map { found throws(TokenStoreError) in try KeychainEnvelope(found.data) }
             } catch {
-                // What nobody can read is replaced.
+                // What nobody can read is replaced; what a later version can is not.
                 guard error.code == .corrupt else { throw error }
             }
             try write(data, replacing: old, &memory)
         }
 
-        func delete() throws(TokenStoreError) {
+        func delete(_ memory: inout KeychainMemory) throws(TokenStoreError) {
             try item.delete()
             try keys.deleteAll()
+            memory.forgetKeys()
         }
 
         func unlock(reason: String, _ memory: inout KeychainMemory) throws(TokenStoreError) {
-            guard let found = try item.read(), case .sealed(let id, _) = try KeychainEnvelope(found.data),
+            guard let item = try item.read(), case .sealed(let id, _) = try KeychainEnvelope(item.data),
                 memory[id] == nil
             else { return }
-            guard let key = try keys.read(id, reason: reason) else {
+            guard let found = try keys.read(id, reason: reason) else {
                 memory.lose(id)
                 return
             }
-            memory.remember(key, id: id)
+            memory.remember(found.key, id: id, isMisplaced: !found.isCurrent)
         }
 
         private func open(_ envelope: KeychainEnvelope, _ memory: KeychainMemory) throws(TokenStoreError) -> Data {
@@ -84,7 +86,7 @@
                 if let id = old?.keyID { try? keys.delete(id) }
                 return
             }
-            if let id = old?.keyID, let key = memory[id] {
+            if let id = old?.keyID, let key = memory[id], !memory.misplaced.contains(id) {
                 try item.write(KeychainEnvelope.sealing(data, with: key, id: id).data)
                 return
             }
@@ -102,7 +104,7 @@
             guard !memory.isSettled else { return }
             do throws(TokenStoreError) {
                 if try !installation.isMarked() {
-                    if discardsAfterReinstall { try delete() }
+                    if discardsAfterReinstall { try delete(&memory) }
                     try installation.mark()
                 }
                 memory.isSettled = true

@@ -19,7 +19,12 @@ struct CommonOptions: ParsableArguments {
     func run(_ body: (Invocation) async throws -> Void) async throws {
         let console = Console.current
         do {
-            try await body(Invocation(console: console, name: name(in: console.environment), isForScripts: json))
+            let invocation = try Invocation(
+                console: console, name: name(in: console.environment), isForScripts: json)
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(invocation)) } catch { result = .failure(error) }
+            await invocation.settle()
+            try result.get()
         } catch {
             let failure: CommandFailure
             switch error {

@@ -6,6 +6,13 @@ struct Invocation: Sendable {
     let console: Console
     let name: ProfileName
     let isForScripts: Bool
+    private let clients = OpenClients()
+
+    init(console: Console, name: ProfileName, isForScripts: Bool) {
+        self.console = console
+        self.name = name
+        self.isForScripts = isForScripts
+    }
 
     var profiles: ProfilesFolder { ProfilesFolder(environment: console.environment) }
     var report: Report { Report(timeZone: console.timeZone) }
@@ -17,14 +24,14 @@ struct Invocation: Sendable {
                 .notConfigured, "The profile \(name) has no server yet.",
                 details: ["Sign in with: gatehouse login --url https://…"], code: "noProfile")
         }
-        return try client(of: profile, named: name)
+        return try await client(of: profile, named: name)
     }
 
     /// - Parameter isOnline: `false` reads what is stored and asks no server.
     func client(
         of profile: Profile, named name: ProfileName, isOnline: Bool = true
-    ) throws(GatehouseError) -> GatehouseClient {
-        try GatehouseClient(
+    ) async throws(GatehouseError) -> GatehouseClient {
+        let client = try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: profile.url, store: profiles.sessionStore(of: name), transport: console.transport,
                 connectivity: isOnline ? AlwaysOnline() : NeverOnline(), clock: console.clock,
@@ -32,7 +39,12 @@ struct Invocation: Sendable {
                     installationId: Report.text(profile.installationID),
                     name: String(ProcessInfo.processInfo.hostName.prefix(64)), model: "gatehouse (command line)"),
                 checksAtLaunch: false))
+        await clients.add(client)
+        return client
     }
+
+    /// Waits until nothing is under way that would be lost with the process.
+    func settle() async { await clients.settle() }
 
     /// Prints a result: `text` for a person, `value` for a script.
     func show(_ value: some Encodable, _ text: String) throws {
@@ -42,6 +54,14 @@ struct Invocation: Sendable {
             console.print(text)
         }
     }
+}
+
+private actor OpenClients {
+    private var clients: [GatehouseClient] = []
+
+    func add(_ client: GatehouseClient) { clients.append(client) }
+
+    func settle() async { for client in clients { await client.session.settle() } }
 }
 
 private struct NeverOnline: Connectivity {

@@ -50,7 +50,7 @@ struct ProfilesCommand: AsyncParsableCommand {
             guard let profile = try await invocation.profiles.load(name) else { return nil }
             var entry = Entry(
                 name: "\(name)", url: profile.url.absoluteString, selected: name == invocation.name)
-            let session = try invocation.client(of: profile, named: name, isOnline: false).session
+            let session = try await invocation.client(of: profile, named: name, isOnline: false).session
             do {
                 try await session.start()
                 entry.user = await session.state.user
@@ -82,7 +82,7 @@ struct ProfilesCommand: AsyncParsableCommand {
                 }
                 // One that cannot be read cannot be signed out of.
                 if let profile = try? await invocation.profiles.load(name),
-                    let client = try? invocation.client(of: profile, named: name, isOnline: false),
+                    let client = try? await invocation.client(of: profile, named: name, isOnline: false),
                     (try? await client.session.start()) != nil, await client.session.state.user != nil
                 {
                     throw CommandFailure(

@@ -21,7 +21,7 @@ struct ServerOptions: ParsableArguments {
         let known = try await invocation.profiles.load(invocation.name)
         let profile = try profile(known, invocation)
         // Fails where the address is none that tokens may travel to, before anything is written.
-        let client = try invocation.client(of: profile, named: invocation.name)
+        let client = try await invocation.client(of: profile, named: invocation.name)
         let answer = try await ask()
         if known == nil { try await invocation.profiles.save(profile, as: invocation.name) }
         do {

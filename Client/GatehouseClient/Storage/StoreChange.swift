@@ -1,0 +1,102 @@
+/// What a process makes of the stored record. Others write it, too, and so it is read first: these are the rules of who
+/// replaces what.
+///
+/// A record without a session says that somebody has signed out: only a sign-in puts a session there again. A session is
+/// replaced by its own successor, never by one that was issued before it, and never by another user's.
+enum StoreChange: Sendable, Equatable {
+    /// Somebody has signed in here.
+    case signIn(StoredSession)
+    /// This process' session has new tokens.
+    case renewal(StoredSession)
+    /// This process' session, of whose user the server says something new.
+    case user(StoredSession)
+    /// The user of this process' session has signed out.
+    ///
+    /// - `tellsServer`: whether the server is still to be told.
+    case signOut(StoredSession, tellsServer: Bool)
+    /// The server has refused this refresh token, and so ended the session.
+    case refusal(Redacted<String>)
+    /// The server has been told of the end of this refresh token's session.
+    case finishedLogout(Redacted<String>)
+
+    enum Outcome: Sendable, Equatable {
+        case write(StoredState)
+        /// There is nothing to change, or nothing that is this process' to change.
+        case leave
+        /// Another process was first: this is what to go on with. `nil`: somebody has signed out.
+        case follow(StoredSession?)
+    }
+
+    /// - Parameters:
+    ///   - stored: what is there; `nil`: nothing at all, which is nobody's word.
+    ///   - pendingLogouts: those that this process knows of.
+    func outcome(over stored: StoredState?, pendingLogouts: [Redacted<String>]) -> Outcome {
+        let there = stored?.session
+        switch self {
+        case .signIn(let session):
+            // The one that was there ends: nobody could end it any more.
+            let ended = there.flatMap { $0.refreshToken == session.refreshToken ? nil : $0.refreshToken }
+            return write(session, over: stored, pendingLogouts, ended)
+        case .renewal(let session):
+            guard let stored else { return write(session, over: nil, pendingLogouts) }
+            guard let there, there.user.id == session.user.id, there.issuedAt <= session.issuedAt else {
+                return .follow(stored.session)
+            }
+            return write(session, over: stored, pendingLogouts)
+        case .user(var session):
+            if stored != nil {
+                guard let there, there.user.id == session.user.id else { return .leave }
+                // Another process may have renewed the tokens: only the user is replaced.
+                let user = session.user
+                session = there
+                session.user = user
+            }
+            return write(session, over: stored, pendingLogouts)
+        case .signOut(let session, let tellsServer):
+            guard let there, there.user.id == session.user.id else {
+                return write(there, over: stored, pendingLogouts)
+            }
+            return write(nil, over: stored, pendingLogouts, tellsServer ? there.refreshToken : nil)
+        case .refusal(let token):
+            guard there?.refreshToken == token else { return .leave }
+            return write(nil, over: stored, pendingLogouts)
+        case .finishedLogout(let token):
+            guard var stored, stored.pendingLogouts.contains(token) else { return .leave }
+            stored.pendingLogouts.removeAll { $0 == token }
+            return .write(stored)
+        }
+    }
+
+    /// Whether what cannot be read for this reason is replaced all the same. What is damaged serves nobody; a session
+    /// that waits for its user's face gives way to the same user's password. All else may be readable in a moment.
+    func replacesUnreadable(_ code: TokenStoreError.Code) -> Bool {
+        switch code {
+        case .corrupt: return true
+        case .userPresenceNeeded, .userPresenceRefused:
+            if case .signIn = self { return true }
+            return false
+        default: return false
+        }
+    }
+
+    /// - Parameter ended: the refresh token of a session that ends by this.
+    private func write(
+        _ session: StoredSession?, over stored: StoredState?, _ pendingLogouts: [Redacted<String>],
+        _ ended: Redacted<String>? = nil
+    ) -> Outcome {
+        .write(
+            StoredState(
+                session: session,
+                pendingLogouts: (stored?.pendingLogouts ?? []).adding(pendingLogouts + (ended.map { [$0] } ?? []))))
+    }
+}
+
+extension [Redacted<String>] {
+    /// These logouts, then those of `others` that are not among them; the newest that are remembered.
+    func adding(_ others: Self) -> Self {
+        let all = others.reduce(into: self) { all, other in
+            if !all.contains(other) { all.append(other) }
+        }
+        return Array(all.suffix(StoredState.mostPendingLogouts))
+    }
+}
