@@ -27,8 +27,11 @@
         @Environment(\.locale) private var locale
         private let options: Options
 
-        /// - Parameter reason: what ended the session before: it is said above the form, until the next attempt. The gate
-        ///   gives it by itself.
+        /// - Parameters:
+        ///   - client: that signs in.
+        ///   - options: what is offered.
+        ///   - reason: what ended the session before: it is said above the form, until the next attempt. The gate gives
+        ///     it by itself.
         public init(client: GatehouseClient, options: Options = Options(), after reason: SignOutReason? = nil) {
             self.options = options
             _model = StateObject(

@@ -57,7 +57,9 @@ public struct LoginForm: Sendable, Equatable {
     /// In Unicode scalars, as the server counts.
     public let minimumPasswordLength: Int
 
-    /// - Parameter reason: what ended the session before, if one has ended.
+    /// - Parameters:
+    ///   - minimumPasswordLength: in Unicode scalars.
+    ///   - reason: what ended the session before, if one has ended.
     public init(minimumPasswordLength: Int = 8, after reason: SignOutReason? = nil) {
         self.minimumPasswordLength = minimumPasswordLength
         endedBy = reason
