@@ -2,6 +2,7 @@ public import ArgumentParser
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import NIOHTTP1
 import Settings
 
 /// `<service> health`: whether the service that runs with these settings is ready. For an image's health check: there
