@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network simulate coverage lint docs images bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -64,6 +64,9 @@ docs: ## the client library's documentation, under .local/docs; a warning is an 
 
 images: ## as root: the images of deploy/Dockerfile without Docker, and the whole system run from them
 	@deploy/local/images.sh
+
+sbom: ## what the images are made of: a bill of materials under .local/sbom, and docs/licences.md
+	@deploy/local/sbom.sh
 
 bench: ## operations per second and CPU time per operation
 	@deploy/local/bench.sh
