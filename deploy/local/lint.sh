@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts, runbooks
-# and dashboards against the metrics, the manifests of Kubernetes against the source, computed figures, and mistakes in
-# every script. Installs what it needs: where a tool cannot be had, it fails.
+# and dashboards against the metrics, the manifests of Kubernetes against the source, computed figures, documents against
+# what they speak of, and mistakes in every script. Installs what it needs: where a tool cannot be had, it fails.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
@@ -27,6 +27,9 @@ deploy/local/checks/lint-kubernetes.sh || failed=1
 
 note "Computed figures"
 python3 deploy/local/checks/scaling.py || failed=1
+
+note "Documents"
+deploy/local/checks/lint-documents.sh || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# lint-documents.sh [FOLDER]   holds the papers to the code: docs/database.md to the migrations (database_docs.py); links,
+# names, decisions, version, owners and licences to what they speak of (documents.py). FOLDER is another copy of the tree,
+# for trying the rules.
+# shellcheck source=../parts/common.sh
+. "$(dirname "$0")/../parts/common.sh"
+
+failed=0
+python3 "$local_scripts/checks/database_docs.py" "${1:-$root}" || failed=1
+python3 "$local_scripts/checks/documents.py" "${1:-$root}" || failed=1
+exit "$failed"
