@@ -56,7 +56,7 @@ simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days,
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
-lint: ## format, imports against Package.swift, the tree against the map, scripts, alerts and dashboards
+lint: ## format, imports against Package.swift, the tree against the map, documents, scripts, alerts and dashboards
 	@deploy/local/lint.sh
 
 docs: ## the client library's documentation, under .local/docs; a warning is an error

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Lists what the images are made of: a software bill of materials (CycloneDX 1.5) in .local/sbom/gatehouse.cdx.json, held
-# against CycloneDX's schema, and docs/licences.md. Of this machine it needs the Swift packages, which it fetches where
-# they are missing, and the Debian packages of deploy/Dockerfile, whose versions dpkg tells.
+# Lists what the images are made of: a software bill of materials (CycloneDX 1.5) in .local/sbom/gatehouse.cdx.json,
+# held against CycloneDX's schema, and docs/licences.md. It needs the Swift packages, which it fetches where they are
+# missing, and the Debian packages of deploy/Dockerfile, whose versions dpkg tells.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh

@@ -1,4 +1,4 @@
-"""Holds the papers around the code to the code: links, names of tests and settings, decisions, versions, owners, licences.
+"""Holds the papers to the code: links, names of tests and settings, decisions, versions, owners, licences.
 
     documents.py [FOLDER]   FOLDER: another copy of the tree
 """
@@ -115,7 +115,8 @@ def decisions(root):
 
 
 def version(root):
-    number = re.search(r'static let number = "([^"]+)"', (root / "Shared/Settings/GatehouseVersion.swift").read_text())[1]
+    source = (root / "Shared/Settings/GatehouseVersion.swift").read_text()
+    number = re.search(r'static let number = "([^"]+)"', source)[1]
     newest = re.search(r"(?m)^## \[(\d[^\]]*)\] - \d{4}-\d\d-\d\d$", (root / "CHANGELOG.md").read_text())
     if not newest or newest[1] != number:
         yield f"CHANGELOG.md's newest version is {newest[1] if newest else 'none'}, GatehouseVersion's {number}"

@@ -34,7 +34,8 @@ refuses "a new column that the page does not have" "no column devices.devices.ba
     $migration 's/^    status_reason .*/    badge integer,\n&/'
 refuses "a column that is gone" "names the column devices.devices.model, which no migration makes" \
     $migration '/^    model /d'
-refuses "a column of another type" "devices.devices.token is bytea: it is text" $migration 's/^    token  *bytea /    token text /'
+refuses "a column of another type" "devices.devices.token is bytea: it is text" \
+    $migration 's/^    token  *bytea /    token text /'
 refuses "a column that may be NULL now" "devices.devices.bundle_id is text: it is text?" \
     $migration 's/^    bundle_id .*/    bundle_id text,/'
 refuses "a new index" "no index tokens.sessions: sessions_by_use" \
@@ -43,7 +44,8 @@ refuses "a dropped index" "index identity.audit: audit_by_user, which no migrati
     Services/identity/Sources/Migrations/0004_audit_age.up.sql "\$aDROP INDEX audit_by_user;"
 refuses "a statement that nobody taught the check" "does not know what this does" \
     Services/identity/Sources/Migrations/0004_audit_age.up.sql "\$aCREATE TYPE state AS ENUM ('on');"
-refuses "a table that the page makes up" "names the table tokens.tickets" docs/database.md 's/^### .sweeps.$/### \x60tickets\x60/'
+refuses "a table that the page makes up" "names the table tokens.tickets" \
+    docs/database.md 's/^### .sweeps.$/### \x60tickets\x60/'
 
 refuses "a link to nowhere" "links to ../CONTRIBUTING.md#no-such-place" \
     docs/teams.md 's/#changing-a-contract/#no-such-place/'
@@ -60,5 +62,7 @@ refuses "a version without its section" "newest version is" CHANGELOG.md 's/^## 
 refuses "two owners of one folder" "edge owns Services/gateway, in .github/CODEOWNERS it is push" \
     .github/CODEOWNERS '/^\/Services\/gateway/s/edge/push/'
 refuses "alerts that nobody is on call for" "redis.yml is in one of them" docs/teams.md 's/, .redis\.yml.//'
-refuses "a package without its licence" "docs/licences.md does not have swift-nio 2." docs/licences.md '/^| \[swift-nio\]/d'
-refuses "a package of the images without its licence" "docs/licences.md does not have libpq5" docs/licences.md '/^| libpq5 /d'
+refuses "a package without its licence" "docs/licences.md does not have swift-nio 2." \
+    docs/licences.md '/^| \[swift-nio\]/d'
+refuses "a package of the images without its licence" "docs/licences.md does not have libpq5" \
+    docs/licences.md '/^| libpq5 /d'

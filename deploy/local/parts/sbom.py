@@ -185,9 +185,9 @@ def bill(packages, debian, version, swift_version):
 def licences_page(packages, debian):
     lines = [
         "# Licences", "",
-        "Gatehouse is under the Apache License 2.0 ([LICENSE](../LICENSE)). `make sbom` writes this page and, with exact",
-        "versions of everything, `.local/sbom/gatehouse.cdx.json` (CycloneDX 1.5). Licences are read from each package's",
-        "files. An app that takes the client alone takes none of this.", "",
+        "Gatehouse is under the Apache License 2.0 ([LICENSE](../LICENSE)). `make sbom` writes this page and, with",
+        "exact versions of everything, `.local/sbom/gatehouse.cdx.json` (CycloneDX 1.5). Licences are read from each",
+        "package's files. An app that takes the client alone takes none of this.", "",
         "## Swift packages", "",
         "A package with `NOTICE` has a file of that name, which goes with copies of the program.", "",
         "| package | version | licence | |", "|---|---|---|---|"]
@@ -204,8 +204,8 @@ def licences_page(packages, debian):
     lines += [
         "", "## Debian packages in the images", "",
         "Those that `deploy/Dockerfile` names, and what they need. The base image (`debian:bookworm-slim`) has more.",
-        "Licences have the names of the package's `/usr/share/doc/NAME/copyright`; where none stands, that file is text",
-        "to be read.", "", "| package | licences |", "|---|---|"]
+        "Licences have the names of the package's `/usr/share/doc/NAME/copyright`; where none stands, that file is",
+        "text to be read.", "", "| package | licences |", "|---|---|"]
     for name, package in sorted(debian.items()):
         lines.append(f"| {name} | {', '.join(package['licences'])} |")
     return "\n".join(lines) + "\n"
