@@ -53,7 +53,7 @@ extension GatehouseClient {
         guard error.kind == .signedOut, !refusesBearer(response, body) else { return error }
         return GatehouseError(
             .forbidden, code: error.code, requestID: error.requestID, fields: error.fields,
-            retryAfter: error.retryAfter, reason: error.reason)
+            retryAfter: error.retryAfter, reason: error.reason, status: error.status, body: error.body)
     }
 
     /// The bearer, if the request goes where it may be shown.

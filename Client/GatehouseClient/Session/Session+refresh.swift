@@ -137,7 +137,7 @@ extension Session {
         _ = try current(in: epoch)
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = old.appleUserID
-        let outcome = try await change(.renewal(session))
+        let outcome = try await change(.renewal(session, of: old.refreshToken))
         // Who signed out meanwhile waits for this work on the store, and then overwrites it.
         _ = try current(in: epoch)
         if case .follow(let theirs) = outcome {

@@ -6,8 +6,8 @@
 enum StoreChange: Sendable, Equatable {
     /// Somebody has signed in here.
     case signIn(StoredSession)
-    /// This process' session has new tokens.
-    case renewal(StoredSession)
+    /// This process' session has new tokens, which the server has given for this refresh token.
+    case renewal(StoredSession, of: Redacted<String>)
     /// This process' session, of whose user the server says something new.
     case user(StoredSession)
     /// The user of this process' session has signed out.
@@ -37,11 +37,12 @@ enum StoreChange: Sendable, Equatable {
             // The one that was there ends: nobody could end it any more.
             let ended = there.flatMap { $0.refreshToken == session.refreshToken ? nil : $0.refreshToken }
             return write(session, over: stored, pendingLogouts, ended)
-        case .renewal(let session):
+        case .renewal(let session, let presented):
             guard let stored else { return write(session, over: nil, pendingLogouts) }
-            guard let there, there.user.id == session.user.id, there.issuedAt <= session.issuedAt else {
-                return .follow(stored.session)
-            }
+            // What was given for the stored token follows it, also where the server's clock has been set back.
+            guard let there, there.user.id == session.user.id,
+                there.refreshToken == presented || there.issuedAt <= session.issuedAt
+            else { return .follow(stored.session) }
             return write(session, over: stored, pendingLogouts)
         case .user(var session):
             if stored != nil {

@@ -24,6 +24,8 @@ import Testing
     private static let older = session("older", 0)
     private static let newer = session("newer", 90)
     private static let bobs = session("bobs", 30, of: bob)
+    /// What `mine` was given for: no longer what is stored.
+    private static let before = Redacted("refresh.before")
 
     /// The new session, as the server describes the user now.
     private static var changed: StoredSession {
@@ -61,14 +63,19 @@ import Testing
             .write(record(mine, "known", "refresh.newer"))),
         Case("a sign-in, over itself", .signIn(mine), over: record(mine), .write(record(mine, "known"))),
 
-        Case("new tokens, over nothing", .renewal(mine), over: nil, .write(record(mine, "known"))),
-        Case("new tokens, over the old ones", .renewal(mine), over: record(older), .write(record(mine, "known"))),
+        Case("new tokens, over nothing", .renewal(mine, of: before), over: nil, .write(record(mine, "known"))),
         Case(
-            "new tokens, over others of the same second", .renewal(mine), over: record(session("twin", 60)),
+            "new tokens, over the old ones", .renewal(mine, of: before), over: record(older),
             .write(record(mine, "known"))),
-        Case("new tokens, over newer ones", .renewal(mine), over: record(newer), .follow(newer)),
-        Case("new tokens, where somebody has signed out", .renewal(mine), over: record(nil), .follow(nil)),
-        Case("new tokens, over another user", .renewal(mine), over: record(bobs), .follow(bobs)),
+        Case(
+            "new tokens, over others of the same second", .renewal(mine, of: before), over: record(session("twin", 60)),
+            .write(record(mine, "known"))),
+        Case(
+            "new tokens, over the one they were given for, by a server whose clock was set back",
+            .renewal(mine, of: newer.refreshToken), over: record(newer), .write(record(mine, "known"))),
+        Case("new tokens, over newer ones", .renewal(mine, of: before), over: record(newer), .follow(newer)),
+        Case("new tokens, where somebody has signed out", .renewal(mine, of: before), over: record(nil), .follow(nil)),
+        Case("new tokens, over another user", .renewal(mine, of: before), over: record(bobs), .follow(bobs)),
 
         Case("a user, over nothing", .user(changed), over: nil, .write(record(changed, "known"))),
         Case(
@@ -122,7 +129,8 @@ import Testing
         short.accessExpiresAt -= 180
         short.accessLifetime -= 180
         #expect(short.accessExpiresAt < Self.mine.accessExpiresAt)
-        let outcome = StoreChange.renewal(short).outcome(over: Self.record(Self.mine), pendingLogouts: [])
+        let outcome = StoreChange.renewal(short, of: Self.before).outcome(
+            over: Self.record(Self.mine), pendingLogouts: [])
         #expect(outcome == .write(Self.record(short)))
     }
 
@@ -147,7 +155,7 @@ import Testing
         ])
     func unreadable(code: TokenStoreError.Code, signIn: Bool, renewal: Bool) {
         #expect(StoreChange.signIn(Self.mine).replacesUnreadable(code) == signIn)
-        #expect(StoreChange.renewal(Self.mine).replacesUnreadable(code) == renewal)
+        #expect(StoreChange.renewal(Self.mine, of: Self.before).replacesUnreadable(code) == renewal)
         #expect(StoreChange.signOut(Self.mine, tellsServer: true).replacesUnreadable(code) == renewal)
     }
 }

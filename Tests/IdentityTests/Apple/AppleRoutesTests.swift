@@ -22,7 +22,7 @@ extension ServiceTests {
                 "IDENTITY_SEALING_KEYS_FILE": try files.write("k1:\(key)\n"),
                 "IDENTITY_PEPPER_KEYS_FILE": try files.write("p1:\(key)\n"),
                 "IDENTITY_GATEWAY_CREDENTIALS": String(repeating: "g", count: 48),
-                "IDENTITY_TOKENS_CREDENTIAL": String(repeating: "t", count: 48),
+                "IDENTITY_TOKENS_CREDENTIAL": FakeTokens.credentials[1],
                 "IDENTITY_DEVICES_CREDENTIAL": String(repeating: "d", count: 48),
                 "IDENTITY_APPLE_CLIENT_IDS": "", "IDENTITY_APPLE_TEAM_ID": "", "IDENTITY_APPLE_KEY_ID": "",
                 "IDENTITY_APPLE_PRIVATE_KEY_FILE": "",

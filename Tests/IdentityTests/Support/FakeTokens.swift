@@ -7,6 +7,9 @@ import Synchronization
 
 /// tokens, as identity sees it: sessions are made, taken back and revoked, and fail as a test wants it.
 final class FakeTokens: Sendable {
+    /// In development, and in production, which refuses the first.
+    static let credentials = ["dev-identity-tokens", String(repeating: "t", count: 48)]
+
     struct State {
         var sessions: [UUID: CreateSessionRequest] = [:]
         /// Of users who have sessions.
@@ -123,7 +126,8 @@ final class FakeTokens: Sendable {
             return state.isDown
         }
         if isDown { throw HTTPError(.serviceUnavailable) }
-        guard request.headers[HTTPField.Name(HeaderName.credential)!] == "dev-identity-tokens" else {
+        let credential = request.headers[HTTPField.Name(HeaderName.credential)!]
+        guard let credential, Self.credentials.contains(credential) else {
             throw HTTPError(.unauthorized)
         }
     }
