@@ -1,9 +1,23 @@
 #!/usr/bin/env bash
-# Makes the keys of an installation in the volumes of the two services that use them; keys that are there stay.
+# keys.sh          makes the keys of an installation in the volumes of the two services that use them; keys that are there
+#                  stay
+# keys.sh apple    puts Apple's private key, which it reads from standard input, beside them
 # shellcheck source=../local/parts/common.sh
 . "$(dirname "$0")/../local/parts/common.sh"
 # shellcheck source=../local/parts/keys.sh
 . "$(dirname "$0")/../local/parts/keys.sh"
+
+apple_key=apple-client-secret.p8
+
+# Whole or not at all.
+read_apple_key() {
+    (umask 077 && cat >"$keys/$apple_key.new")
+    openssl pkey -in "$keys/$apple_key.new" -noout -text 2>/dev/null | grep prime256v1 >/dev/null || {
+        rm "$keys/$apple_key.new"
+        fail "this is no P-256 private key in PEM, as Apple's AuthKey_….p8 is"
+    }
+    mv "$keys/$apple_key.new" "$keys/$apple_key"
+}
 
 keys=/keys/tokens
 write_key access-token-private.pem rsa_key
@@ -12,12 +26,15 @@ write_key refresh.keys new_refresh_key
 keys=/keys/identity
 write_key sealing.keys server_key 1
 write_key pepper.keys server_key 1
-if [ "$GATEHOUSE_ENVIRONMENT" = development ]; then
-    write_key apple-client-secret.p8 ec_key
-elif [ ! -f $keys/apple-client-secret.p8 ]; then
-    warn "Apple's private key is not there yet: copy it to $keys/apple-client-secret.p8 in the volume identity-keys"
+if [ "${1:-}" = apple ]; then
+    read_apple_key
+elif [ "$GATEHOUSE_ENVIRONMENT" = development ]; then
+    write_key $apple_key ec_key
+elif [ -n "${IDENTITY_APPLE_KEY_ID:-}" ] && [ ! -f $keys/$apple_key ]; then
+    fail "IDENTITY_APPLE_KEY_ID is set, and Apple's private key is not there yet:" \
+        "docker compose run --rm -T keys apple < AuthKey_$IDENTITY_APPLE_KEY_ID.p8"
 fi
 
 chown -R 10001:10001 /keys
-# A key that was copied here may be open to everybody, which the services refuse.
+# The services refuse a key that everybody may read.
 chmod -R o= /keys

@@ -26,6 +26,9 @@ for pair in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDEN
     echo "${pair}_CREDENTIAL=$mark$(openssl rand -hex 24)"
 done
 echo
+echo "# For the user admin of Grafana (profile observability)"
+echo "GRAFANA_ADMIN_PASSWORD=$mark$(openssl rand -hex 12)"
+echo
 if [ "$environment" = development ]; then
     cat <<END
 # The Apple simulator stands in for Apple
@@ -41,19 +44,14 @@ IDENTITY_APPLE_REVOKE_URL=http://apple-simulator:8084/auth/revoke
 END
 else
     cat <<END
-# To fill in: the public address of the gateway, the app's bundle id, and what Apple's developer site gives you.
-# Apple's private key goes into the volume identity-keys as apple-client-secret.p8.
+# To fill in: the public address of the gateway (https://auth.example.com), and the app's bundle id
 TOKENS_ISSUER=
 TOKENS_CLIENT_ID=
+
+# Sign in with Apple. Left empty, users sign in with passwords. The client ids are bundle and service ids; team id and
+# key id belong to your key at Apple: docker compose run --rm -T keys apple < AuthKey_ABC123DEFG.p8
 IDENTITY_APPLE_CLIENT_IDS=
 IDENTITY_APPLE_TEAM_ID=
 IDENTITY_APPLE_KEY_ID=
-
-# If you like (Services/identity/README.md): who sends on the messages of forgotten passwords, and what it is shown;
-# whether Apple sign-ins need a nonce; whose national phone numbers are understood (49).
-IDENTITY_RESET_HOOK_URL=
-IDENTITY_RESET_HOOK_SECRET=
-IDENTITY_APPLE_NONCE=optional
-IDENTITY_PHONE_CALLING_CODE=
 END
 fi

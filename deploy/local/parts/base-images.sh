@@ -64,3 +64,34 @@ package_folders() {
     git config --get-regexp '^url\./.*\.insteadof$' | sed -E 's/^url\.([^ ]*)\.insteadof .*/\1/' | sort -u |
         while read -r folder; do printf -- '--volume\n%s:%s:ro\n' "$folder" "$folder"; done
 }
+
+# server_base NAME ENTRYPOINT PACKAGE COMMAND…: a server of Debian's under the name of its official image, which begins as
+# that one does. `buildah config` words stand in `more`.
+server_base() {
+    local name=docker.io/library/$1 entrypoint=$2 package=$3 container
+    shift 3
+    if has_image "$name"; then return; fi
+    note "Making $name"
+    container=$(images from --pull-never docker.io/library/debian:bookworm-slim)
+    # Debian would make a cluster of its own.
+    images run --isolation chroot "$container" -- sh -c "
+        mkdir -p /etc/postgresql-common && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.conf
+        apt-get -q update
+        DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $package
+        rm -rf /var/lib/apt/lists/*" >"$logs/${package%%-*}-base.log" 2>&1 || fail "see $logs/${package%%-*}-base.log"
+    images copy --quiet --chmod 755 "$container" "$local_scripts/compose/$entrypoint" /usr/local/bin/docker-entrypoint.sh \
+        >/dev/null
+    images config --entrypoint '["docker-entrypoint.sh"]' --cmd "$*" "${more[@]}" "$container"
+    images commit --quiet --rm "$container" "$name" >/dev/null
+}
+
+make_postgres_base() {
+    local path=/usr/lib/postgresql/15/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+    local more=(--env PGDATA=/var/lib/postgresql/data --env "PATH=$path" --stop-signal SIGINT)
+    server_base postgres:15-bookworm postgres-entrypoint.sh postgresql-15 postgres
+}
+
+make_redis_base() {
+    local more=(--workingdir /data)
+    server_base redis:7-bookworm redis-entrypoint.sh redis-server redis-server
+}
