@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# keys.sh          makes the keys of an installation in the volumes of the two services that use them; keys that are there
-#                  stay
-# keys.sh apple    puts Apple's private key, which it reads from standard input, beside them
+# keys.sh          makes the keys of an installation, in the volumes of the two services that use them; keys that are
+#                  there stay
+# keys.sh apple    and puts Apple's private key, which it reads from standard input, beside them
 # shellcheck source=../local/parts/common.sh
 . "$(dirname "$0")/../local/parts/common.sh"
 # shellcheck source=../local/parts/keys.sh
@@ -35,6 +35,7 @@ elif [ -n "${IDENTITY_APPLE_KEY_ID:-}" ] && [ ! -f $keys/$apple_key ]; then
         "docker compose run --rm -T keys apple < AuthKey_$IDENTITY_APPLE_KEY_ID.p8"
 fi
 
-chown -R 10001:10001 /keys
+# The volumes; what they lie in belongs to the image.
+chown -R 10001:10001 /keys/*
 # The services refuse a key that everybody may read.
-chmod -R o= /keys
+chmod -R o= /keys/*

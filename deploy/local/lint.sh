@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
+<<<<<<< HEAD
 # Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts, runbooks
 # and dashboards against the metrics, the manifests of Kubernetes against the source, computed figures, documents against
 # what they speak of, and mistakes in every script. Installs what it needs: where a tool cannot be had, it fails.
+=======
+# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts,
+# runbooks and dashboards against the metrics, docker-compose.yml and the manifests of Kubernetes against the source,
+# computed figures, and mistakes in every script. Installs what it needs: where a tool cannot be had, it fails.
+>>>>>>> 9e5ce0c (Run docker-compose.yml without an engine, and hold it to its schema and to the source)
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
@@ -21,6 +27,9 @@ deploy/local/checks/lint-imports.sh || failed=1
 
 note "The map"
 deploy/local/checks/lint-map.sh || failed=1
+
+note "Compose"
+deploy/local/checks/lint-compose.sh || failed=1
 
 note "Kubernetes"
 deploy/local/checks/lint-kubernetes.sh || failed=1

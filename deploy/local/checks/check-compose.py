@@ -1,5 +1,5 @@
-"""check-compose.py ROOT: holds docker-compose.yml and the scripts beside it to the services' source, and its networks to
-who may call whom. Prints what is wrong.
+"""check-compose.py ROOT: holds docker-compose.yml and the scripts that belong to it to the services' source, and its
+networks to who may call whom. Prints what is wrong.
 """
 
 import re
@@ -86,17 +86,15 @@ class Check:
             for name in sorted(given):
                 if not known.knows(name):
                     self.find(f"{service.name} is given {name}, which no source of {service.program} reads")
-            # signing-keys reads one file, and a development's simulator is told where to listen.
-            if not service.entrypoint:
-                for name in sorted(known.required - {name for name, value in given.items() if value}):
-                    self.find(f"{service.name} is not given {name}, which it needs")
-                if "GATEHOUSE_ENVIRONMENT" not in given:
-                    self.find(f"{service.name} is not told GATEHOUSE_ENVIRONMENT")
+            # signing-keys needs the file of its keys alone.
+            needed = {"TOKENS_SIGNING_KEY_FILE"} if service.entrypoint else known.required
+            for name in sorted((needed | {"GATEHOUSE_ENVIRONMENT"}) - {name for name, value in given.items() if value}):
+                self.find(f"{service.name} is not given {name}, which it needs")
             for name, value in given.items():
                 if name.endswith("_FILE") and value:
                     if not any(value.startswith(volume.target + "/") for volume in service.volumes):
                         self.find(f"{name} of {service.name} names {value}, where nothing is mounted")
-            if service.program in SERVICES and not service.entrypoint:
+            if service.program in SERVICES:
                 files = [(path.name, required) for path, required in service.env_files()]
                 if files != [(f"{service.program}.env", False)]:
                     self.find(f"{service.name} reads {files}, not {service.program}.env where it is there")

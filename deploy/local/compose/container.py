@@ -1,8 +1,9 @@
 """container.py start FOLDER, container.py exec FOLDER COMMAND…: one container, without an engine.
 
 FOLDER/spec.json says what it is: `root` (the folder of its image), `read_only`, `mounts`, `tmpfs`, `network` (a name of
-`ip netns`), `command`, `environment`, `working_folder`, `user`, `capabilities`, `no_new_privileges`. `start` writes the process id to
-FOLDER/pid, waits for its end, and writes its status to FOLDER/exit. `exec` runs a command in a container that runs.
+`ip netns`), `command`, `environment`, `working_folder`, `user`, `capabilities`, `no_new_privileges`. `start` writes the
+process id to FOLDER/pid, waits for its end, and writes its status to FOLDER/exit. `exec` runs a command in a container
+that runs.
 """
 
 import ctypes
@@ -12,7 +13,8 @@ import signal
 import sys
 from pathlib import Path
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
+MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 NEW_MOUNTS, NEW_NAME, NEW_IPC, NEW_PROCESSES, NEW_NETWORK = 0x20000, 0x4000000, 0x8000000, 0x20000000, 0x40000000
 SET_DEATH_SIGNAL, DROP_BOUND, SET_NO_NEW_PRIVILEGES = 1, 24, 38
 
@@ -111,7 +113,6 @@ def enter_network(spec):
 
 
 def start(folder, spec):
-    os.setsid()
     enter_network(spec)
     call("unshare", NEW_MOUNTS | NEW_NAME | NEW_IPC | NEW_PROCESSES)
     child = os.fork()
@@ -143,6 +144,11 @@ if __name__ == "__main__":
     place = Path(sys.argv[2])
     said = json.loads((place / "spec.json").read_text())
     if sys.argv[1] == "start":
-        start(place, said)
+        try:
+            start(place, said)
+        finally:
+            # An engine that waits learns of a start that failed, too.
+            if not (place / "exit").exists():
+                (place / "exit").write_text("125\n")
     else:
         sys.exit(run_inside(place, said, sys.argv[3:]))

@@ -1,7 +1,7 @@
 """engine.py STATE COMMAND…: what docker-compose.yml says, without an engine: each service in the root of its image, in
 namespaces of its own. Needs root, and buildah with the images.
 
-    up                              starts the graph, in its order and waiting as it says
+    up [SERVICE…]                   starts the graph, or a part with what it needs, in its order and waiting as it says
     run [--entrypoint WORD] SERVICE [WORD…]   one container more, in the foreground, as `docker compose run --rm`
     exec SERVICE WORD…              a command in a container that runs
     down [--volumes]                stops all, in the reverse order; removes namespaces and roots
@@ -54,12 +54,12 @@ class Engine:
         self.buildah = settings["buildah"]
         self.compose = Compose(settings["file"], read_env_file(settings["env"], {}), settings["folder"])
         self.containers, self.volumes = self.state / "containers", self.state / "volumes"
+        self.graph = self.compose.active()
 
     # Images and roots
 
     def image(self, service):
-        config = json.loads(output(*self.buildah, "inspect", "--type", "image", service.image))["OCIv1"]["config"]
-        return config
+        return json.loads(output(*self.buildah, "inspect", "--type", "image", service.image))["OCIv1"]["config"]
 
     def root(self, name, service):
         container = f"compose-{name}"
@@ -90,7 +90,7 @@ class Engine:
             if not said.get("internal"):
                 # This machine has the first address of what is not internal, and is the way out.
                 self.plug(HOST, f"out{number}", f"172.30.{number}.1/24", switch)
-        for service in self.compose.active():
+        for service in self.graph:
             if not addresses[service.name]:
                 continue
             namespace = PREFIX + service.name
@@ -121,7 +121,7 @@ class Engine:
     def hosts_file(self, service):
         """In place of the engine's name server: who shares a network has a name."""
         lines = ["127.0.0.1 localhost"]
-        running = {each.name for each in self.compose.active()}
+        running = {each.name for each in self.graph}
         for name, networks in self.addresses().items():
             for network, address in networks.items():
                 if network in service.networks and name in running:
@@ -137,8 +137,9 @@ class Engine:
         for address, port, target in service.ports:
             if not inner:
                 raise ComposeError(f"{service.name} publishes a port, and no network of it leads outside")
+            forward = [sys.executable, HERE / "forward.py", address, str(port), inner[0], str(target)]
             forwarder = subprocess.Popen(
-                ["ip", "netns", "exec", HOST, sys.executable, HERE / "forward.py", address, str(port), inner[0], str(target)],
+                ["ip", "netns", "exec", HOST, *forward],
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
@@ -219,18 +220,17 @@ class Engine:
         tail = "\n".join(log.read_text().splitlines()[-25:]) if log.exists() else ""
         raise ComposeError(f"{name} {what}\n--- the end of its log ---\n{tail}\n---")
 
-    def up(self):
+    def up(self, only):
+        graph = self.compose.needed(only) if only else self.graph
         self.make_networks()
-        began = {}
-        for service in self.compose.active():
+        for service in graph:
             for other, condition in service.depends_on.items():
                 self.await_condition(self.compose.services[other], condition, service)
             folder = self.start(service.name, service)
             with open(folder / "log", "w") as log:
                 self.launch(folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-            began[service.name] = time.monotonic()
             self.publish(service)
-        for service in self.compose.active():
+        for service in graph:
             if service.health:
                 self.await_condition(service, "service_healthy")
                 note(f"{service.name} is healthy")
@@ -299,7 +299,7 @@ class Engine:
     def down(self, volumes):
         """Each is asked to end, as its image says, and given the time that the file says. True if all did."""
         clean = True
-        order = [each.name for each in reversed(self.compose.active())]
+        order = [each.name for each in reversed(self.graph)]
         for name in order:
             folder = self.containers / name
             if not (folder / "pid").exists():
@@ -343,7 +343,7 @@ def main():
     state, command, *words = sys.argv[1:]
     engine = Engine(state)
     if command == "up":
-        engine.up()
+        engine.up(words)
     elif command == "run":
         return engine.run(words)
     elif command == "exec":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What the official image of PostgreSQL does when it starts, as far as docker-compose.yml uses it: makes a cluster in a new
-# volume, with POSTGRES_PASSWORD for the superuser, and runs what lies in /docker-entrypoint-initdb.d while the server
-# listens on its socket alone.
+# What the official image of PostgreSQL does when it starts, as far as docker-compose.yml uses it: makes a cluster in a
+# new volume, with POSTGRES_PASSWORD for the superuser, and runs what lies in /docker-entrypoint-initdb.d while the
+# server listens on its socket alone.
 set -euo pipefail
 export POSTGRES_USER=${POSTGRES_USER:-postgres}
 

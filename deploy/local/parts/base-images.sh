@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# The two images that deploy/Dockerfile begins from, made of Debian's packages and of the Swift that is installed here,
-# under their official names: so the Dockerfile can be built without Docker and without a registry.
+# The two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, made of Debian's packages
+# and of the Swift that is installed here, under their official names: so both can be tried without Docker and without a
+# registry.
 
 # images COMMAND…: buildah with a storage of this copy's own. Needs root.
 images() {
@@ -65,8 +66,8 @@ package_folders() {
         while read -r folder; do printf -- '--volume\n%s:%s:ro\n' "$folder" "$folder"; done
 }
 
-# server_base NAME ENTRYPOINT PACKAGE COMMAND…: a server of Debian's under the name of its official image, which begins as
-# that one does. `buildah config` words stand in `more`.
+# server_base NAME ENTRYPOINT PACKAGE COMMAND…: a server of Debian's under the name of its official image, which begins
+# as that one does. Further words for `buildah config` stand in `more`.
 server_base() {
     local name=docker.io/library/$1 entrypoint=$2 package=$3 container
     shift 3
@@ -79,8 +80,8 @@ server_base() {
         apt-get -q update
         DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $package
         rm -rf /var/lib/apt/lists/*" >"$logs/${package%%-*}-base.log" 2>&1 || fail "see $logs/${package%%-*}-base.log"
-    images copy --quiet --chmod 755 "$container" "$local_scripts/compose/$entrypoint" /usr/local/bin/docker-entrypoint.sh \
-        >/dev/null
+    images copy --quiet --chmod 755 "$container" "$local_scripts/compose/$entrypoint" \
+        /usr/local/bin/docker-entrypoint.sh >/dev/null
     images config --entrypoint '["docker-entrypoint.sh"]' --cmd "$*" "${more[@]}" "$container"
     images commit --quiet --rm "$container" "$name" >/dev/null
 }

@@ -22,7 +22,7 @@ class ComposeError(Exception):
 
 
 def interpolate(text, variables):
-    """`$$`, `$A`, `${A}`, `${A:-default}`, `${A:?message}`, `${A:+instead}`; without the colon an empty value counts."""
+    """`$$`, `$A`, `${A}`, `${A:-default}`, `${A:?message}`, `${A:+other}`; without the colon an empty value counts."""
 
     def value(match):
         dollar, plain, name, operator, word = match.groups()
@@ -117,7 +117,12 @@ class Compose:
 
     def active(self):
         """What `docker compose up` starts: each after those that it depends on."""
-        names = [name for name, each in self.services.items() if not each.profiles or each.profiles & self.profiles()]
+        return self.needed(
+            name for name, each in self.services.items() if not each.profiles or each.profiles & self.profiles()
+        )
+
+    def needed(self, names):
+        """These, each after those that it depends on."""
         ordered = []
 
         def add(name, above=()):
