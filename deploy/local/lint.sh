@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
-<<<<<<< HEAD
 # Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts, runbooks
-# and dashboards against the metrics, the manifests of Kubernetes against the source, computed figures, documents against
-# what they speak of, and mistakes in every script. Installs what it needs: where a tool cannot be had, it fails.
-=======
-# Format of every Swift file, imports against Package.swift, the tree against the map in CONTRIBUTING.md, alerts,
-# runbooks and dashboards against the metrics, docker-compose.yml and the manifests of Kubernetes against the source,
-# computed figures, and mistakes in every script. Installs what it needs: where a tool cannot be had, it fails.
->>>>>>> 9e5ce0c (Run docker-compose.yml without an engine, and hold it to its schema and to the source)
+# and dashboards against the metrics, docker-compose.yml and the manifests of Kubernetes against the source, computed
+# figures, the descriptions of the contract and documents against what they speak of, and mistakes in every script.
+# Installs what it needs: where a tool cannot be had, it fails.
 # shellcheck source=parts/common.sh
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh

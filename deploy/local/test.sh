@@ -36,11 +36,8 @@ if [ $# = 0 ]; then
     note "Trying the scripts"
     deploy/local/checks/test-lint.sh || failed=1
     deploy/local/checks/test-lint-kubernetes.sh || failed=1
-<<<<<<< HEAD
     deploy/local/checks/test-lint-documents.sh || failed=1
-=======
     deploy/local/checks/test-lint-compose.sh || failed=1
->>>>>>> 9e5ce0c (Run docker-compose.yml without an engine, and hold it to its schema and to the source)
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
     LLVM_PROFILE_FILE=/dev/null deploy/local/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
     deploy/local/checks/test-client.sh || failed=1

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# The two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, made of Debian's packages
-# and of the Swift that is installed here, under their official names: so both can be tried without Docker and without a
-# registry.
+# The two images that deploy/Dockerfile begins from, and the two servers of docker-compose.yml, made of Debian's
+# packages and of the Swift that is installed here, under their official names: so both can be tried without Docker and
+# without a registry.
 
 # images COMMAND…: buildah with a storage of this copy's own. Needs root.
 images() {
