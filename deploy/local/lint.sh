@@ -35,6 +35,9 @@ python3 deploy/local/checks/scaling.py || failed=1
 note "Documents"
 deploy/local/checks/lint-documents.sh || failed=1
 
+note "OpenAPI"
+deploy/local/checks/lint-openapi.sh || failed=1
+
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1
 

@@ -5,10 +5,15 @@ description is the gateway's own routes and the services' public ones, each with
 service's place (`x-edge` in gateway.json). --check writes nothing and fails where a file is not as it would be written,
 the sources' layout included.
 
-What is ours in these files: `x-codes`, the codes that an answer can have; `x-extensible-enum`, values of which there may
-be more tomorrow; `x-callers`, who may call an internal route; `x-curl`, what the example in docs/api.md needs (`before`:
-lines in front, `uses`: a field or parameter → the variable in its place, `gives`: a variable → jq's path in the answer,
-`endsSessions`: the bearer serves no longer). A route without `x-curl` has no example.
+What is ours in these files:
+    x-codes             the codes that an answer can have
+    x-extensible-enum   values of which there may be more tomorrow
+    x-callers           who may call an internal route
+    x-curl              what the example in docs/api.md needs. A route without it has none.
+        before          lines in front
+        uses            a field or parameter: the variable in its place
+        gives           a variable: where it is in the answer, for jq
+        endsSessions    the bearer serves no longer
 """
 
 import copy
@@ -77,9 +82,7 @@ def references(value):
 def within(value):
     """The same with references into common.json as references into the document."""
     if isinstance(value, dict):
-        return {
-            key: item.removeprefix("common.json") if key == "$ref" else within(item) for key, item in value.items()
-        }
+        return {key: item.removeprefix("common.json") if key == "$ref" else within(item) for key, item in value.items()}
     return [within(item) for item in value] if isinstance(value, list) else value
 
 
@@ -121,13 +124,15 @@ class Merge:
         for path, method, operation in operations(self.gateway):
             paths.setdefault(path, {})[method] = self.with_edge(operation, [edge["head"]])
         order = [tag["name"] for tag in self.gateway["tags"]]
-        first = {path: min(order.index(operation["tags"][0]) for operation in item.values()) for path, item in paths.items()}
+        first = {
+            path: min(order.index(operation["tags"][0]) for operation in item.values()) for path, item in paths.items()
+        }
         document = {
             "openapi": self.gateway["openapi"],
             "info": {
                 **self.gateway["info"],
                 "title": "Gatehouse",
-                "description": PUBLIC_DESCRIPTION,
+                "description": " ".join(PUBLIC_DESCRIPTION.split()),
             },
             "servers": self.gateway["servers"],
             "tags": self.gateway["tags"],
@@ -203,12 +208,12 @@ class Merge:
         }
 
 
-PUBLIC_DESCRIPTION = (
-    "What apps ask of Gatehouse, at the gateway. Each path below `/v1` is also there below `/api/v1`, unless "
-    "`GATEWAY_BASE_PATHS` says otherwise. JSON in UTF-8; unknown fields of a request are ignored, and `null` in an "
-    "optional one is as if absent. Of a value with `x-extensible-enum` there may be more tomorrow: keep what you do not "
-    "know. `x-codes` are the codes that an answer can have."
-)
+PUBLIC_DESCRIPTION = """
+What apps ask of Gatehouse, at the gateway. Each path below `/v1` is also there below `/api/v1`, unless
+`GATEWAY_BASE_PATHS` says otherwise. JSON in UTF-8; unknown fields of a request are ignored, and `null` in an optional
+one is as if absent. Of a value with `x-extensible-enum` there may be more tomorrow: keep what you do not know.
+`x-codes` are the codes that an answer can have.
+"""
 
 
 def public():
@@ -334,7 +339,7 @@ def fields(document, schema):
 
 
 def paragraph(text):
-    return [*textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False), ""]
+    return [*textwrap.wrap(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False), ""]
 
 
 def codes_by_status(document, operation):
@@ -360,7 +365,11 @@ def section(document, path, method, operation, everywhere):
             lines += ["```json", formatted(body["example"]).rstrip(), "```", ""]
         if name:
             lines += [f"All of its fields: [{name}](#{name.lower()}).", ""]
-    codes = [f"{status} `{code}`" for status, code in codes_by_status(document, operation) if (status, code) not in everywhere]
+    codes = [
+        f"{status} `{code}`"
+        for status, code in codes_by_status(document, operation)
+        if (status, code) not in everywhere
+    ]
     lines += paragraph("Errors: " + ", ".join([*codes, "[those of every route](#errors)"]) + ".")
     if example.get("endsSessions"):
         lines += paragraph("This ends the session: sign in again (`POST /v1/auth/login`) before you go on.")
@@ -400,15 +409,17 @@ def markdown(document):
         "APPLE_SIMULATOR_URL=http://127.0.0.1:8084   # in development: stands in for Apple",
         "```",
         "",
-        *(line for text in RULES for line in paragraph(text)),
+        *(line for text in RULES.split("\n\n") for line in paragraph(text)),
         "## Authorization",
         "",
-        *(line for text in AUTHORIZATION for line in paragraph(text)),
+        *(line for text in AUTHORIZATION.split("\n\n") for line in paragraph(text)),
         "## Errors",
         "",
         *paragraph(ERRORS),
         "```json",
-        formatted(common["components"]["responses"]["InvalidRequest"]["content"]["application/problem+json"]["example"]).rstrip(),
+        formatted(
+            common["components"]["responses"]["InvalidRequest"]["content"]["application/problem+json"]["example"]
+        ).rstrip(),
         "```",
         "",
         "| status | `code` | |",
@@ -439,39 +450,43 @@ def markdown(document):
     return "\n".join(lines).rstrip() + "\n"
 
 
-INTRODUCTION = (
-    "For whoever writes an app, or a client in another language. The same for programs: "
-    "[openapi/public.json](openapi/public.json). The examples are run by `make test-api`, one after the other, against "
-    "the system that `make run` starts. They need `curl`, `jq` and"
-)
-RULES = [
-    "Every path below `/v1` is also there below `/api/v1`. Requests and answers are JSON in UTF-8, with at most 65,536 "
-    "bytes. Times are ISO 8601 in UTC without fractions; identifiers are UUIDs. Unknown fields of a request are ignored, "
-    "and `null` in an optional field is as if absent. Keys that stand twice, wrong types, a byte-order mark, NUL in a "
-    "text and nesting deeper than 16 are refused. A POST of which no field is needed needs no body and no `Content-Type`.",
-    "Every answer has `X-Request-Id`: that of the request, if it is 1 to 64 of `A–Z a–z 0–9 - _`, else a new one. Every "
-    "answer that holds a token has `Cache-Control: no-store`.",
-    "Of some values there may be more tomorrow: providers, kinds, statuses, codes. Keep what you do not know.",
-]
-AUTHORIZATION = [
-    "Signing in gives an access token, which serves for up to an hour, and a refresh token. Send the access token with "
-    "each request: `Authorization: Bearer $ACCESS_TOKEN`. A 401 with `TOKEN_EXPIRED` or `INVALID_TOKEN` says in "
-    "`WWW-Authenticate` what is wrong with it: refresh once, and repeat the request.",
-    "A refresh token serves once: keep the new one before you use anything of the answer. Where no answer came, send the "
-    "same one again. Sign the user out only on `INVALID_REFRESH_TOKEN`; everything else, 503 above all, passes.",
-    "Routes that need no bearer do not look at `Authorization`: an expired one does no harm there. Where it is optional, "
-    "a bad one is refused.",
-]
-ERRORS = (
-    "A refusal is `application/problem+json` (RFC 9457). Decide by `code`, show `detail`, and give `requestId` to whoever "
-    "runs the system: it is in every log. `errors` is there for input that is wrong. On `/oauth/token` and "
-    "`/oauth/revoke` a refusal is OAuth's (RFC 6749 §5.2): `error` and `error_description`."
-)
-EVERYWHERE = (
-    "Those with * can come from every route below `/v1`, and are not named again there. 429 and 503 have `Retry-After`, "
-    "in seconds. A path that is not known is 404, a method that it does not have is 405 with `Allow`, with a bearer or "
-    "without."
-)
+INTRODUCTION = """
+For whoever writes an app, or a client in another language. The same for programs:
+[openapi/public.json](openapi/public.json). The examples are run by `make test-api`, one after the other, against the
+system that `make run` starts. They need `curl`, `jq` and
+"""
+RULES = """
+Every path below `/v1` is also there below `/api/v1`. Requests and answers are JSON in UTF-8, with at most 65,536
+bytes. Times are ISO 8601 in UTC without fractions; identifiers are UUIDs. Unknown fields of a request are ignored,
+and `null` in an optional field is as if absent. Keys that stand twice, wrong types, a byte-order mark, NUL in a text
+and nesting deeper than 16 are refused. A POST of which no field is needed needs no body and no `Content-Type`.
+
+Every answer has `X-Request-Id`: that of the request, if it is 1 to 64 of `A–Z a–z 0–9 - _`, else a new one. Every
+answer that holds a token has `Cache-Control: no-store`.
+
+Of some values there may be more tomorrow: providers, kinds, statuses, codes. Keep what you do not know.
+"""
+AUTHORIZATION = """
+Signing in gives an access token, which serves for up to an hour, and a refresh token. Send the access token with each
+request: `Authorization: Bearer $ACCESS_TOKEN`. A 401 with `TOKEN_EXPIRED` or `INVALID_TOKEN` says in
+`WWW-Authenticate` what is wrong with it: refresh once, and repeat the request.
+
+A refresh token serves once: keep the new one before you use anything of the answer. Where no answer came, send the
+same one again. Sign the user out only on `INVALID_REFRESH_TOKEN`; everything else, 503 above all, passes.
+
+Routes that need no bearer do not look at `Authorization`: an expired one does no harm there. Where it is optional, a
+bad one is refused.
+"""
+ERRORS = """
+A refusal is `application/problem+json` (RFC 9457). Decide by `code`, show `detail`, and give `requestId` to whoever
+runs the system: it is in every log. `errors` is there for input that is wrong. On `/oauth/token` and `/oauth/revoke`
+a refusal is OAuth's (RFC 6749 §5.2): `error` and `error_description`.
+"""
+EVERYWHERE = """
+Those with * can come from every route below `/v1`, and are not named again there. 429 and 503 have `Retry-After`, in
+seconds. A path that is not known is 404, a method that it does not have is 405 with `Allow`, with a bearer or
+without.
+"""
 
 
 def written():

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# lint-openapi.sh [FOLDER]   holds docs/openapi to the source, to OpenAPI 3.1 and to the last release. FOLDER is another
+# copy of the tree, for trying the rules.
+# shellcheck source=../parts/common.sh
+. "$(dirname "$0")/../parts/common.sh"
+# shellcheck source=../parts/packages.sh
+. "$local_scripts/parts/packages.sh"
+# shellcheck source=../parts/openapi.sh
+. "$local_scripts/parts/openapi.sh"
+
+ensure_openapi_tools
+tree=${1:-$root}
+failed=0
+python3 "$tree/deploy/local/openapi.py" --check || failed=1
+"$openapi_python" "$local_scripts/checks/lint-openapi.py" "$tree" || failed=1
+python3 "$local_scripts/checks/openapi-breaking.py" "$tree/docs/openapi/released/public.json" \
+    "$tree/docs/openapi/public.json" || failed=1
+exit "$failed"
