@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-compose simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-api test-compose simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -50,6 +50,8 @@ test-network: ## the system as deploy/kubernetes says, over network namespaces; 
 
 test-compose: ## the system as docker-compose.yml says, from the images of `make images`, without an engine. As root
 	@deploy/local/test-compose.sh
+test-api: ## the descriptions in docs/openapi and the examples of docs/api.md against a system; GATEHOUSE_API_SECONDS=60
+	@deploy/local/test-api.sh
 
 simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'; 1,000 apps
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
@@ -60,6 +62,7 @@ coverage: ## every test in a build that counts lines: which of Services and Shar
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
 lint: ## format, imports against Package.swift, the tree against the map, documents, scripts, alerts and dashboards
+lint: ## format, imports against Package.swift, the tree against the map, scripts, alerts, dashboards, OpenAPI
 	@deploy/local/lint.sh
 
 docs: ## the client library's documentation, under .local/docs; a warning is an error

@@ -1,0 +1,157 @@
+"""examples.py FOLDER TOKEN_FILE   runs every example of docs/api.md in the order of the page, in one shell, as a reader
+would, and holds each answer to docs/openapi/public.json: status, headers, body. GATEWAY_URL and APPLE_SIMULATOR_URL say
+where the system is; TOKEN_FILE is where the token for a new password comes. FOLDER keeps what was answered.
+"""
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+
+root = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(root / "deploy" / "local"))
+import openapi
+
+folder, token_file = Path(sys.argv[1]).resolve(), sys.argv[2]
+description = openapi.public()
+
+# The reader's curl, that also keeps what it was answered. Of several in an example the last one counts.
+PRELUDE = """
+set -euo pipefail
+curl() {
+    command curl -o body -D head -w '%{http_code}' "$@" >status
+    cat body
+    : >>body
+}
+# reset_token: comes with a message, a moment after it was asked for.
+reset_token() {
+    for _ in $(seq 300); do
+        if [ -s "$1" ]; then cat "$1"; return; fi
+        sleep 0.1
+    done
+    echo "no token for a new password has come" >&2
+    return 1
+}
+keep() {
+    mkdir "$1"
+    mv status head body "$1"
+}
+"""
+
+
+def examples():
+    """(METHOD, path, lines) as they stand in docs/api.md."""
+    text = (root / "docs" / "api.md").read_text()
+    pattern = re.compile(r"^### `([A-Z]+) (/\S+)`$(.*?)(?=^##|\Z)", re.M | re.S)
+    for method, path, body in pattern.findall(text):
+        block = re.search(r"^```sh\n(.*?)^```$", body, re.M | re.S)
+        yield method, path, block[1] if block else None
+
+
+def script(pages):
+    sign_in = next(block for _, path, block in pages if path == "/v1/auth/login")
+    lines = [PRELUDE]
+    for number, (method, path, block) in enumerate(pages):
+        if "$RESET_TOKEN" in block:
+            lines.append(f"RESET_TOKEN=$(reset_token '{token_file}')")
+        lines += ["rm -f status head body", block + f"keep {number} </dev/null"]
+        if description["paths"][path][method.lower()]["x-curl"].get("endsSessions"):
+            lines.append(sign_in)
+    return "\n".join(lines)
+
+
+def judge(description, pages):
+    """What is wrong with the answers that are kept."""
+    problems = []
+    for number, (method, path, _) in enumerate(pages):
+        operation = description["paths"][path][method.lower()]
+        problems += [f"{method} {path}: {text}" for text in differences(description, operation, folder / str(number))]
+    return problems
+
+
+def differences(description, operation, answer):
+    wanted, response = openapi.success(operation)
+    status, body = (answer / "status").read_text(), (answer / "body").read_text()
+    if status != wanted:
+        yield f"{status} instead of {wanted}: {body[:500]}"
+        return
+    heads = (answer / "head").read_text().replace("\r", "").strip().split("\n\n")[-1].splitlines()[1:]
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in heads)}
+    for name, header in response["headers"].items():
+        schema, value = openapi.resolve(description, header)["schema"], headers.get(name.lower())
+        if value is None:
+            yield f"lacks {name}"
+        elif not validator(description, schema).is_valid(int(value) if schema["type"] == "integer" else value):
+            yield f"{name} is {value!r}"
+    content = response.get("content")
+    if not content:
+        if body:
+            yield "has a body, and none is described"
+        return
+    media, shape = next(iter(content.items()))
+    if headers["content-type"].partition(";")[0] != media:
+        yield f"is {headers['content-type']} instead of {media}"
+    for error in validator(description, shape["schema"]).iter_errors(json.loads(body)):
+        yield "/".join(str(part) for part in error.absolute_path) + f": {error.message[:300]}"
+
+
+def validator(description, schema):
+    # The description itself is the document that references point into.
+    return Draft202012Validator({**description, **schema})
+
+
+def changed(path, value):
+    def change(description):
+        for part in path[:-1]:
+            description = description[part]
+        description[path[-1]] = value
+
+    return change
+
+
+LOGIN = ("paths", "/v1/auth/login", "post", "responses")
+# Descriptions that the answers do not fit: each has to be noticed, or nothing here would be.
+SLIPS = {
+    "another status": lambda it: changed(LOGIN, {"202": openapi.success(it["paths"]["/v1/auth/login"]["post"])[1]})(it),
+    "a field that does not come": changed(("components", "schemas", "User", "required"), ["nickname"]),
+    "a field of another type": changed(
+        ("components", "schemas", "AuthResponse", "properties", "expiresIn"), {"type": "string"}
+    ),
+    "a header that does not come": changed((*LOGIN, "200", "headers", "ETag"), {"schema": {"type": "string"}}),
+    "a header with another value": changed(("components", "headers", "NoStore", "schema", "const"), "private"),
+    "a body that is not described": changed((*LOGIN, "200", "content"), {}),
+    "another media type": changed((*LOGIN, "200", "content"), {"text/plain": {"schema": {}}}),
+}
+
+
+def main():
+    pages = list(examples())
+    operations = {(path, method) for path, method, _ in openapi.operations(description) if method != "head"}
+    shown = {(path, method.lower()) for method, path, block in pages if block}
+    problems = [f"docs/api.md: {method.upper()} {path} has no example" for path, method in sorted(operations - shown)]
+    folder.mkdir(parents=True)
+    (folder / "script").write_text(script(pages))
+    result = subprocess.run(["bash", "script"], cwd=folder, capture_output=True, text=True)
+    reached = [page for number, page in enumerate(pages) if (folder / str(number)).exists()]
+    problems += judge(description, reached)
+    if len(reached) < len(pages):
+        method, path, _ = pages[len(reached)]
+        problems.append(f"{method} {path}: the example ends with {result.returncode}: {result.stderr[-500:]}")
+    else:
+        for name, change in SLIPS.items():
+            wrong = copy.deepcopy(description)
+            change(wrong)
+            if not judge(wrong, pages):
+                problems.append(f"{name} would not be noticed")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if problems:
+        sys.exit(1)
+    print(f"    {len(pages)} examples are answered as described; {len(SLIPS)} wrong descriptions would be noticed")
+
+
+main()

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Holds docs/openapi and docs/api.md to a running system of its own: every example of docs/api.md in turn, then
+# schemathesis for GATEHOUSE_API_SECONDS (600), then a client in Python that openapi-python-client makes of public.json.
+root=$(cd "$(dirname "$0")/../.." && pwd)
+export GATEHOUSE_LOCAL=$root/.local/test-api
+# What the developer's own shell may say about another copy.
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
+# A busy machine is slow, which is not what is tried here. Nor are limits: schemathesis would see little else.
+export GATEHOUSE_PATIENCE_MS=20000
+export GATEHOUSE_RATE_LIMITS=off
+# shellcheck source=parts/system.sh
+. "$(dirname "$0")/parts/system.sh"
+# shellcheck source=parts/openapi.sh
+. "$local_scripts/parts/openapi.sh"
+
+seconds=${GATEHOUSE_API_SECONDS:-600}
+# The services would refuse a setting that is none of theirs.
+unset GATEHOUSE_API_SECONDS
+tools=$local_scripts/api
+hook=
+
+cleanup() {
+    [ -z "$hook" ] || kill "$hook" 2>/dev/null || true
+    "$local_scripts/down.sh" >/dev/null
+}
+
+ensure_openapi_tools
+ensure_openapi_test_tools
+# Whatever an earlier run left. What schemathesis found stays until then.
+if [ -d "$state" ]; then "$local_scripts/down.sh" >/dev/null; fi
+rm -rf "$state"
+mkdir -p "$state"
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# Stands for the team's own sender of mail, from whom the examples have the token for a new password.
+python3 "$tools/sender.py" "$state/sender" &
+hook=$!
+wait_until 20 test -s "$state/sender/port" || fail "the sender of messages does not start"
+IDENTITY_RESET_HOOK_URL=http://127.0.0.1:$(cat "$state/sender/port")/
+export IDENTITY_RESET_HOOK_URL IDENTITY_RESET_HOOK_SECRET=development-hook
+
+GATEHOUSE_PORT_BASE=$(free_port_base)
+export GATEHOUSE_PORT_BASE
+"$local_scripts/up.sh"
+set -a
+# shellcheck source=/dev/null
+. "$state/env"
+set +a
+
+failed=0
+note "Every example of docs/api.md"
+"$openapi_python" "$tools/examples.py" "$state/examples" "$state/sender/token" || failed=1
+
+note "schemathesis for $seconds seconds"
+"$tools/schemathesis.sh" "$seconds" || failed=1
+
+note "A client made of public.json"
+mkdir -p "$state/client"
+PATH=$client_bin:$PATH openapi-python-client generate --path "$root/docs/openapi/public.json" --meta none \
+    --fail-on-warning --output-path "$state/client/gatehouse_client" || fail "no client can be made of public.json"
+PYTHONPATH=$state/client "$client_bin/python" "$tools/client.py" || failed=1
+
+[ "$failed" = 0 ] || fail "the system and its description differ; what schemathesis saw: $state/schemathesis"
