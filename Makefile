@@ -50,6 +50,7 @@ test-network: ## the system as deploy/kubernetes says, over network namespaces; 
 
 test-compose: ## the system as docker-compose.yml says, from the images of `make images`, without an engine. As root
 	@deploy/local/test-compose.sh
+
 test-api: ## the descriptions in docs/openapi and the examples of docs/api.md against a system; GATEHOUSE_API_SECONDS=60
 	@deploy/local/test-api.sh
 
