@@ -73,9 +73,10 @@ struct AppLife {
         var app = try await process()
         await look(at: app)
         if await app.sight == .signedOut {
-            isAsked = false
             await app.signIn()
             await look(at: app)
+            // Where that could not be stored, the session that somebody ended may still be what the next launch finds.
+            if await app.sight == .signedIn { isAsked = false }
             app = try await process()
         }
         let outcomes = await withTaskGroup(of: RequestOutcome.self) { [app] group in
