@@ -35,7 +35,7 @@ struct API: Sendable {
         var request = URLRequest(url: configuration.baseURL.appendingPathComponent(path))
         request.httpMethod = method
         request.setValue("application/json", forHTTPHeaderField: "Accept")
-        if let bearer { request.setValue("Bearer \(bearer.value.value)", forHTTPHeaderField: "Authorization") }
+        if let bearer { request = request.carrying(bearer) }
         if let json {
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
             do { request.httpBody = try JSON.encode(json) } catch {

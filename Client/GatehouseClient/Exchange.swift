@@ -51,7 +51,9 @@ extension GatehouseConfiguration {
         let sentAt = clock.monotonic
         do {
             let (body, response) = try await send()
-            let outcome = RetryPolicy.Outcome.answered(status: response.statusCode, retryAfter: response.retryAfter)
+            // No success asks anybody to wait, and Foundation goes through all fields to find one.
+            let asked = response.statusCode < 400 ? nil : response.retryAfter
+            let outcome = RetryPolicy.Outcome.answered(status: response.statusCode, retryAfter: asked)
             return (.success(Exchange(body: body, response: response, sentAt: sentAt)), outcome)
         } catch {
             // What is no error of the network is not tried again.

@@ -10,6 +10,7 @@ public final class GatehouseClient: Sendable {
     /// Who is signed in.
     public let session: Session
     let api: API
+    let bearerScope: BearerScope
 
     /// - Throws: ``GatehouseError/Kind/misuse`` where the address is plain HTTP to another machine, or none at all:
     ///   tokens never travel in the clear.
@@ -19,6 +20,7 @@ public final class GatehouseClient: Sendable {
         }
         self.configuration = configuration
         api = API(configuration: configuration)
+        bearerScope = BearerScope(configuration: configuration)
         session = Session(configuration: configuration, api: api)
     }
 

@@ -38,7 +38,7 @@ extension GatehouseClient {
     /// a service may have reasons of its own. Nor one of a server that was shown none, to which a redirect has led.
     private func refusesBearer(_ response: HTTPURLResponse, _ body: Data) -> Bool {
         guard response.statusCode == 401, let url = response.url,
-            BearerScope(configuration: configuration).covers(url)
+            bearerScope.covers(url)
         else { return false }
         if let code = ProblemBody(response: response, body: body).code.flatMap(ErrorCode.init(rawValue:)) {
             return code == .invalidToken || code == .tokenExpired
@@ -61,23 +61,10 @@ extension GatehouseClient {
     /// - Throws: ``GatehouseError/Kind/misuse`` where it does not; ``GatehouseError/Kind/offline`` without a network, so
     ///   that nobody waits for a refresh that cannot be.
     func bearer(for request: URLRequest) async throws(GatehouseError) -> AccessToken {
-        guard let url = request.url, BearerScope(configuration: configuration).covers(url) else {
+        guard let url = request.url, bearerScope.covers(url) else {
             throw GatehouseError(.misuse, reason: "no bearer for \(request.url?.host ?? "an address without a host")")
         }
         guard configuration.connectivity.isOnline(for: url) else { throw GatehouseError(.offline) }
         return try await session.accessToken()
-    }
-}
-
-extension AccessToken {
-    /// What `Authorization` says (RFC 6750 §2.1).
-    var credentials: String { "Bearer \(value.value)" }
-}
-
-extension URLRequest {
-    func carrying(_ token: AccessToken) -> URLRequest {
-        var request = self
-        request.setValue(token.credentials, forHTTPHeaderField: "Authorization")
-        return request
     }
 }

@@ -24,7 +24,7 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
     ///
     /// In a session of its own: on Linux Foundation asks a session's delegate alone for the pieces of a body.
     static func open(
-        _ request: URLRequest, as configuration: URLSessionConfiguration
+        _ request: URLRequest, as configuration: URLSessionConfiguration, in exchange: URLExchange
     ) async throws -> (AsyncThrowingStream<Data, any Error>, URLResponse) {
         let (heads, head) = AsyncThrowingStream.makeStream(of: URLResponse.self, throwing: (any Error).self)
         let (pieces, piece) = AsyncThrowingStream.makeStream(
@@ -33,7 +33,7 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
             configuration: configuration, delegate: ByteStream(heads: head, pieces: piece), delegateQueue: nil)
         let task = session.dataTask(with: request)
         piece.onTermination = { _ in task.cancel() }
-        task.resume()
+        exchange.start(task)
         session.finishTasksAndInvalidate()
         for try await response in heads { return (pieces, response) }
         // The heads end without one where this task is cancelled, or the server said nothing.

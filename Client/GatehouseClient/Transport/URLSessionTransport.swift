@@ -10,9 +10,8 @@ public import Foundation
 /// bearer. Where one is not followed, the caller gets the response that asked for it.
 public struct URLSessionTransport: Transport {
     private let connection: Connection
-    private let limit: Duration
-    private let transferLimit: Duration
-    private let clock: any SessionClock
+    private let exchanges: Deadlines
+    private let transfers: Deadlines
 
     /// - Parameters:
     ///   - limit: how long a whole exchange may take, redirections included; of a stream, until its head is there. The
@@ -24,38 +23,51 @@ public struct URLSessionTransport: Transport {
         clock: any SessionClock = SystemClock()
     ) {
         connection = Connection()
-        self.limit = limit
-        self.transferLimit = transferLimit
-        self.clock = clock
+        exchanges = Deadlines(limit: limit, clock: clock)
+        transfers = Deadlines(limit: transferLimit, clock: clock)
     }
 
     public func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
-        try await within(limit) {
-            try await following(request, discard: { _ in }) { try await connection.session.data(for: $0) }
+        try await within(exchanges) { exchange in
+            try await following(request, discard: { _ in }) { request in
+                try await exchange.result {
+                    connection.session.dataTask(with: request, completionHandler: $0)
+                }
+            }
         }
     }
 
     /// A redirection is never followed: the response that asks for it is the answer.
     public func upload(_ request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
-        try await within(transferLimit) {
-            let (data, response) = try await connection.session.upload(for: request, fromFile: file)
+        try await within(transfers) { exchange in
+            let (data, response) = try await exchange.result {
+                connection.session.uploadTask(with: request, fromFile: file, completionHandler: $0)
+            }
             return (data, try response.http)
         }
     }
 
     public func download(_ request: URLRequest) async throws -> (URL, HTTPURLResponse) {
-        try await within(transferLimit) {
-            try await following(request, discard: { try? FileManager.default.removeItem(at: $0) }) {
-                try await connection.session.download(for: $0)
+        try await within(transfers) { exchange in
+            try await following(request, discard: { try? FileManager.default.removeItem(at: $0) }) { request in
+                try await exchange.result { completion in
+                    connection.session.downloadTask(with: request) { file, response, error in
+                        do {
+                            completion(try file.map(Self.keep), response, error)
+                        } catch {
+                            completion(nil, response, error)
+                        }
+                    }
+                }
             }
         }
     }
 
     public func stream(_ request: URLRequest) async throws -> (AsyncThrowingStream<Data, any Error>, HTTPURLResponse) {
-        try await within(limit) {
+        try await within(exchanges) { exchange in
             // Whoever drops the pieces of a response cancels it.
             try await following(request, discard: { _ in }) {
-                try await ByteStream.open($0, as: connection.session.configuration)
+                try await ByteStream.open($0, as: connection.session.configuration, in: exchange)
             }
         }
     }
@@ -64,11 +76,18 @@ public struct URLSessionTransport: Transport {
         connection.session.webSocketTask(with: request)
     }
 
+    /// Moves `file`, which is removed as soon as its task's handler returns.
+    private static func keep(_ file: URL) throws -> URL {
+        let kept = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.moveItem(at: file, to: kept)
+        return kept
+    }
+
     private func within<Value: Sendable>(
-        _ limit: Duration, _ body: @escaping @Sendable () async throws -> Value
+        _ deadlines: Deadlines, _ body: (URLExchange) async throws -> Value
     ) async throws -> Value {
         do {
-            return try await clock.deadline(limit, body)
+            return try await URLExchange.run(within: deadlines, body)
         } catch {
             // On Linux Foundation has no word for a response that was cut off.
             throw GatehouseError.networkCode(of: error) == .unknown ? URLError(.networkConnectionLost) : error

@@ -10,6 +10,8 @@ final class ManualClock: SessionClock {
         var wall = Date(timeIntervalSince1970: 1_800_000_000)
         var sleepers: [Int: (until: Duration, continuation: CheckedContinuation<Void, any Error>)] = [:]
         var next = 0
+        /// Who waits for a number of sleepers.
+        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
         /// Pauses that end at once: the time moves by itself.
         var isHasty = true
     }
@@ -31,6 +33,7 @@ final class ManualClock: SessionClock {
             return due.values.map(\.continuation)
         }
         for continuation in due { continuation.resume() }
+        tellWatchers()
     }
 
     /// The user, or a mast, sets the device's clock.
@@ -51,15 +54,33 @@ final class ManualClock: SessionClock {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 state.withLock { $0.sleepers[number] = ($0.monotonic + duration, continuation) }
-                if Task.isCancelled { wake(number) }
+                if Task.isCancelled { wake(number) } else { tellWatchers() }
             }
         } onCancel: {
             wake(number)
         }
     }
 
+    /// Returns as soon as so many sleep.
+    func sleepers(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            state.withLock { $0.watchers.append((count, continuation)) }
+            tellWatchers()
+        }
+    }
+
     private func wake(_ number: Int) {
         let sleeper = state.withLock { $0.sleepers.removeValue(forKey: number) }
         sleeper?.continuation.resume(throwing: CancellationError())
+        tellWatchers()
+    }
+
+    private func tellWatchers() {
+        let told = state.withLock { state in
+            let told = state.watchers.filter { $0.count == state.sleepers.count }
+            state.watchers.removeAll { $0.count == state.sleepers.count }
+            return told.map(\.continuation)
+        }
+        for continuation in told { continuation.resume() }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import GatehouseClient
@@ -143,14 +144,21 @@ struct URLSessionTransportTests {
     }
 }
 
-/// Sleeps until a server has been asked.
-struct ArrivalClock: SessionClock {
-    let server: LoopbackServer
-    var monotonic: Duration { .zero }
+/// Whoever sleeps wakes, with the time passed, when a server has been asked.
+private final class ArrivalClock: SessionClock {
+    private let server: LoopbackServer
+    private let slept = Mutex(Duration.zero)
+
+    init(server: LoopbackServer) { self.server = server }
+
+    var monotonic: Duration { slept.withLock { $0 } }
     var wall: Date { .distantPast }
 
     func sleep(for duration: Duration) async throws {
-        for await _ in server.arrivals { return }
+        for await _ in server.arrivals {
+            slept.withLock { $0 += duration }
+            return
+        }
         throw CancellationError()
     }
 }

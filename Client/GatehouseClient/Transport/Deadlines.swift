@@ -1,0 +1,74 @@
+import Foundation
+
+/// Ends exchanges whose time is up; all of them have the same limit.
+///
+/// One task sleeps for all. A task and a timer for each exchange cost as much as the rest of what this library adds to
+/// a request.
+final class Deadlines: Sendable {
+    private struct State {
+        var next = 0
+        /// By the order in which they began, which is the order of their deadlines.
+        var running: [Int: (deadline: Duration, expire: @Sendable () -> Void)] = [:]
+        var sleeper: Task<Void, Never>?
+    }
+
+    private let limit: Duration
+    private let clock: any SessionClock
+    private let state = Locked(State())
+
+    init(limit: Duration, clock: any SessionClock) {
+        self.limit = limit
+        self.clock = clock
+    }
+
+    deinit { state.withLock { $0.sleeper }?.cancel() }
+
+    /// Calls `expire` when the time is up, unless ``end(_:)`` is called before.
+    ///
+    /// - Returns: what `end` wants.
+    func begin(_ expire: @escaping @Sendable () -> Void) -> Int {
+        let deadline = clock.monotonic + limit
+        return state.withLock { state in
+            state.next += 1
+            state.running[state.next] = (deadline, expire)
+            if state.sleeper == nil { state.sleeper = sleeper() }
+            return state.next
+        }
+    }
+
+    func end(_ number: Int) {
+        state.withLock { _ = $0.running.removeValue(forKey: number) }
+    }
+
+    /// Weak, so that it does not outlive the transport by a whole limit.
+    private func sleeper() -> Task<Void, Never> {
+        Task { [clock, weak self] in
+            while let pause = self?.pause() {
+                try? await clock.sleep(for: pause)
+                self?.expireDue()
+            }
+        }
+    }
+
+    /// How long nothing is due; nil, and the sleeper ends, where nothing runs.
+    private func pause() -> Duration? {
+        let now = clock.monotonic
+        return state.withLock { state in
+            guard let first = state.running.keys.min().flatMap({ state.running[$0] }) else {
+                state.sleeper = nil
+                return nil
+            }
+            return max(first.deadline - now, .zero)
+        }
+    }
+
+    private func expireDue() {
+        let now = clock.monotonic
+        let due = state.withLock { state in
+            let due = state.running.filter { $0.value.deadline <= now }
+            for number in due.keys { state.running[number] = nil }
+            return due.values.map(\.expire)
+        }
+        for expire in due { expire() }
+    }
+}
