@@ -3,9 +3,11 @@
 # packages and of the Swift that is installed here, under their official names: so both can be tried without Docker and
 # without a registry.
 
-# images COMMAND…: buildah with a storage of this copy's own. Needs root.
+# images COMMAND…: buildah with a storage of this copy's own, and with its cache, in which the build's folder is kept.
+# Needs root.
 images() {
-    buildah --root "$state/images/storage" --runroot "$state/images/run" --storage-driver overlay "$@"
+    mkdir -p "$state/images/tmp"
+    TMPDIR=$state/images/tmp buildah --root "$state/images/storage" --runroot "$state/images/run" --storage-driver overlay "$@"
 }
 
 has_image() { images inspect --type image "$1" >/dev/null 2>&1; }
