@@ -2,6 +2,8 @@
 # images.sh   builds every image of deploy/Dockerfile without Docker, by buildah, over base images that are made here; then
 # starts the whole system from them, each service in its image's own root, read-only, as the image's user, and runs the
 # walk-through against it; then builds again what a change in one service changes. Needs root on Linux.
+GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../.." && pwd)/.local/images
+export GATEHOUSE_LOCAL
 for part in common packages processes keys postgres base-images images; do
     # shellcheck source=/dev/null
     . "$(dirname "$0")/parts/$part.sh"
@@ -15,12 +17,12 @@ if [ "$(uname)" != Linux ] || [ "$(id -u)" != 0 ]; then fail "images are built b
 ensure_packages
 ensure_tools buildah debootstrap rsync
 lock_state
-mkdir -p "$work/bin"
+mkdir -p "$state/bin"
 
 cleanup() {
-    GATEHOUSE_LOCAL=$work/system "$local_scripts/down.sh" >/dev/null 2>&1 || true
+    GATEHOUSE_LOCAL=$state/system "$local_scripts/down.sh" >/dev/null 2>&1 || true
     images rm --all >/dev/null 2>&1 || true
-    rm -rf "$state"/images/{registry,system,bin}
+    rm -rf "$state"/{registry,system,bin}
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
@@ -35,7 +37,7 @@ check() {
     [ "$(described "$program" .OCIv1.config.User)" = 10001:10001 ] || fail "$program does not run as 10001"
     [ "$(described "$program" '.OCIv1.config.Labels["org.opencontainers.image.version", "org.opencontainers.image.revision"]' |
         xargs)" = "$version $revision" ] || fail "the image of $program does not name its version and commit"
-    [ "$("$work/bin/$program" --version)" = "$version ($revision)" ] || fail "$program --version tells something else"
+    [ "$("$state/bin/$program" --version)" = "$version ($revision)" ] || fail "$program --version tells something else"
 }
 
 # The keys of the system that is tried, for the image's user to read.
@@ -52,7 +54,7 @@ health() {
     local words
     mapfile -t words < <(described "$1" '.Docker.config.Healthcheck.Test[]')
     [ "${words[0]} ${words[1]}" = "CMD $1" ] || fail "the health check of $1 is not the program itself: ${words[*]}"
-    env "$(upper "$1")_ADMIN_LISTEN_ADDRESS=$2" "$work/bin/$1" "${words[@]:2}"
+    env "$(upper "$1")_ADMIN_LISTEN_ADDRESS=$2" "$state/bin/$1" "${words[@]:2}"
 }
 
 # What SwiftPM compiled for the image of devices: `[3/9] Compiling DevicesService Application.swift`.
@@ -69,7 +71,7 @@ for program in $programs keys; do
     say "$program: built in $((SECONDS - began)) s"
 done
 
-export GATEHOUSE_LOCAL=$work/system GATEHOUSE_BINARIES=$work/bin
+export GATEHOUSE_LOCAL=$state/system GATEHOUSE_BINARIES=$state/bin
 keys=$GATEHOUSE_LOCAL/keys
 mkdir -p "$GATEHOUSE_LOCAL"
 make_keys
@@ -111,5 +113,5 @@ others=$(compiled | grep -Ev '^(DevicesService|devices) ' | xargs || true)
 [ -z "$others" ] || fail "more than devices was compiled: $others"
 images rm try-devices >/dev/null
 wrap devices "$(unpack devices)"
-grep -q Tried <("$work/bin/devices" --help) || fail "the image has the program of before"
+grep -q Tried <("$state/bin/devices" --help) || fail "the image has the program of before"
 note "All images start, migrate and answer; devices was built again in $took s"

@@ -16,6 +16,7 @@ mkdir -p "$state/prometheus"
         say "  - {job_name: $name, static_configs: [{targets: ['$(admin_address "$name")']}]}"
     done
 } >"$state/prometheus/prometheus.yml"
-note "Prometheus is at http://127.0.0.1:$(port prometheus), its alerts at /alerts"
+# Debian's has its pages elsewhere than others: the address alone leads to them everywhere.
+note "Prometheus is at http://127.0.0.1:$(port prometheus), with a page for its alerts"
 exec prometheus --config.file="$state/prometheus/prometheus.yml" --storage.tsdb.path="$state/prometheus/data" \
     --web.listen-address="127.0.0.1:$(port prometheus)" --storage.tsdb.retention.time=1d --log.level=warn

@@ -4,6 +4,8 @@
 # walk-through through the published ports, tries who reaches whom, and whether keys, data and settings are where they
 # belong; makes an installation from copies of another; and starts a production that knows nothing of Apple. Needs root
 # on Linux; leaves nothing behind.
+GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../.." && pwd)/.local/images
+export GATEHOUSE_LOCAL
 for part in common processes packages base-images; do
     # shellcheck source=/dev/null
     . "$(dirname "$0")/parts/$part.sh"
@@ -45,9 +47,10 @@ ln -s "$root/deploy" "$project/deploy"
 cp "$root/docker-compose.yml" "$project"
 # A busy machine is slow, which is not what is tried here.
 for name in gateway identity tokens devices; do echo GATEHOUSE_PATIENCE_MS=20000 >"$project/$name.env"; done
-jq -n --arg project "$project" --arg work "$work" --arg images "$state/images" '{
+jq -n --arg project "$project" --arg work "$work" --arg images "$state" '{
     file: "\($project)/docker-compose.yml", env: "\($work)/.env", folder: $project,
-    buildah: ["buildah", "--root", "\($images)/storage", "--runroot", "\($images)/run", "--storage-driver", "overlay"]
+    buildah: ["buildah", "--root", "\($images)/storage", "--runroot", "\($images)/storage-run",
+        "--storage-driver", "overlay"]
 }' >"$work/settings.json"
 
 # up WHAT [SERVICE…]
@@ -62,7 +65,7 @@ down() {
     mapfile -t pids < <(cat "$work"/containers/*/pid)
     expect "each ends by itself within its time" engine down "$@"
     refuse "no namespace is left" grep -q gatehouse-compose- <(ip netns list)
-    refuse "no mount is left" grep -q "$state/images/storage" /proc/mounts
+    refuse "no mount is left" grep -q "$state/storage" /proc/mounts
     refuse "no process is left" processes_left
 }
 

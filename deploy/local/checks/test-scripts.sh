@@ -74,6 +74,22 @@ done
 expect "the walk-through works as printed" "$local_scripts/walkthrough.sh"
 expect "every metric is found in the sources" metrics_are_in_sources
 
+# example NUMBER: of the gateway's README.
+example() {
+    awk -v wanted="$1" '/^```yaml$/ { inside = ++count == wanted; next } /^```$/ { inside = 0 } inside' \
+        "$root/Services/gateway/README.md"
+}
+openssl req -x509 -newkey rsa:2048 -nodes -keyout "$state/authority.key" -out "$state/authority.pem" -days 1 \
+    -subj "/CN=Authority of this run" 2>/dev/null
+example 1 | sed "s|/etc/gatehouse/ca.pem|$state/authority.pem|" >"$state/routes.yaml"
+example 2 >"$state/issuers.yaml"
+route_of_readme() {
+    env GATEWAY_ROUTES_FILE="$state/routes.yaml" GATEWAY_ISSUERS_FILE="$state/issuers.yaml" \
+        ORDERS_CREDENTIAL=dev-of-orders "$local_scripts/service.sh" gateway check-config >"$state/table" || return 1
+    grep '  /orders ' "$state/table"
+}
+expect "the routes and issuers of the gateway's README are valid" route_of_readme
+
 before=$(value TOKENS_PID)
 kill -KILL "$before"
 refuse "tokens, killed, says that it is ready" health tokens

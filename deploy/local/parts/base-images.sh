@@ -4,10 +4,10 @@
 # without a registry.
 
 # images COMMAND…: buildah with a storage of this copy's own, and with its cache, in which the build's folder is kept.
-# Needs root.
+# Whoever sources this has .local/images for its state. Needs root.
 images() {
-    mkdir -p "$state/images/tmp"
-    TMPDIR=$state/images/tmp buildah --root "$state/images/storage" --runroot "$state/images/run" --storage-driver overlay "$@"
+    mkdir -p "$state/tmp"
+    TMPDIR=$state/tmp buildah --root "$state/storage" --runroot "$state/storage-run" --storage-driver overlay "$@"
 }
 
 has_image() { images inspect --type image "$1" >/dev/null 2>&1; }
@@ -23,7 +23,7 @@ commit_folder() {
 
 # Debian's least installation without documents and translations, as debian:bookworm-slim has it.
 make_debian_base() {
-    local name=docker.io/library/debian:bookworm-slim folder=$state/images/debian
+    local name=docker.io/library/debian:bookworm-slim folder=$state/debian
     if has_image $name; then return; fi
     note "Making $name"
     rm -rf "$folder"

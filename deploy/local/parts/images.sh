@@ -3,8 +3,7 @@
 
 version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' "$root/Shared/Settings/GatehouseVersion.swift")
 revision=$(git -C "$root" rev-parse --short HEAD)
-work=$state/images
-context=$work/context
+context=$state/context
 
 # What git knows, with the times of the files: SwiftPM builds by them.
 copy_context() {
@@ -44,10 +43,10 @@ unpacked_megabytes() { du -sx --apparent-size --block-size=MB "$1" | sed 's/MB.*
 # packed_megabytes PROGRAM: what a registry keeps of its image, and a host fetches: the layers, compressed.
 packed_megabytes() {
     local manifest
-    images push --quiet "gatehouse/$1:$version" "oci:$work/registry:$1"
+    images push --quiet "gatehouse/$1:$version" "oci:$state/registry:$1"
     manifest=$(jq -r --arg name "$1" '.manifests[] | select(.annotations["org.opencontainers.image.ref.name"] == $name)
-        | .digest | sub("sha256:"; "")' "$work/registry/index.json")
-    jq '[.layers[].size] | add / 1000000 | ceil' "$work/registry/blobs/sha256/$manifest"
+        | .digest | sub("sha256:"; "")' "$state/registry/index.json")
+    jq '[.layers[].size] | add / 1000000 | ceil' "$state/registry/blobs/sha256/$manifest"
 }
 
 # wrap PROGRAM ROOT: writes a program that runs the image's entrypoint: in the image's root, read-only, with the keys at
@@ -59,7 +58,7 @@ wrap() {
     entrypoint=$(described "$1" '.OCIv1.config.Entrypoint | @sh')
     mkdir -p "$2/keys"
     touch "$2/etc/hosts"
-    cat >"$work/bin/$1" <<END
+    cat >"$state/bin/$1" <<END
 #!/usr/bin/env bash
 export ${environment[*]}
 exec unshare --mount --propagation private bash -euc '
@@ -73,5 +72,5 @@ mount -t proc proc "\$0/proc"
 shift
 exec chroot --userspec=$(described "$1" .OCIv1.config.User) "\$0" "\$@"' "$2" "$keys" $entrypoint "\$@"
 END
-    chmod 755 "$work/bin/$1"
+    chmod 755 "$state/bin/$1"
 }

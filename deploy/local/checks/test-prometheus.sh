@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Tries `make prometheus` beside a system that is not there: the address that it prints leads to pages, and Prometheus
+# takes every rule.
+GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../../.." && pwd)/.local/test-prometheus
+export GATEHOUSE_LOCAL
+unset GATEHOUSE_PORT_BASE
+for part in common processes; do
+    # shellcheck source=/dev/null
+    . "$(dirname "$0")/../parts/$part.sh"
+done
+# shellcheck source=expectations.sh
+. "$local_scripts/checks/expectations.sh"
+
+all_names=prometheus
+remove() {
+    stop TERM prometheus
+    rm -rf "$state"
+}
+if [ -d "$state" ]; then remove; fi
+mkdir -p "$state" "$logs" "$run"
+trap remove EXIT
+trap 'exit 130' INT TERM HUP
+
+GATEHOUSE_PORT_BASE=$(free_port_base)
+export GATEHOUSE_PORT_BASE
+base=$GATEHOUSE_PORT_BASE
+touch "$state/env"
+start prometheus "$local_scripts/prometheus.sh"
+address=http://127.0.0.1:$(port prometheus)
+await prometheus 30 curl -fs -o /dev/null "$address/-/ready"
+expect "make prometheus prints its address" grep -qF "$address," "$logs/prometheus.log"
+expect "which leads to pages" curl -fsSL -o /dev/null "$address/"
+rules_are_taken() {
+    local rules
+    rules=$(cat "$root"/deploy/observability/rules/*.yml | grep -cE -- '- (alert|record):')
+    [ "$(curl -fsS "$address/api/v1/rules" | jq '[.data.groups[].rules[] | select(.health == "ok")] | length')" = "$rules" ]
+}
+expect "every rule is taken and evaluated" wait_until 60 rules_are_taken
