@@ -127,7 +127,7 @@ let libraries: [Target] = [
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
         "ServiceKitPostgres",
-        uses: ["Contracts", "Postgres", "ServiceKit", "Settings", .argumentParser, .logging]),
+        uses: ["Contracts", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .logging]),
     shared(
         "TestKit", at: "TestKit/Sources",
         uses: [
@@ -224,7 +224,7 @@ let everyTest: [Target] =
         tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
         tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
         tests("Settings", uses: ["Settings"]),
-        tests("Observability", uses: ["Observability", .coreMetrics, .logging, .serviceContext]),
+        tests("Observability", uses: ["Observability", .coreMetrics, .lifecycle, .logging, .serviceContext]),
         tests(
             "ServiceKit",
             uses: [
@@ -240,7 +240,8 @@ let everyTest: [Target] =
         tests(
             "Gateway",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "GatewayService", "Redis", "ServiceKit", "Settings",
+                "AccessToken", "Bytes", "Contracts", "GatewayService", "Observability", "Redis", "ServiceKit",
+                "Settings",
                 .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK,
                 .nioHTTP1,
                 .nioHTTP2, .nioSSL,

@@ -52,6 +52,7 @@ import Testing
         let line = try lines.members()[0]
         #expect(line["request_id"] as? String == "abc")
         #expect(line["trace_id"] as? String == trace.traceID)
+        #expect(line["span_id"] as? String == trace.spanID)
     }
 
     @Test func neverWritesASecret() throws {

@@ -39,6 +39,12 @@ public struct JSONWriter: Sendable {
         bytes.append(contentsOf: (value ? "true" : "false").utf8)
     }
 
+    /// Writes a member whose value is an object with the members that `members` writes.
+    public mutating func member(_ name: String, object members: (inout JSONWriter) -> Void) {
+        begin(name)
+        object(members)
+    }
+
     /// Writes a member whose value is an array of texts.
     public mutating func member(_ name: String, _ values: [String]) {
         member(name, values) { $0.string($1) }

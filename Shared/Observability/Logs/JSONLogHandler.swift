@@ -3,8 +3,8 @@ import Foundation
 import Logging
 import ServiceContextModule
 
-/// Writes one JSON object per line: `time`, `level`, `service`, `message`, the request's `request_id` and
-/// `trace_id` where a request is being served, then the metadata.
+/// Writes one JSON object per line: `time`, `level`, `service`, `message`, the request's `request_id`,
+/// `trace_id` and `span_id` where a request is being served, then the metadata.
 ///
 /// Values of metadata whose key speaks of a secret are never written, whoever logs them.
 struct JSONLogHandler: LogHandler {
@@ -39,6 +39,7 @@ struct JSONLogHandler: LogHandler {
         if let scope = ServiceContext.current?.requestScope {
             line.member("request_id", scope.requestID)
             line.member("trace_id", scope.trace.traceID)
+            line.member("span_id", scope.trace.spanID)
         }
         for (key, value) in metadata where event.metadata?[key] == nil {
             add(key, value, to: &line)

@@ -6,16 +6,16 @@ public struct TraceContext: Sendable, Equatable {
     public let traceID: String
     /// 8 bytes as 16 lower-case hexadecimal digits, not all zero.
     public let spanID: String
-    /// Whether the caller records the trace.
+    /// Whether the trace is recorded.
     public let isSampled: Bool
 
     /// Begins a new trace.
-    public init() {
+    public init(isSampled: Bool = false) {
         traceID =
             Hexadecimal.string(UInt64.random(in: 1...UInt64.max))
             + Hexadecimal.string(UInt64.random(in: 0...UInt64.max))
         spanID = Hexadecimal.string(UInt64.random(in: 1...UInt64.max))
-        isSampled = false
+        self.isSampled = isSampled
     }
 
     /// Reads a `traceparent` field (§3.2). Anything malformed is `nil`: the trace starts anew.
@@ -43,6 +43,11 @@ public struct TraceContext: Sendable, Equatable {
     public func child() -> TraceContext {
         TraceContext(
             traceID: traceID, spanID: Hexadecimal.string(UInt64.random(in: 1...UInt64.max)), isSampled: isSampled)
+    }
+
+    /// The same place, where it was decided here whether the trace is recorded.
+    public func sampled(_ isSampled: Bool) -> TraceContext {
+        TraceContext(traceID: traceID, spanID: spanID, isSampled: isSampled)
     }
 
     /// The field to send.

@@ -1,0 +1,35 @@
+/// Makes spans of what the drivers for PostgreSQL and Redis do. They call it and know nothing of traces.
+public struct DatabaseSpans: Sendable {
+    /// Called when it is over, with the error's code if there was one.
+    public typealias End = @Sendable (_ error: String?) -> Void
+
+    private let common: [SpanAttribute]
+
+    /// - Parameters:
+    ///   - system: `postgresql`, `redis`.
+    ///   - server: `nil` where there are several.
+    public init(system: String, server: String?, port: Int? = nil) {
+        common =
+            [.databaseSystem(system)] + (server.map { [.server($0)] } ?? []) + (port.map { [.serverPort($0)] } ?? [])
+    }
+
+    /// A statement of SQL begins.
+    ///
+    /// - Parameter sql: with `$1` where a value stands.
+    /// - Returns: `nil` where nobody wants to know.
+    public func statement(_ sql: String) -> End? {
+        guard let span = SpanRecording.client(SQLSummary(sql).text) else { return nil }
+        return { [common] error in
+            span.end(common + [.operation(SQLSummary(sql).operation), .statement(sql)], error: error)
+        }
+    }
+
+    /// A command of Redis begins.
+    ///
+    /// - Parameter name: its first word.
+    /// - Returns: `nil` where nobody wants to know.
+    public func command(_ name: String) -> End? {
+        guard let span = SpanRecording.client(name) else { return nil }
+        return { [common] error in span.end(common + [.operation(name)], error: error) }
+    }
+}

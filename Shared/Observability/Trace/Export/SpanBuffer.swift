@@ -1,0 +1,45 @@
+import CoreMetrics
+import Synchronization
+
+/// Takes the spans of a process, from any thread, without ever making it wait: there is room for a number of them, and
+/// what comes when it is full is dropped and counted.
+public final class SpanBuffer: Sendable {
+    /// Spans that wait at the most: some 2 MB.
+    static let capacity = 2048
+    /// Spans of one request to the collector.
+    static let batch = 512
+
+    /// One element, at the latest, for each batch that is complete; the exporter adds those of its clock.
+    let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+    private let queue: Mutex<SpanQueue>
+    private let dropped: Counter
+
+    public convenience init() {
+        self.init(capacity: Self.capacity, batch: Self.batch)
+    }
+
+    init(capacity: Int, batch: Int, metrics: any MetricsFactory = MetricsSystem.factory) {
+        dropped = Counter(
+            label: "gatehouse_trace_spans_dropped_total", dimensions: [("reason", "queue_full")], factory: metrics)
+        (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        queue = Mutex(SpanQueue(capacity: capacity, batch: batch))
+    }
+
+    /// Keeps a span until it is sent, if there is room.
+    public func offer(_ span: Span) {
+        switch queue.withLock({ $0.offer(span) }) {
+        case .kept: break
+        case .completesBatch: wake.yield()
+        case .dropped: dropped.increment()
+        }
+    }
+
+    func take() -> [Span] { queue.withLock { $0.take() } }
+
+    /// Has the exporter look.
+    func look() { wake.yield() }
+
+    /// Ends `wakes`, after which what waits is sent a last time.
+    func finish() { wake.finish() }
+}
