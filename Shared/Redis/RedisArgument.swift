@@ -18,6 +18,12 @@ public struct RedisArgument: Sendable, ExpressibleByStringInterpolation, Express
 }
 
 extension RedisArgument {
+    /// The word, if it is text.
+    var text: String? {
+        guard case .string(let text) = storage else { return nil }
+        return text
+    }
+
     /// Appends `arguments` as a command: a RESP array of bulk strings.
     static func write(_ arguments: [RedisArgument], to buffer: inout ByteBuffer) {
         buffer.writeHeader(UInt8(ascii: "*"), arguments.count)

@@ -63,6 +63,18 @@ public final class RedisClient: Service, Sendable {
     @discardableResult
     public func send(_ arguments: [RedisArgument], timeout: Duration? = nil) async throws(RedisError) -> RedisValue {
         precondition(!arguments.isEmpty, "a command has a name")
+        let end = configuration.onCommand?(arguments[0].text ?? "UNKNOWN")
+        do throws(RedisError) {
+            let value = try await perform(arguments, timeout: timeout)
+            end?(nil)
+            return value
+        } catch {
+            end?(error.serverCode ?? error.code.rawValue)
+            throw error
+        }
+    }
+
+    private func perform(_ arguments: [RedisArgument], timeout: Duration?) async throws(RedisError) -> RedisValue {
         let deadline = NIODeadline.now() + TimeAmount(timeout ?? configuration.commandTimeout)
         let connection = try await openConnection(deadline: deadline)
         do {

@@ -38,6 +38,9 @@ public struct RedisConfiguration: Sendable {
     public var maximumTimeoutsInARow = 4
     /// The wait between attempts to connect.
     public var backoff = RedisBackoff()
+    /// Called in the caller's task when a command is about to be sent, with its name; what it returns is called when the
+    /// command is over, with the error's code if there was one. For traces.
+    public var onCommand: (@Sendable (_ name: String) -> (@Sendable (_ error: String?) -> Void)?)?
     /// What `CLIENT LIST` shows; letters, digits, `-` and `.`.
     public var clientName: String?
 

@@ -40,6 +40,9 @@ public struct PostgresConfiguration: Sendable {
     public var idleInTransactionTimeout: Duration = .seconds(5)
     /// The name that `pg_stat_activity` shows.
     public var applicationName = "swift"
+    /// Called in the caller's task when a statement is about to be sent, with its SQL (`$1` where a value stands); what
+    /// it returns is called when the statement is over, with SQLSTATE or kind of the error if there was one. For traces.
+    public var onStatement: (@Sendable (_ sql: String) -> (@Sendable (_ error: String?) -> Void)?)?
     /// How many prepared statements a connection keeps; statements beyond are sent unprepared.
     public var preparedStatementLimit = 256
 
@@ -73,6 +76,9 @@ public struct PostgresConfiguration: Sendable {
         if let name = named["application_name"] { applicationName = name }
         if ["read-write", "primary"].contains(parameters["target_session_attrs"]) { needsPrimary = true }
     }
+
+    /// The server's name or address; nil where the URL names several or none.
+    public var serverName: String? { servers.count == 1 ? servers[0].host : nil }
 
     /// Whether no one on the way can read what is sent or answer in a server's place: every server is on this machine,
     /// or has to prove itself with a certificate (`sslmode=verify-full`, or `verify-ca`).

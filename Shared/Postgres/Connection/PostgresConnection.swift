@@ -110,7 +110,21 @@ public actor PostgresConnection: PostgresQuerying {
         _ query: PostgresQuery, inTransaction: Bool = false, deadline: ContinuousClock.Instant, isShielded: Bool = false
     ) async throws(PostgresError) -> PostgresResult {
         if let error = query.encodingError { throw error }
-        return try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
+        let end = configuration.onStatement?(query.sql)
+        do throws(PostgresError) {
+            let result = try await send(query, inTransaction: inTransaction, deadline: deadline, isShielded: isShielded)
+            end?(nil)
+            return result
+        } catch {
+            end?(error.sqlState?.description ?? error.code.description)
+            throw error
+        }
+    }
+
+    private func send(
+        _ query: PostgresQuery, inTransaction: Bool, deadline: ContinuousClock.Instant, isShielded: Bool
+    ) async throws(PostgresError) -> PostgresResult {
+        try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
             let wasIdle = libpq.status == .idle
             let batch = wasIdle ? (inTransaction ? transactionStart : statementStart) + [query] : [query]
             do throws(PostgresError) {
