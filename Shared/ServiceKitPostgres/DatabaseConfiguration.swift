@@ -1,4 +1,5 @@
 public import Logging
+public import Observability
 public import Postgres
 import ServiceKit
 public import Settings
@@ -33,8 +34,14 @@ public struct DatabaseConfiguration: Sendable {
     }
 
     /// A pool; it runs as one of the service's parts.
-    public func pool(logger: Logger) -> PostgresPool {
-        PostgresPool(configuration: connection, pool: pool, logger: logger)
+    ///
+    /// - Parameter tracing: records its statements; `nil` where no traces are recorded.
+    public func pool(logger: Logger, tracing: Tracing? = nil) -> PostgresPool {
+        var connection = connection
+        if tracing != nil {
+            connection.onStatement = DatabaseSpans(system: "postgresql", server: connection.serverName).statement
+        }
+        return PostgresPool(configuration: connection, pool: pool, logger: logger)
     }
 
     /// Where the address is missing or wrong, that is noted and nothing will run.

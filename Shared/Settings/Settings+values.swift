@@ -193,11 +193,15 @@ extension Settings {
     }
 
     private func address(_ text: String, _ key: String) -> URL {
+        address(text, SettingName(service: service, key: key)) ?? Self.noAddress
+    }
+
+    func address(_ text: String, _ name: SettingName) -> URL? {
         guard let url = URL(string: text), let parts = URLComponents(string: text), let scheme = parts.scheme,
             ["http", "https"].contains(scheme), parts.namesServer
         else {
-            problem(key, "must be an http or https address, not '\(text)'")
-            return Self.noAddress
+            note(name.description, "must be an http or https address, not '\(text)'")
+            return nil
         }
         return url
     }

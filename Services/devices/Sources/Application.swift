@@ -19,7 +19,7 @@ public enum DevicesApplication: MigratingApplication {
     public static func build(
         _ configuration: DevicesConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        let database = configuration.database.pool(logger: boot.logger)
+        let database = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
         let devices = DeviceStore(database: database)
 
         let router = ServiceRouter()

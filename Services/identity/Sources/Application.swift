@@ -24,7 +24,8 @@ public enum IdentityApplication: MigratingApplication {
         _ configuration: IdentityConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
         let parts = IdentityParts(
-            configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+            configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
+            tracing: boot.tracing)
         let router = ServiceRouter()
         parts.passwordRoutes.add(to: router)
         if configuration.apple.isOffered {
@@ -59,10 +60,15 @@ struct IdentityParts {
 
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
-        logger: Logger
+        logger: Logger, tracing: Tracing? = nil
     ) {
-        database = configuration.database.pool(logger: logger)
-        redis = RedisClient(configuration: configuration.redis, eventLoopGroup: eventLoopGroup, logger: logger)
+        database = configuration.database.pool(logger: logger, tracing: tracing)
+        var redisConfiguration = configuration.redis
+        if tracing != nil {
+            redisConfiguration.onCommand =
+                DatabaseSpans(system: "redis", server: redisConfiguration.host, port: redisConfiguration.port).command
+        }
+        redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
             pepper: configuration.pepperKeys)

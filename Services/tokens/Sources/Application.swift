@@ -21,9 +21,14 @@ public enum TokensApplication: MigratingApplication {
     public static func build(
         _ configuration: TokensConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        let pool = configuration.database.pool(logger: boot.logger)
+        let pool = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
+        var redisConfiguration = configuration.redis
+        if boot.tracing != nil {
+            redisConfiguration.onCommand =
+                DatabaseSpans(system: "redis", server: redisConfiguration.host, port: redisConfiguration.port).command
+        }
         let redis = RedisClient(
-            configuration: configuration.redis, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
+            configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let keys = configuration.refreshKeys
         let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
         let signingKeyStore = try SigningKeyStore(

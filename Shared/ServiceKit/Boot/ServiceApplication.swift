@@ -42,6 +42,8 @@ public struct ServiceBoot: Sendable {
     public let readiness: Readiness
     /// How many descriptors the process may have open.
     public let descriptors: Int
+    /// Records traces; `nil` where none are.
+    public let tracing: Tracing?
 }
 
 /// The parts of a built service.

@@ -13,6 +13,8 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
     public var shutdownGrace: Duration
     /// How long a request waits for PostgreSQL or for another service.
     public var patience: Duration
+    /// Where traces go, if they are recorded.
+    public var traces: TraceSettings
 
     /// Reads the settings.
     ///
@@ -29,11 +31,12 @@ public struct ServiceConfiguration<Application: ServiceApplication>: Sendable {
             "listenAddress", default: ListenAddress(port: Application.defaultPort))
         let adminListenAddress = adminListenAddress(from: settings)
         let shutdownGrace = settings.seconds("shutdownGrace", default: 20, in: 1...3600)
+        let traces = TraceSettings(settings)
         try settings.finish()
         return Self(
             application: try application.get(), environment: settings.environment, logLevel: logLevel,
             listenAddress: listenAddress, adminListenAddress: adminListenAddress, shutdownGrace: shutdownGrace,
-            patience: settings.patience)
+            patience: settings.patience, traces: traces)
     }
 
     static func adminListenAddress(from settings: Settings) -> ListenAddress {

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 public import Logging
 public import NIOCore
 public import NIOPosix
@@ -18,6 +19,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
     private let logger: Logger
     private let eventLoopGroup: any EventLoopGroup
     private let readiness: Readiness
+    private let tracing: Tracing?
     private let stopping = AsyncStream<Never>.makeStream()
 
     public init(
@@ -28,6 +30,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         self.logger = logger
         self.eventLoopGroup = eventLoopGroup
         readiness = Readiness(logger: logger)
+        tracing = Tracing(configuration.traces)
     }
 
     /// Builds the service and runs it until it is told to stop.
@@ -57,10 +60,12 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         let boot = ServiceBoot(
             logger: logger, eventLoopGroup: eventLoopGroup, httpClient: httpClient, patience: configuration.patience,
             shutdownGrace: configuration.shutdownGrace, listenAddress: configuration.listenAddress,
-            listening: listening, readiness: readiness, descriptors: descriptors)
+            listening: listening, readiness: readiness, descriptors: descriptors, tracing: tracing)
         let assembly = try await Application.build(configuration.application, boot: boot)
         readiness.require(assembly.readiness)
-        var services: [any Service] = assembly.services
+        // Stops last, so that it has the spans of the last requests.
+        var services: [any Service] = spanExporter(httpClient).map { [$0] } ?? []
+        services += assembly.services
         services.append(readiness)
         let limits = ServerConnections(descriptors: descriptors, taken: assembly.descriptors)
         services.append(adminServer(limits))
@@ -74,6 +79,16 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         logger.info("starting")
         try await ServiceGroup(configuration: group).run()
         logger.info("stopped")
+    }
+
+    private func spanExporter(_ httpClient: HTTPClient) -> SpanExporter? {
+        guard let tracing, let endpoint = configuration.traces.endpoint else { return nil }
+        return SpanExporter(
+            spans: tracing.spans,
+            resource: TraceResource(
+                service: Application.name, version: GatehouseVersion.number, instance: UUID().uuidString.lowercased(),
+                environment: configuration.environment.rawValue),
+            logger: logger, send: OTLPSender(httpClient: httpClient, endpoint: endpoint).send)
     }
 
     /// Below `info`, the life cycle writes out its services with all that is within them, secrets too.
@@ -99,7 +114,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
                 metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness,
-                patience: configuration.patience, logger: logger, isLogged: true),
+                patience: configuration.patience, tracing: tracing, logger: logger, isLogged: true),
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
 
@@ -109,7 +124,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(
                 routes: routes, credentials: CallerCredentials([:]), metrics: RouteMetrics(methods: [:]),
-                readiness: readiness, patience: configuration.patience, logger: logger, isLogged: false),
+                readiness: readiness, patience: configuration.patience, tracing: nil, logger: logger, isLogged: false),
             eventLoopGroup: eventLoopGroup, listening: adminListening)
     }
 }

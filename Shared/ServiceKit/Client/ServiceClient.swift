@@ -121,28 +121,33 @@ public struct ServiceClient: Sendable {
         }
         var request = HTTPClientRequest(url: replica.base + call.target)
         request.method = .init(rawValue: call.method)
-        request.headers = headers(deadline: deadline)
+        let span = SpanRecording.client("\(call.method) \(callee)")
+        request.headers = headers(deadline: deadline, trace: span?.context)
         if let body = call.body {
             request.headers.add(name: "Content-Type", value: "application/json")
             request.body = .bytes(ByteBuffer(bytes: body))
         }
         do {
             let answer = try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
+            span?.end(answeredWith: answer.status, .ofCall(call.method, of: callee, at: replica.base))
             replicas.release(replica.index, failed: answer.status == 503)
             return (.answer(status: answer.status, body: Array(buffer: answer.body)), replica.index)
         } catch {
+            span?.end(failedWith: error, .ofCall(call.method, of: callee, at: replica.base))
             replicas.release(replica.index, failed: !(error is CancellationError))
             let reason = "\(callee) at \(replica.base): \(error)"
             return (.failure(reason: reason, wasSent: !Self.isConnectFailure(error)), replica.index)
         }
     }
 
-    private func headers(deadline: Deadline) -> HTTPHeaders {
+    /// - Parameter trace: of the call's own span; `nil`: it has none.
+    private func headers(deadline: Deadline, trace: TraceContext?) -> HTTPHeaders {
         var headers = HTTPHeaders([
             (HeaderName.credential, credential), (HeaderName.deadline, String(deadline.milliseconds)),
         ])
         let scope = ServiceContext.current?.requestScope
-        headers.add(name: HeaderName.traceparent, value: (scope?.trace.child() ?? TraceContext()).traceparent)
+        headers.add(
+            name: HeaderName.traceparent, value: (trace ?? scope?.trace.child() ?? TraceContext()).traceparent)
         if let scope { headers.add(name: HeaderName.internalRequestID, value: scope.requestID) }
         return headers
     }

@@ -11,7 +11,10 @@ public struct GatehouseRequestContext: RequestContext {
     public var coreContext: CoreRequestContextStorage
     /// The client's `X-Request-Id` where it is well-formed, else a new one.
     public let requestID: String
+    /// The request's own span in its trace.
     public let trace: TraceContext
+    /// The caller's span; `nil` where the trace begins here.
+    let parentSpanID: String?
     /// When the request's head was read.
     let readAt: ContinuousClock.Instant
     /// When the request came: when its head was read, or earlier where somebody knows that it waited before.
@@ -32,15 +35,16 @@ public struct GatehouseRequestContext: RequestContext {
     public init(source: ApplicationRequestContextSource) {
         self.init(
             fields: [:], readAt: .now, source: source, credentials: CallerCredentials([:]),
-            patience: Deadline.defaultPatience)
+            patience: Deadline.defaultPatience, sampler: nil)
     }
 
     /// - Parameters:
     ///   - readAt: when the request's head was read.
     ///   - patience: how long PostgreSQL may keep the request.
+    ///   - sampler: decides whether the trace is recorded; `nil` where none is.
     init(
         fields: HTTPFields, readAt: ContinuousClock.Instant, source: ApplicationRequestContextSource,
-        credentials: CallerCredentials, patience: Duration
+        credentials: CallerCredentials, patience: Duration, sampler: TraceSampler?
     ) {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
@@ -57,7 +61,17 @@ public struct GatehouseRequestContext: RequestContext {
             ?? RequestID.make()
         clientAddress =
             (isFromGateway ? fields[.gatehouseClientAddress] : nil) ?? source.channel.remoteAddress?.ipAddress ?? ""
-        trace = fields[.traceparent].flatMap(TraceContext.init(traceparent:))?.child() ?? TraceContext()
+        let parent = fields[.traceparent].flatMap(TraceContext.init(traceparent:))
+        parentSpanID = parent?.spanID
+        let trace = parent?.child() ?? TraceContext()
+        if let sampler {
+            // A caller without a credential is anybody.
+            let isSampled = sampler.samples(
+                parent: parent?.isSampled, isTrusted: caller != nil, random: .random(in: .min ... .max))
+            self.trace = trace.sampled(isSampled)
+        } else {
+            self.trace = trace
+        }
         deadline = Deadline(
             readAt + Self.callersPatience(fields[.gatehouseDeadline], isKnownCaller: caller != nil),
             patience: patience)

@@ -17,6 +17,8 @@ struct RequestPipeline: Sendable {
     let stalls = StallWatch()
     /// How long PostgreSQL may keep a request.
     let patience: Duration
+    /// `nil`: no trace is recorded.
+    let tracing: Tracing?
     let logger: Logger
     /// Off for the admin port, which monitoring asks every few seconds.
     let isLogged: Bool
@@ -25,15 +27,17 @@ struct RequestPipeline: Sendable {
         let source = ApplicationRequestContextSource(channel: channel, logger: logger)
         var context = GatehouseRequestContext(
             fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
-            credentials: credentials, patience: patience)
+            credentials: credentials, patience: patience, sampler: tracing?.sampler)
         context.waited(for: stalls.wait(ofReadAt: context.readAt))
         var scope = ServiceContext.topLevel
-        scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace)
+        let spans = context.trace.isSampled ? tracing?.spans : nil
+        scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
         return await ServiceContext.withValue(scope) { [context] in
             var response = await answer(request, context)
             response.headers[.requestID] = context.requestID
             if readiness.isDraining { response.headers[.connection] = "close" }
             finish(request, context, response.status.code)
+            spans?.offer(Span(serving: request, context, status: response.status.code))
             return response
         }
     }

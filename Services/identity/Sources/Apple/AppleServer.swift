@@ -99,7 +99,8 @@ struct AppleServer: Sendable {
     }
 
     private func send(_ request: HTTPClientRequest, timeout: Duration) async throws -> (Int, Data) {
-        let answer = try await httpClient.exchange(request, upTo: Self.maximumAnswer, before: .after(timeout))
+        let answer = try await httpClient.exchange(
+            request, with: "apple", upTo: Self.maximumAnswer, before: .after(timeout))
         return (answer.status, Data(answer.body.readableBytesView))
     }
 }

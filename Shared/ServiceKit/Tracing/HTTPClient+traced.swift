@@ -1,0 +1,54 @@
+public import AsyncHTTPClient
+import Foundation
+import NIOHTTP1
+import Observability
+
+extension HTTPClient {
+    /// As ``exchange(_:upTo:before:)``, and a span of the request that is being served, if its trace is recorded. The
+    /// callee is not told of the trace.
+    ///
+    /// - Parameter peer: who is asked, in a word. The address has to be a setting, the same for each request.
+    public func exchange(
+        _ request: HTTPClientRequest, with peer: String, upTo limit: Int, before deadline: Deadline
+    ) async throws -> WholeAnswer {
+        guard let span = SpanRecording.client("\(request.method.rawValue) \(peer)") else {
+            return try await exchange(request, upTo: limit, before: deadline)
+        }
+        let url = URL(string: request.url)
+        let attributes: [SpanAttribute] = .ofCall(
+            request.method.rawValue, of: peer, at: request.url, template: url?.path)
+        do {
+            let answer = try await exchange(request, upTo: limit, before: deadline)
+            span.end(answeredWith: answer.status, attributes)
+            return answer
+        } catch {
+            span.end(failedWith: error, attributes)
+            throw error
+        }
+    }
+}
+
+extension [SpanAttribute] {
+    /// What is known of a call before it is made.
+    ///
+    /// - Parameter template: the path, if it is the same for each request.
+    static func ofCall(_ method: String, of peer: String, at url: String, template: String? = nil) -> [SpanAttribute] {
+        let parts = URL(string: url)
+        return [.method(method), .peer(peer)]
+            + (parts?.host().map { [.server($0)] } ?? []) + (parts?.port.map { [.serverPort($0)] } ?? [])
+            + (template.map { [.urlTemplate($0)] } ?? [])
+    }
+}
+
+extension SpanRecording {
+    /// Whoever asks is at fault where the request was wrong, or whom it asks: for both the call has failed.
+    func end(answeredWith status: Int, _ attributes: [SpanAttribute]) {
+        end(attributes + [.status(status)], error: status >= 400 ? String(status) : nil)
+    }
+
+    /// The error's type alone: what it says may name what was asked for.
+    func end(failedWith error: any Error, _ attributes: [SpanAttribute]) {
+        if (error as? HTTPClientError) == .deadlineExceeded { return end(attributes, error: "timeout") }
+        end(attributes, error: error is CancellationError ? "cancelled" : String(describing: type(of: error)))
+    }
+}

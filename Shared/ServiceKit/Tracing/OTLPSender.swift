@@ -1,0 +1,72 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import Observability
+
+/// Sends spans to a collector by OTLP over HTTP, in JSON.
+struct OTLPSender: Sendable {
+    /// For one request: a collector that takes longer has more than it can do.
+    static let timeout = Duration.seconds(10)
+    /// Bytes of an answer; it says how many spans were refused and why.
+    static let maximumAnswer = 64 * 1024
+
+    private let httpClient: HTTPClient
+    private let url: String
+    private let timeout: Duration
+
+    /// - Parameter endpoint: without `/v1/traces`.
+    init(httpClient: HTTPClient, endpoint: URL, timeout: Duration = Self.timeout) {
+        self.httpClient = httpClient
+        self.timeout = timeout
+        url = endpoint.appending(path: "v1/traces").absoluteString
+    }
+
+    func send(_ body: [UInt8]) async -> SpanExportOutcome {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers = ["Content-Type": "application/json", "Accept": "application/json"]
+        request.body = .bytes(ByteBuffer(bytes: body))
+        guard
+            let answer = try? await httpClient.exchange(
+                request, upTo: Self.maximumAnswer, before: .after(timeout))
+        else { return .unreachable }
+        return Self.outcome(of: answer.status, answer.headers, Array(buffer: answer.body))
+    }
+
+    /// OTLP/HTTP: these statuses alone say that the same request may succeed later.
+    private static let busy: Set<Int> = [429, 502, 503, 504]
+
+    static func outcome(of status: Int, _ headers: HTTPHeaders, _ body: [UInt8]) -> SpanExportOutcome {
+        if (200..<300).contains(status) { return .taken(rejected: rejected(body)) }
+        guard busy.contains(status) else { return .refused }
+        // The other form of the field, a date, would need clocks that agree; without it there is a pause as well.
+        let seconds = headers.first(name: "Retry-After").flatMap { Int64($0) }
+        return .busy(retryAfter: seconds.map { .seconds(min(max($0, 0), 3600)) })
+    }
+
+    /// What the collector has not taken of a request that it has (`partialSuccess`).
+    private static func rejected(_ body: [UInt8]) -> Int {
+        struct Answer: Decodable {
+            var partialSuccess: Partial?
+        }
+        struct Partial: Decodable {
+            var rejectedSpans: Count?
+        }
+        return (try? StrictJSON.decode(Answer.self, from: body))?.partialSuccess?.rejectedSpans?.value ?? 0
+    }
+
+    /// Proto3 writes a 64-bit integer as a text in JSON, and reads a number as well.
+    private struct Count: Decodable {
+        let value: Int
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let text = try? container.decode(String.self) {
+                value = Int(text) ?? 0
+            } else {
+                value = try container.decode(Int.self)
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+public import Foundation
+import Hummingbird
+import HummingbirdCore
+import NIOCore
+import Synchronization
+
+/// Takes traces by OTLP over HTTP as a collector does, and keeps them for a test.
+public final class OTLPReceiver: Sendable {
+    /// A span as it came.
+    public struct Span: Sendable {
+        /// `service.name`
+        public let service: String
+        public let traceID: String
+        public let spanID: String
+        public let parentSpanID: String?
+        public let name: String
+        /// 2: server, 3: client.
+        public let kind: Int
+        public let duration: Duration
+        public let isError: Bool
+        /// Every value as text.
+        public let attributes: [String: String]
+    }
+
+    private let bodies = Mutex<[Data]>([])
+
+    /// Runs `body` with a receiver whose endpoint is `url`.
+    public static func run<Value: Sendable>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (OTLPReceiver, _ url: URL) async throws -> Value
+    ) async throws -> Value {
+        let receiver = OTLPReceiver()
+        let router = Router()
+        router.post("v1/traces") { request, _ in
+            guard request.headers[.contentType] == "application/json" else { throw HTTPError(.unsupportedMediaType) }
+            let bytes = Data(try await request.body.collect(upTo: 8 << 20).readableBytesView)
+            // What no collector could read is refused, and a test that waits for it fails.
+            guard (try? Self.spans(in: bytes)) != nil else { throw HTTPError(.badRequest) }
+            receiver.bodies.withLock { $0.append(bytes) }
+            return Response(
+                status: .ok, headers: [.contentType: "application/json"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "{}")))
+        }
+        return try await withHTTPServer(router) { url in try await body(receiver, url) }
+    }
+
+    /// All that came so far.
+    public var spans: [Span] { bodies.withLock(\.self).flatMap { (try? Self.spans(in: $0)) ?? [] } }
+
+    /// All that came so far, as it was sent.
+    public var text: String {
+        bodies.withLock(\.self).map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
+    }
+
+    // MARK: ExportTraceServiceRequest, as far as it is read here
+
+    private struct Export: Decodable {
+        var resourceSpans: [ResourceSpans]
+    }
+
+    private struct ResourceSpans: Decodable {
+        var resource: Resource
+        var scopeSpans: [ScopeSpans]
+    }
+
+    private struct Resource: Decodable {
+        var attributes: [Attribute]
+    }
+
+    private struct ScopeSpans: Decodable {
+        var spans: [WireSpan]
+    }
+
+    private struct Attribute: Decodable {
+        var key: String
+        var value: Value
+
+        struct Value: Decodable {
+            var stringValue: String?
+            /// Proto3's mapping has a text for 64 bits.
+            var intValue: String?
+        }
+
+        var text: String { value.stringValue ?? value.intValue ?? "" }
+    }
+
+    private struct WireSpan: Decodable {
+        var traceId: String
+        var spanId: String
+        var parentSpanId: String?
+        var name: String
+        var kind: Int
+        var startTimeUnixNano: String
+        var endTimeUnixNano: String
+        var attributes: [Attribute]
+        var status: Status?
+
+        struct Status: Decodable {
+            var code: Int?
+        }
+    }
+
+    private static func spans(in body: Data) throws -> [Span] {
+        try JSONDecoder().decode(Export.self, from: body).resourceSpans.flatMap { group in
+            let service = group.resource.attributes.first { $0.key == "service.name" }?.text ?? ""
+            return try group.scopeSpans.flatMap(\.spans).map { try span($0, of: service) }
+        }
+    }
+
+    private static func span(_ span: WireSpan, of service: String) throws -> Span {
+        guard let start = UInt64(span.startTimeUnixNano), let end = UInt64(span.endTimeUnixNano), start <= end,
+            span.traceId.utf8.count == 32, span.spanId.utf8.count == 16
+        else { throw TestKitError("no span: \(span)") }
+        return Span(
+            service: service, traceID: span.traceId, spanID: span.spanId, parentSpanID: span.parentSpanId,
+            name: span.name, kind: span.kind, duration: .nanoseconds(Int64(end - start)),
+            isError: span.status?.code == 2,
+            attributes: Dictionary(span.attributes.map { ($0.key, $0.text) }) { first, _ in first })
+    }
+}
