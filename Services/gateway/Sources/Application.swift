@@ -32,7 +32,7 @@ public enum GatewayApplication: ServiceApplication {
         let names = UpstreamNames(routes: routes, logger: boot.logger)
         let gateway = Gateway(
             settings: withinDescriptors(configuration.settings, boot), routes: routes, names: names, keys: keys,
-            revoked: revoked, logger: boot.logger, limits: limits)
+            revoked: revoked, logger: boot.logger, limits: limits, tracing: boot.tracing)
 
         let tokens = ServiceClient(
             callee: "tokens", urls: configuration.tokensURLs, credential: configuration.tokensCredential,

@@ -200,6 +200,7 @@ extension GatewaySettings {
         upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 4, in: 1...3600)
         retryShare = Double(settings.int("retryPercent", default: 20, in: 0...100)) / 100
         accessLogShare = Self.accessLogShare(settings)
+        followsClientTraces = settings.bool("tracesFollowClients", default: followsClientTraces)
         addressLimit = RateLimit(
             capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),
             perSecond: Double(settings.int("addressLimitPerSecond", default: 2_000, in: 1...10_000_000)))

@@ -5,6 +5,7 @@ import Foundation
 import Logging
 import NIOCore
 import NIOPosix
+import Observability
 import ServiceLifecycle
 import TestKit
 
@@ -46,6 +47,7 @@ struct GatewayHarness: Sendable {
         /// Where names are looked up.
         var lookup: UpstreamNames.Lookup = SystemLookup.shared.addresses
         var logger = Logger.quiet
+        var tracing: Tracing?
 
         init(_ change: (inout Options) -> Void = { _ in }) { change(&self) }
     }
@@ -123,7 +125,7 @@ struct GatewayHarness: Sendable {
             routes: store, logger: options.logger, pause: .milliseconds(5), lookup: options.lookup)
         return Gateway(
             settings: options.settings, routes: store, names: names, keys: keys, revoked: revoked,
-            logger: options.logger, limits: options.limits)
+            logger: options.logger, limits: options.limits, tracing: options.tracing)
     }
 
     // MARK: Tokens

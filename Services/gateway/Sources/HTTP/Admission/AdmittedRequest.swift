@@ -13,6 +13,10 @@ struct AdmittedRequest {
     var connectionOptions: [[UInt8]] = []
     var requestID: [UInt8]
     var trace: TraceParent
+    /// What the upstream was told of as its parent in the trace.
+    var clientSpan: UInt64 = 0
+    /// The gateway's own part of the trace; 0 where the trace is not recorded.
+    var serverSpan: UInt64 = 0
     /// The user; `nil`: nobody is signed in.
     var identity: VerifiedToken?
     /// Whether the client asks to go on as WebSocket.

@@ -129,22 +129,35 @@ extension Worker {
             route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
             && fields.upgradesToWebSocket(in: bytes)
         if upgrades, hasAllTunnels { return refuse(Problem(.unavailable)) }
-        let trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 1)
+        var trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 1)
+        let clientSpan = random.next()
+        var serverSpan: UInt64 = 0
+        if let tracing = gateway.tracing { serverSpan = sample(&trace, given: given, by: tracing.sampler) }
         let head = ForwardedRequestHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
             claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
             client: address, isSecure: isSecure(fields, bytes, of: client.peer),
-            isHTTP2: client.peer.isHTTP2, requestID: requestID, trace: trace, span: random.next(),
+            isHTTP2: client.peer.isHTTP2, requestID: requestID, trace: trace, span: clientSpan,
             continuesTrace: given != nil, maxForwards: maxForwards, upgrades: upgrades)
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, path: Array(path), framing: framing,
             expectsContinue: fields.expect != nil,
             connectionOptions: framing == .chunked ? fields.connectionOptions(in: bytes) : [], requestID: requestID,
-            trace: trace, identity: identity,
+            trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
             upgrades: upgrades, cors: Array(cors.utf8), client: address, countsFailures: route.limitsFailures,
             startedAt: now, arrivedAt: arrivedAt)
         return .forward(Exchange(client: client, plan: plan, request: request))
+    }
+
+    /// Decides whether the trace is recorded, and has the upstream told.
+    ///
+    /// - Returns: the gateway's own part of the trace; 0 where it is not recorded.
+    private func sample(_ trace: inout TraceParent, given: TraceParent?, by sampler: TraceSampler) -> UInt64 {
+        let isSampled = sampler.samples(
+            parent: given?.isSampled, isTrusted: gateway.settings.followsClientTraces, random: random.next())
+        trace.flags = isSampled ? 1 : 0
+        return isSampled ? random.next() : 0
     }
 
     private func countRefusal(

@@ -23,6 +23,8 @@ struct AccessLine {
     /// Why the gateway responded itself, as the metrics have it.
     var refusal: String?
     var traceID: String?
+    /// The gateway's own part of the trace, where it is recorded.
+    var spanID: String?
 
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
@@ -38,16 +40,18 @@ struct AccessLine {
         if let upstreamNanoseconds { metadata["upstreamMs"] = "\(upstreamNanoseconds / 1_000_000)" }
         if let refusal { metadata["refusal"] = "\(refusal)" }
         if let traceID { metadata["traceId"] = "\(traceID)" }
+        if let spanID { metadata["spanId"] = "\(spanID)" }
         return metadata
     }
 }
 
 extension Worker {
-    /// Tells the access log of a response, or not: of a share of all, and of each that a service failed to give.
-    func tell(isFailure: Bool = false, _ line: @autoclosure () -> AccessLine) {
+    /// Tells the access log of a response, or not: of a share of all, of each that a service failed to give, and of each
+    /// whose trace is recorded.
+    func tell(always: Bool = false, _ line: @autoclosure () -> AccessLine) {
         let share = gateway.settings.accessLogShare
         // Of 53 random bits each number below 1 that a double has.
-        guard isFailure || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return }
+        guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return }
         gateway.logger.info("request", metadata: line().metadata)
     }
 }

@@ -24,7 +24,12 @@ extension Exchange {
         case .abort:
             if state.phase == .responding {
                 worker.gateway.logger.warning(
-                    "answer cut short", metadata: ["route": "\(plan.route.name)", "reason": "\(failure.rawValue)"])
+                    "answer cut short",
+                    metadata: [
+                        "route": "\(plan.route.name)", "reason": "\(failure.rawValue)",
+                        "requestId": "\(String(decoding: request.requestID, as: UTF8.self))",
+                        "traceId": "\(request.trace.traceID)",
+                    ])
                 note(refusal: failure.rawValue)
             }
             end()

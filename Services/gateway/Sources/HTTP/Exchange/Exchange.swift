@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Logging
 import NIOCore
@@ -25,6 +26,10 @@ final class Exchange {
     private var upstreamTime: Int64?
     /// Why the gateway responds in the upstream's place, or cuts its response.
     var refusal: String?
+    /// From the request's head to its first way to the upstream, nanoseconds; `nil` where its trace is not recorded.
+    private(set) var sentAfter: Int64?
+    /// How often it went that way again, where its trace is recorded.
+    private(set) var resends = 0
     /// Whether the response goes out in chunks.
     private var writesChunks = false
     /// Whether the worker ends it when its token is no longer good.
@@ -53,6 +58,7 @@ final class Exchange {
 
     func start() {
         let isRetry = state.begin()
+        if request.serverSpan != 0 { noteSending(isRetry: isRetry) }
         if isRetry { client.allow(until: state.deadline) } else { plan.balancer?.countRequest(self) }
         guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
             return failed(.unreachable, isSafeToRepeat: false)
@@ -60,6 +66,10 @@ final class Exchange {
         self.pool = pool
         state.choose(isProbe: pool.probe === self)
         pool.lease(for: self, isRetry: isRetry)
+    }
+
+    private func noteSending(isRetry: Bool) {
+        if isRetry { resends += 1 } else { sentAfter = worker.now - request.startedAt }
     }
 
     func connected(_ connection: UpstreamConnection) {
@@ -215,12 +225,14 @@ final class Exchange {
     private func record() {
         let duration = worker.now - request.startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
+        let isRecorded = request.serverSpan != 0
+        if isRecorded { tellSpans(nanoseconds: duration) }
         worker.tell(
-            isFailure: status >= 500,
+            always: status >= 500 || isRecorded,
             AccessLine(
                 requestID: request.requestID, method: method.description, path: request.path, client: request.client,
                 isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
                 upstreamNanoseconds: upstreamTime, bytesIn: state.bodyBytes, bytesOut: responseBytes, refusal: refusal,
-                traceID: request.trace.traceID))
+                traceID: request.trace.traceID, spanID: isRecorded ? Hexadecimal.string(request.serverSpan) : nil))
     }
 }

@@ -1,4 +1,5 @@
 import Logging
+import Observability
 import Synchronization
 
 /// What all event loops share.
@@ -15,17 +16,22 @@ final class Gateway: Sendable {
     /// Of refreshes that were refused.
     let failureLimiter: AddressLimiter?
     let metrics = GatewayMetrics()
+    /// `nil`: no trace is recorded.
+    let tracing: Tracing?
     let logger: Logger
     let connectionLimit: ConnectionLimit
     let openConnections = Atomic<Int>(0)
     let connectionsByAddress: ConnectionCounts
     private let draining = Atomic<Bool>(false)
 
-    /// - Parameter limits: makes the limits.
+    /// - Parameters:
+    ///   - limits: makes the limits.
+    ///   - tracing: records traces; `nil`: none are.
     init(
         settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore, revoked: RevokedSessions,
-        logger: Logger, limits: SharedLimits = SharedLimits()
+        logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil
     ) {
+        self.tracing = tracing
         self.settings = settings
         self.routes = routes
         self.names = names

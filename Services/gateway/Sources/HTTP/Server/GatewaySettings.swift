@@ -55,6 +55,8 @@ struct GatewaySettings: Sendable {
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
     /// The share of responses that are logged, besides those with 5xx, which are all logged.
     var accessLogShare = 0.0
+    /// Whether a client decides, by its `traceparent`, that a trace is recorded.
+    var followsClientTraces = false
     /// Whether the limits of the routes file hold.
     var limitsRoutes = true
 

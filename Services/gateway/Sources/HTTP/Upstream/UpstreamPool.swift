@@ -10,7 +10,7 @@ final class UpstreamPool {
     /// this one does not. Weak: it ends with the request.
     weak var probe: Exchange?
 
-    private let endpoint: UpstreamEndpoint
+    let endpoint: UpstreamEndpoint
     /// What its health checks tell; `nil` where there are none.
     private let health: HealthChecker.Health?
     private var isBeingAsked = false

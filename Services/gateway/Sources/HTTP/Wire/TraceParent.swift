@@ -5,14 +5,17 @@ struct TraceParent: Equatable, Sendable {
     /// The trace's identifier, of which not all bits are 0.
     var high: UInt64
     var low: UInt64
+    /// The caller's part of the trace; 0 where the trace begins here.
+    var parent: UInt64
     var flags: UInt8
 
     /// Bytes of the field's value in version 00, and of what later versions begin with.
     static let length = 55
 
-    init(high: UInt64, low: UInt64, flags: UInt8) {
+    init(high: UInt64, low: UInt64, parent: UInt64 = 0, flags: UInt8) {
         self.high = high
         self.low = low
+        self.parent = parent
         self.flags = flags
     }
 
@@ -26,8 +29,11 @@ struct TraceParent: Equatable, Sendable {
             let high = Self.number(value[3..<19]), let low = Self.number(value[19..<35]), high | low != 0,
             let parent = Self.number(value[36..<52]), parent != 0, let flags = Self.number(value[53..<55])
         else { return nil }
-        self.init(high: high, low: low, flags: UInt8(flags))
+        self.init(high: high, low: low, parent: parent, flags: UInt8(flags))
     }
+
+    /// Whether the caller records the trace.
+    var isSampled: Bool { flags & 1 == 1 }
 
     private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> UInt64? {
         var number: UInt64 = 0
@@ -46,7 +52,7 @@ struct TraceParent: Equatable, Sendable {
         writer.write(hexadecimal: low)
         writer.write("-")
         writer.write(hexadecimal: span)
-        writer.write(flags & 1 == 1 ? "-01" : "-00")
+        writer.write(isSampled ? "-01" : "-00")
     }
 
     /// The trace's identifier in 32 digits, as logs have it.

@@ -1,0 +1,63 @@
+import Bytes
+import NIOCore
+import Observability
+
+/// The spans of a request whose trace is recorded: the gateway's own, and below it that of the upstream's part, which
+/// the upstream's own span is a child of.
+extension Exchange {
+    /// - Parameter nanoseconds: from the request's head to the end of its response.
+    func tellSpans(nanoseconds: Int64) {
+        guard let spans = worker.gateway.tracing?.spans else { return }
+        let time = SpanTime.endingNow(after: nanoseconds)
+        let requestID = SpanAttribute.requestID(String(decoding: request.requestID, as: UTF8.self))
+        // Before its parent, so that whoever has the parent has it as well.
+        if let sentAfter {
+            let start = time.start + UInt64(max(0, sentAfter))
+            spans.offer(clientSpan(SpanTime(start: start, end: time.end), requestID))
+        }
+        spans.offer(serverSpan(time, requestID))
+    }
+
+    private func serverSpan(_ time: SpanTime, _ requestID: SpanAttribute) -> Span {
+        let isError = status >= 500
+        return Span(
+            traceID: request.trace.traceID, spanID: Hexadecimal.string(request.serverSpan),
+            parentSpanID: request.trace.parent == 0 ? nil : Hexadecimal.string(request.trace.parent),
+            name: "\(method.description) \(route)", kind: .server, time: time,
+            attributes: [
+                requestID, .method(method.description), .route(route),
+                .protocolVersion(client.peer.isHTTP2 ? "2" : "1.1"),
+            ] + outcome(isError: isError),
+            isError: isError)
+    }
+
+    private func clientSpan(_ time: SpanTime, _ requestID: SpanAttribute) -> Span {
+        // Whoever asks is at fault where the request was wrong, or whom it asks: for both the call has failed.
+        let isError = refusal != nil || status >= 400
+        return Span(
+            traceID: request.trace.traceID, spanID: Hexadecimal.string(request.clientSpan),
+            parentSpanID: Hexadecimal.string(request.serverSpan), name: "\(method.description) \(upstreamName)",
+            kind: .client, time: time,
+            attributes: [requestID, .method(method.description), .peer(upstreamName)] + upstreamAddress
+                + (resends > 0 ? [.resends(resends)] : []) + outcome(isError: isError),
+            isError: isError)
+    }
+
+    private var route: String { plan.route.pattern.description }
+
+    private var upstreamName: String {
+        guard case .upstream(let upstream) = plan.route.target else { return plan.route.name }
+        return upstream.name
+    }
+
+    private var upstreamAddress: [SpanAttribute] {
+        guard let address = pool?.endpoint.address, let host = address.ipAddress else { return [] }
+        return [.server(host)] + (address.port.map { [.serverPort($0)] } ?? [])
+    }
+
+    /// - Returns: nothing of a status where no response was written.
+    private func outcome(isError: Bool) -> [SpanAttribute] {
+        let error = refusal ?? (isError ? String(status) : nil)
+        return (status > 0 ? [.status(status)] : []) + (error.map { [.errorType($0)] } ?? [])
+    }
+}
