@@ -21,6 +21,7 @@ VARIANTS = {
     "production with ingress": ("production", ["ingress"]),
     "production with gateway-api": ("production", ["gateway-api"]),
     "production with service-monitors": ("production", ["load-balancer", "service-monitors"]),
+    "production with traces": ("production", ["load-balancer", "traces"]),
 }
 SERVICES = ["gateway", "identity", "tokens", "devices"]
 SECRET_SETTING = "(CREDENTIALS?|SECRET|PASSWORD|SIGNING_KEY|DATABASE_URL|REDIS_URL)$"
