@@ -61,6 +61,7 @@ health() {
 compiled() { sed -n 's/^\[[0-9/]*\] Compiling //p' "$logs/image-devices.log"; }
 
 images rm --all >/dev/null 2>&1 || true
+forget_images
 copy_context
 make_debian_base
 make_swift_base

@@ -27,6 +27,15 @@ build() {
     }
 }
 
+# forget_images: those of earlier builds. buildah 1.28 takes a step from its cache whatever the build arguments are, and
+# with it the labels of another commit. What was compiled is kept.
+forget_images() {
+    local name
+    for name in $(images images --json | jq -r '.[].names[]? | select(contains("/gatehouse/"))'); do
+        images rmi "$name" >/dev/null
+    done
+}
+
 # described PROGRAM FILTER: of its image, by jq, a line each.
 described() { images inspect --type image "gatehouse/$1:$version" | jq -r "$2"; }
 
