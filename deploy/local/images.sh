@@ -22,7 +22,7 @@ mkdir -p "$state/bin"
 cleanup() {
     GATEHOUSE_LOCAL=$state/system "$local_scripts/down.sh" >/dev/null 2>&1 || true
     images rm --all >/dev/null 2>&1 || true
-    rm -rf "$state"/{registry,system,bin}
+    rm -rf "${state:?}"/{registry,system,bin}
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
