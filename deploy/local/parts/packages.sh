@@ -14,9 +14,12 @@ missing_packages() {
     command -v psql >/dev/null || say postgresql-client
     # Tests of the driver stand behind it.
     [ -x /usr/sbin/pgbouncer ] || say pgbouncer
-    # The first three: a test refreshes with a stock OAuth library, by the system's own Python. One query for all packages:
-    # each takes as long as this whole function otherwise.
-    local packages=(python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev)
+    # The first three: a test refreshes with a stock OAuth library, by the system's own Python. The last: Foundation's
+    # networking, linked statically, leaves libcurl to the linker. One query for all packages: each takes as long as this
+    # whole function otherwise.
+    local packages=(
+        python3 python3-authlib python3-requests libpq-dev libhiredis-dev libssl-dev libargon2-dev libcurl4-openssl-dev
+    )
     installed=$(dpkg-query -W -f '${Package} ${Status}\n' "${packages[@]}" 2>/dev/null || true)
     for package in "${packages[@]}"; do
         grep -q "^$package .* installed" <<<"$installed" || say "$package"
@@ -45,7 +48,7 @@ ensure_packages() {
         return
     fi
     command -v dpkg-query >/dev/null ||
-        fail "this is not Debian: install PostgreSQL, PgBouncer, Redis, curl, jq, openssl, pkg-config, Python with Authlib and Requests, and the headers of libpq, hiredis, OpenSSL and argon2, then comment out this line"
+        fail "this is not Debian: install PostgreSQL, PgBouncer, Redis, curl, jq, openssl, pkg-config, Python with Authlib and Requests, and the headers of libpq, hiredis, OpenSSL, argon2 and libcurl, then comment out this line"
     missing=$(missing_packages | xargs)
     [ -n "$missing" ] || return 0
     # shellcheck disable=SC2086 # one word a package
