@@ -39,7 +39,9 @@ public struct DatabaseConfiguration: Sendable {
     public func pool(logger: Logger, tracing: Tracing? = nil) -> PostgresPool {
         var connection = connection
         if tracing != nil {
-            connection.onStatement = DatabaseSpans(system: "postgresql", server: connection.serverName).statement
+            let spans = DatabaseSpans(system: "postgresql", server: connection.serverName)
+            connection.onStatement = spans.statement
+            connection.onWait = spans.wait
         }
         return PostgresPool(configuration: connection, pool: pool, logger: logger)
     }

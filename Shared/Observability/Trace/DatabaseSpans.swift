@@ -24,6 +24,14 @@ public struct DatabaseSpans: Sendable {
         }
     }
 
+    /// Somebody begins to wait for a connection.
+    ///
+    /// - Returns: `nil` where nobody wants to know.
+    public func wait() -> End? {
+        guard let span = SpanRecording.begin("wait for a connection", .internal) else { return nil }
+        return { [common] error in span.end(common, error: error) }
+    }
+
     /// A command of Redis begins.
     ///
     /// - Parameter name: its first word.

@@ -2,6 +2,8 @@
 public struct Span: Sendable, Equatable {
     /// How the span stands to others; the numbers are OTLP's.
     public enum Kind: Int64, Sendable {
+        /// Work of one's own.
+        case `internal` = 1
         /// Answers a request.
         case server = 2
         /// Makes a request of somebody else and waits for the answer.

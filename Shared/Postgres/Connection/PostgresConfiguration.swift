@@ -40,9 +40,13 @@ public struct PostgresConfiguration: Sendable {
     public var idleInTransactionTimeout: Duration = .seconds(5)
     /// The name that `pg_stat_activity` shows.
     public var applicationName = "swift"
-    /// Called in the caller's task when a statement is about to be sent, with its SQL (`$1` where a value stands); what
-    /// it returns is called when the statement is over, with SQLSTATE or kind of the error if there was one. For traces.
-    public var onStatement: (@Sendable (_ sql: String) -> (@Sendable (_ error: String?) -> Void)?)?
+    /// Called when what was begun is over, with SQLSTATE or kind of the error if there was one.
+    public typealias ObserverEnd = @Sendable (_ error: String?) -> Void
+    /// Called in the caller's task when a statement is about to be sent, with its SQL (`$1` where a value stands). For
+    /// traces.
+    public var onStatement: (@Sendable (_ sql: String) -> ObserverEnd?)?
+    /// Called in the caller's task when it has to wait for a connection of the pool. For traces.
+    public var onWait: (@Sendable () -> ObserverEnd?)?
     /// How many prepared statements a connection keeps; statements beyond are sent unprepared.
     public var preparedStatementLimit = 256
 

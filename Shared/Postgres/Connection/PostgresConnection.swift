@@ -105,23 +105,8 @@ public actor PostgresConnection: PostgresQuerying {
         return try await run(query, inTransaction: true, deadline: deadline)
     }
 
-    /// - Parameter isShielded: Whether the task's cancellation is ignored: for the ends of transactions.
-    func run(
-        _ query: PostgresQuery, inTransaction: Bool = false, deadline: ContinuousClock.Instant, isShielded: Bool = false
-    ) async throws(PostgresError) -> PostgresResult {
-        if let error = query.encodingError { throw error }
-        let end = configuration.onStatement?(query.sql)
-        do throws(PostgresError) {
-            let result = try await send(query, inTransaction: inTransaction, deadline: deadline, isShielded: isShielded)
-            end?(nil)
-            return result
-        } catch {
-            end?(error.sqlState?.description ?? error.code.description)
-            throw error
-        }
-    }
-
-    private func send(
+    /// As ``run(_:inTransaction:deadline:isShielded:)``, and nobody is told.
+    func send(
         _ query: PostgresQuery, inTransaction: Bool, deadline: ContinuousClock.Instant, isShielded: Bool
     ) async throws(PostgresError) -> PostgresResult {
         try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in

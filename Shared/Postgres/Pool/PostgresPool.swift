@@ -177,6 +177,7 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
         let start = ContinuousClock.now
         guard deadline > start else { throw PostgresError(.timedOut, "the deadline passed") }
+        let end = configuration.onWait?()
         let id = lastWaiter.add(1, ordering: .relaxed).newValue
         let patience = min(deadline, start + pool.acquireTimeout)
         let outcome = await withTaskCancellationHandler {
@@ -190,8 +191,11 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
         metrics.acquired(after: .now - start)
         do throws(PostgresError) {
-            return try outcome.get()
+            let member = try outcome.get()
+            end?(nil)
+            return member
         } catch {
+            end?(error.traceCode)
             metrics.failed(error)
             throw error
         }

@@ -18,6 +18,10 @@ import Testing
             DatabaseSpans(system: "redis", server: "cache", port: 6379).command("SET")?("timedOut")
         }
         let (statement, command) = { ($0[0], $0[1]) }(spans.take())
+        serving(spans, trace) { DatabaseSpans(system: "postgresql", server: nil).wait()?("pool_exhausted") }
+        let wait = spans.take()
+        #expect(wait.map(\.name) == ["wait for a connection"] && wait.map(\.kind) == [.internal])
+        #expect(wait.first?.parentSpanID == trace.spanID && wait.first?.isError == true)
         for span in [statement, command] {
             #expect(span.traceID == trace.traceID && span.parentSpanID == trace.spanID && span.spanID != trace.spanID)
             #expect(span.kind == .client)
@@ -38,7 +42,7 @@ import Testing
 
     @Test func areNoneWhereNoTraceIsRecorded() {
         let database = DatabaseSpans(system: "postgresql", server: nil)
-        #expect(database.statement("SELECT 1") == nil && database.command("GET") == nil)
+        #expect(database.statement("SELECT 1") == nil && database.command("GET") == nil && database.wait() == nil)
         #expect(serving(nil, TraceContext(isSampled: true)) { database.statement("SELECT 1") } == nil)
     }
 
