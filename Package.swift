@@ -104,25 +104,26 @@ let libraries: [Target] = [
     shared("Threads"),
     shared("RateLimiting"),
     // Over one thing each.
+    shared("Instruments", uses: [.coreMetrics]),
     shared("AccessToken", uses: ["Bytes", "COpenSSL"]),
     shared("Sealing", uses: [.crypto]),
-    shared("Postgres", uses: ["CLibpq", "Threads", .logging, .lifecycle, .metrics]),
+    shared("Postgres", uses: ["CLibpq", "Instruments", "Threads", .coreMetrics, .logging, .lifecycle]),
     shared(
         "Redis",
         uses: [
-            "CHiredis", "RateLimiting", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle, .coreMetrics,
+            "CHiredis", "Instruments", "RateLimiting", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle,
         ]),
     // What every service does alike.
     shared("Settings", uses: [.yams]),
     shared(
         "Observability",
-        uses: ["Bytes", "Threads", .atomics, .lifecycle, .logging, .metrics, .coreMetrics, .serviceContext]),
+        uses: ["Bytes", "Instruments", "Threads", .atomics, .lifecycle, .logging, .coreMetrics, .serviceContext]),
     shared(
         "ServiceKit",
         uses: [
-            "Bytes", "Contracts", "Observability", "Settings", .argumentParser, .asyncHTTPClient, .httpTypes,
-            .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1, .nioHTTPTypes,
-            .serviceContext, .unixSignals,
+            "Bytes", "Contracts", "Instruments", "Observability", "Settings", .argumentParser, .asyncHTTPClient,
+            .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1,
+            .nioHTTPTypes, .serviceContext, .unixSignals,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -146,31 +147,31 @@ let services =
     service(
         "gateway",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Observability", "Redis", "ServiceKit", "Settings", "Threads",
-            .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .metrics, .nioCore, .nioHPACK, .nioHTTP2,
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Redis", "ServiceKit", "Settings",
+            "Threads", .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2,
             .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ])
     + service(
         "identity",
         uses: [
-            "Bytes", "CArgon2", "Contracts", "Observability", "Postgres", "Redis", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit,
-            .lifecycle, .logging, .metrics, .nioCore, .nioHTTP1, .nioPosix,
+            "Bytes", "CArgon2", "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing",
+            "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
+            .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
         "tokens",
         uses: [
-            "AccessToken", "Bytes", "Contracts", "Observability", "Postgres", "RateLimiting", "Redis", "ServiceKit",
-            "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging, .metrics,
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "RateLimiting", "Redis",
+            "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
             .nioCore,
         ],
         embeds: [.embedInCode("Migrations")])
     + service(
         "devices",
         uses: [
-            "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
-            .hummingbird, .lifecycle, .logging, .metrics,
+            "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres",
+            "Settings", .hummingbird, .lifecycle, .logging,
         ],
         embeds: [.embedInCode("Migrations")])
 
@@ -224,7 +225,9 @@ let everyTest: [Target] =
         tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
         tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
         tests("Settings", uses: ["Settings"]),
-        tests("Observability", uses: ["Observability", .coreMetrics, .lifecycle, .logging, .serviceContext]),
+        tests(
+            "Observability",
+            uses: ["Instruments", "Observability", .coreMetrics, .lifecycle, .logging, .serviceContext]),
         tests(
             "ServiceKit",
             uses: [
@@ -251,7 +254,7 @@ let everyTest: [Target] =
             uses: [
                 "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
                 "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
-                .nioCore, .nioHTTP1,
+                .metricsTestKit, .nioCore, .nioHTTP1,
             ]),
         tests(
             "Tokens",

@@ -1,14 +1,19 @@
 import CoreMetrics
+public import Foundation
 public import Logging
 
 /// Logs and metrics of this process, set up once however many services run in it.
 public enum Telemetry {
     /// The process' metrics; the first use makes swift-metrics record into it.
     public static let metrics: PrometheusRegistry = {
+        _ = ProcessMetrics.startTime
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
         return registry
     }()
+
+    /// When this process started, to within milliseconds.
+    public static var startedAt: Date { Date(timeIntervalSince1970: ProcessMetrics.startTime) }
 
     /// Makes every logger of this process write JSON lines to standard output. Once for a process.
     ///

@@ -1,4 +1,4 @@
-import CoreMetrics
+import Instruments
 public import Logging
 public import NIOCore
 public import ServiceLifecycle

@@ -42,6 +42,9 @@ public struct KeyRing: Sendable {
         self.byID = byID
     }
 
+    /// The name of every key, in no order.
+    public var ids: [String] { Array(byID.keys) }
+
     /// Every key, in no order.
     public var all: [SymmetricKey] {
         Array(byID.values)

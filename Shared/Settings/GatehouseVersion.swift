@@ -7,11 +7,18 @@ public enum GatehouseVersion {
 
     static let revisionVariable = "GATEHOUSE_REVISION"
 
+    /// The commit that an image was built from; `nil` elsewhere.
+    public static func revision(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String? {
+        guard let revision = environment[revisionVariable], !revision.isEmpty else { return nil }
+        return revision
+    }
+
     /// `0.9.0`; in an image, which names the commit that it was built from, `0.9.0 (3f2a91c)`.
     public static func description(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> String {
-        guard let revision = environment[revisionVariable], !revision.isEmpty else { return number }
-        return "\(number) (\(revision))"
+        revision(environment: environment).map { "\(number) (\($0))" } ?? number
     }
 }

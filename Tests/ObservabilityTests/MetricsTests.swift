@@ -1,4 +1,5 @@
 import CoreMetrics
+import Instruments
 import Testing
 
 @testable import Observability
@@ -6,11 +7,11 @@ import Testing
 @Suite struct MetricsTests {
     @Test func writesPrometheusText() {
         let registry = PrometheusRegistry()
-        let counter = Counter(label: "jobs.done", dimensions: [("kind", "a\"b\\c\nd")], factory: registry)
+        let counter = CoreMetrics.Counter(label: "jobs.done", dimensions: [("kind", "a\"b\\c\nd")], factory: registry)
         counter.increment(by: 2)
         counter.increment()
-        Counter(label: "jobs_done_total", dimensions: [("kind", "z")], factory: registry).increment()
-        Gauge(label: "open", dimensions: [], factory: registry).record(3.5)
+        CoreMetrics.Counter(label: "jobs_done_total", dimensions: [("kind", "z")], factory: registry).increment()
+        CoreMetrics.Gauge(label: "open", dimensions: [], factory: registry).record(3.5)
         let meter = Meter(label: "level", dimensions: [], factory: registry)
         meter.set(5)
         meter.decrement(by: 2)
@@ -28,11 +29,13 @@ import Testing
                 open 3.5
                 # TYPE spent_total counter
                 spent_total 0.5
+                # HELP process_cpu_seconds_total CPU time in user and system mode.
                 # TYPE process_cpu_seconds_total counter
 
                 """))
         #expect(text.contains("process_resident_memory_bytes "))
         #expect(text.contains("process_open_fds "))
+        #expect(text.contains("process_start_time_seconds "))
     }
 
     @Test func distributesOverBuckets() {
@@ -58,7 +61,7 @@ import Testing
             for _ in 0..<8 {
                 group.addTask {
                     for _ in 0..<1000 {
-                        Counter(label: "shared", factory: registry).increment()
+                        CoreMetrics.Counter(label: "shared", factory: registry).increment()
                         FloatingPointCounter(label: "sum", factory: registry).increment(by: 1)
                     }
                 }
@@ -70,15 +73,15 @@ import Testing
 
     @Test func survivesTwoKindsUnderOneName() {
         let registry = PrometheusRegistry()
-        Gauge(label: "x_total", factory: registry).record(1)
-        Counter(label: "x", factory: registry).increment()
+        CoreMetrics.Gauge(label: "x_total", factory: registry).record(1)
+        CoreMetrics.Counter(label: "x", factory: registry).increment()
         #expect(registry.exposition().contains("# TYPE x_total gauge\nx_total 1.0\n"))
     }
 
     @Test func forgetsGaugesThatAreDestroyedAndNothingThatCounts() {
         let registry = PrometheusRegistry()
         let meters = ["a", "b"].map { Meter(label: "set", dimensions: [("of", $0)], factory: registry) }
-        let counter = Counter(label: "done", factory: registry)
+        let counter = CoreMetrics.Counter(label: "done", factory: registry)
         for meter in meters { meter.set(1) }
         counter.increment()
         meters[0].destroy()
@@ -86,6 +89,29 @@ import Testing
         let text = registry.exposition()
         #expect(text.contains("set{of=\"b\"} 1.0\n") && !text.contains("of=\"a\""))
         #expect(text.contains("done_total 1\n"))
+    }
+
+    @Test func tellsWhatEachMetricIs() {
+        let registry = PrometheusRegistry()
+        Instruments.Counter("jobs_total", help: "Jobs\nof a \\kind.", labels: [("of", "a")], factory: registry)
+            .increment(by: 2)
+        _ = Instruments.Counter("failures_total", help: "Failures.", factory: registry)
+        let gauge = Instruments.Gauge("waiting", help: "Who waits.", factory: registry)
+        gauge.set(2)
+        gauge.increment()
+        DurationHistogram("wait_seconds", help: "A wait.", factory: registry).record(.milliseconds(3))
+        var text = registry.exposition()
+        #expect(text.contains("# HELP jobs_total Jobs\\nof a \\\\kind.\n# TYPE jobs_total counter\n"))
+        #expect(text.contains("jobs_total{of=\"a\"} 2\n"))
+        #expect(text.contains("# TYPE failures_total counter\nfailures_total 0\n"), "the step to 1 must be seen")
+        #expect(text.contains("# HELP waiting Who waits.\n# TYPE waiting gauge\nwaiting 3.0\n"))
+        #expect(text.contains("# HELP wait_seconds A wait.\n# TYPE wait_seconds histogram\n"))
+        #expect(text.contains("wait_seconds_bucket{le=\"0.005\"} 1\n"))
+        gauge.remove()
+        text = registry.exposition()
+        #expect(!text.contains("waiting"))
+        let names = text.matches(of: #/# TYPE (\S+) /#).map(\.output.1)
+        #expect(names == text.matches(of: #/# HELP (\S+) /#).map(\.output.1), "the process' own as well")
     }
 
     @Test(arguments: [("a.b-c", "a_b_c"), ("9x", "_9x"), ("", "_"), ("ü", "_")])

@@ -69,6 +69,8 @@ struct IdentityParts {
                 DatabaseSpans(system: "redis", server: redisConfiguration.host, port: redisConfiguration.port).command
         }
         redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
+        configuration.pepperKeys.tellMetrics(as: "pepper")
+        configuration.sealingKeys.tellMetrics(as: "sealing")
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
             pepper: configuration.pepperKeys)

@@ -1,4 +1,5 @@
 public import CoreMetrics
+public import Instruments
 import Synchronization
 
 /// Every metric of this process, written out as Prometheus reads it (text format 0.0.4).
@@ -6,7 +7,7 @@ import Synchronization
 /// Looking a metric up takes a lock, so make it once and keep it; recording takes atomics alone.
 ///
 /// Not swift-prometheus: its registry ends the process where a name comes with other labels or as another kind of metric.
-public final class PrometheusRegistry: MetricsFactory {
+public final class PrometheusRegistry: HelpingMetricsFactory {
     struct Family {
         var type: String
         /// By its dimensions, written out.
@@ -14,8 +15,13 @@ public final class PrometheusRegistry: MetricsFactory {
     }
 
     private let families = Mutex<[String: Family]>([:])
+    private let texts = Mutex<[String: String]>([:])
 
     public init() {}
+
+    public func help(_ name: String, _ text: String) {
+        texts.withLock { $0[PrometheusName.make(name)] = text }
+    }
 
     public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         make(PrometheusName.make(label, suffix: "_total"), dimensions, type: "counter") { PrometheusCounter() }
@@ -58,8 +64,11 @@ public final class PrometheusRegistry: MetricsFactory {
     /// All metrics and those of the process, as text.
     public func exposition() -> String {
         let families = families.withLock { $0 }
+        let texts = texts.withLock { $0 }
         var text = ""
-        for (name, family) in families.sorted(by: { $0.key < $1.key }) {
+        // Of a gauge that was removed nothing but the name may be left.
+        for (name, family) in families.sorted(by: { $0.key < $1.key }) where !family.members.isEmpty {
+            if let help = texts[name] { text += "# HELP \(name) \(PrometheusName.escape(help: help))\n" }
             text += "# TYPE \(name) \(family.type)\n"
             for (dimensions, metric) in family.members.sorted(by: { $0.key < $1.key }) {
                 metric.write(name: name, dimensions: dimensions, to: &text)
@@ -115,6 +124,10 @@ enum PrometheusName {
 
     static func dimensions(_ dimensions: [(String, String)]) -> String {
         dimensions.map { "\(make($0))=\"\(escape($1))\"" }.joined(separator: ",")
+    }
+
+    static func escape(help: String) -> String {
+        help.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
     }
 
     private static func escape(_ value: String) -> String {

@@ -1,11 +1,11 @@
-import Metrics
+import Instruments
 import Synchronization
 
 /// Requests and durations of a service, by route template and never by path.
 package struct RouteMetrics: Sendable {
     /// What one route and method has counted.
     private final class Route: Sendable {
-        let duration: Timer
+        let duration: DurationHistogram
         private let route: String
         private let method: String
         private let requests = Mutex<[Int: Counter]>([:])
@@ -13,20 +13,24 @@ package struct RouteMetrics: Sendable {
         init(route: String, method: String) {
             self.route = route
             self.method = method
-            duration = Timer(
-                label: "http_server_request_duration", dimensions: [("method", method), ("route", route)])
+            duration = DurationHistogram(
+                "http_server_request_duration_seconds", help: "How long requests took to be answered.",
+                labels: [("method", method), ("route", route)])
+            for status in [500, 503] { _ = counter(status) }
         }
 
-        func count(_ status: Int) {
-            let counter = requests.withLock { requests in
+        func count(_ status: Int) { counter(status).increment() }
+
+        /// The failures that any route may answer are counted from 0, so that their first is seen too.
+        private func counter(_ status: Int) -> Counter {
+            requests.withLock { requests in
                 if let counter = requests[status] { return counter }
                 let counter = Counter(
-                    label: "http_server_requests",
-                    dimensions: [("method", method), ("route", route), ("status", String(status))])
+                    "http_server_requests_total", help: "Requests that were answered, by route and status.",
+                    labels: [("method", method), ("route", route), ("status", String(status))])
                 requests[status] = counter
                 return counter
             }
-            counter.increment()
         }
     }
 
@@ -43,8 +47,7 @@ package struct RouteMetrics: Sendable {
 
     package func record(route: String?, method: String, status: Int, duration: Duration) {
         let route = route.flatMap { routes[$0]?[method] } ?? unknown
-        let (seconds, attoseconds) = duration.components
-        route.duration.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        route.duration.record(duration)
         route.count(status)
     }
 }

@@ -1,4 +1,4 @@
-import Metrics
+import Instruments
 
 /// What a pool tells about itself:
 /// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`) and `postgres_pool_waiting`: counts, brought
@@ -7,40 +7,59 @@ import Metrics
 /// - `postgres_errors_total` by `code`.
 struct PoolMetrics: Sendable {
     private let pool: String
-    private let factory: any MetricsFactory
+    private let factory: (any MetricsFactory)?
     private let idle: Gauge
     private let leased: Gauge
     private let opening: Gauge
     private let waiting: Gauge
-    private let acquire: Metrics.Timer
+    private let acquire: DurationHistogram
 
-    init(pool: String, factory: any MetricsFactory) {
+    init(pool: String, factory: (any MetricsFactory)?) {
         func connections(_ state: String) -> Gauge {
-            Gauge(label: "postgres_pool_connections", dimensions: [("pool", pool), ("state", state)], factory: factory)
+            Gauge(
+                "postgres_pool_connections", help: "Connections of a pool, by what they do.",
+                labels: [("pool", pool), ("state", state)], factory: factory)
         }
         self.pool = pool
         self.factory = factory
         idle = connections("idle")
         leased = connections("leased")
         opening = connections("opening")
-        waiting = Gauge(label: "postgres_pool_waiting", dimensions: [("pool", pool)], factory: factory)
-        acquire = Metrics.Timer(label: "postgres_pool_acquire_seconds", dimensions: [("pool", pool)], factory: factory)
+        waiting = Gauge(
+            "postgres_pool_waiting", help: "Callers that wait for a connection of a pool.", labels: [("pool", pool)],
+            factory: factory)
+        acquire = DurationHistogram(
+            "postgres_pool_acquire_seconds", help: "How long callers waited for a connection of a pool.",
+            labels: [("pool", pool)], factory: factory)
+        for code in PostgresError.Code.expected { _ = errors(code) }
     }
 
     func record(_ state: PostgresPool.State) {
-        idle.record(state.idle.count)
-        leased.record(state.leased)
-        opening.record(state.opening)
-        waiting.record(state.waiting.count)
+        idle.set(state.idle.count)
+        leased.set(state.leased)
+        opening.set(state.opening)
+        waiting.set(state.waiting.count)
     }
 
     func acquired(after wait: Duration) {
-        let (seconds, attoseconds) = wait.components
-        acquire.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        acquire.record(wait)
     }
 
     func failed(_ error: PostgresError) {
-        let dimensions = [("pool", pool), ("code", error.code.description)]
-        Counter(label: "postgres_errors_total", dimensions: dimensions, factory: factory).increment()
+        errors(error.code).increment()
     }
+
+    private func errors(_ code: PostgresError.Code) -> Counter {
+        Counter(
+            "postgres_errors_total", help: "Failures of PostgreSQL, or of reaching it, by their code.",
+            labels: [("pool", pool), ("code", code.description)], factory: factory)
+    }
+}
+
+extension PostgresError.Code {
+    /// Those that come with a server, a network or a load, rather than with a mistake in the program: they are counted
+    /// from 0, so that their first is seen too.
+    fileprivate static let expected: [Self] = [
+        .connectionFailed, .connectionLost, .timedOut, .poolExhausted, .server, .transactionAborted,
+    ]
 }

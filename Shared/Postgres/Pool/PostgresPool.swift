@@ -1,5 +1,5 @@
+public import CoreMetrics
 public import Logging
-public import Metrics
 public import ServiceLifecycle
 import Synchronization
 
@@ -31,7 +31,7 @@ public final class PostgresPool: PostgresQuerying, Service {
     /// Makes a pool; it connects when it is first used, or when it is run.
     public init(
         configuration: PostgresConfiguration, pool: PostgresPoolConfiguration = PostgresPoolConfiguration(),
-        logger: Logger = Logger(label: "postgres"), metricsFactory: any MetricsFactory = MetricsSystem.factory
+        logger: Logger = Logger(label: "postgres"), metricsFactory: (any MetricsFactory)? = nil
     ) {
         self.configuration = configuration
         self.pool = pool

@@ -1,4 +1,4 @@
-import CoreMetrics
+import Instruments
 import NIOCore
 import NIOPosix
 import NIOSSL

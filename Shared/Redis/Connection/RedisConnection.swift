@@ -1,4 +1,4 @@
-import CoreMetrics
+import Instruments
 import NIOCore
 import Synchronization
 
@@ -62,7 +62,7 @@ final class RedisConnection: Sendable {
     private func flush() {
         let (bytes, commands) = queue.withLock { $0.takeOutbox() }
         guard bytes.readableBytes > 0 else { return }
-        metrics.commands.increment(by: Int64(commands))
+        metrics.commands.increment(by: commands)
         channel.writeAndFlush(bytes, promise: nil)
     }
 
@@ -80,7 +80,7 @@ final class RedisConnection: Sendable {
     private func expire() {
         let expired = queue.withLock { $0.expire(now: .now()) }
         if let timer = expired.timer { scheduleExpiry(at: timer) }
-        metrics.timeouts.increment(by: Int64(expired.waiters.count))
+        metrics.timeouts.increment(by: expired.waiters.count)
         for waiter in expired.waiters {
             waiter.resume(returning: .failure(RedisError(.timedOut, "Redis did not answer in time.")))
         }

@@ -1,4 +1,4 @@
-import CoreMetrics
+import Instruments
 public import RateLimiting
 
 /// A rate limit that processes share: a token bucket for each key, in Redis, moved by one script on Redis' clock.
@@ -28,7 +28,10 @@ public struct RedisTokenBuckets: Sendable {
         self.bucket = TokenBucket(capacity: capacity, refillPerSecond: refillPerSecond)
         self.timeout = timeout
         self.local = LocalTokenBuckets(bucket: bucket, maximumCount: maximumLocalKeys)
-        self.fallbacks = Counter(label: "redis_rate_limit_fallbacks_total", dimensions: [("limit", name)])
+        self.fallbacks = Counter(
+            "redis_rate_limit_fallbacks_total",
+            help: "Decisions of a shared limit that were made without Redis, by this process alone.",
+            labels: [("limit", name)])
     }
 
     /// Takes `cost` tokens from the bucket of `key`, all or none. Never throws and never waits longer than the

@@ -1,4 +1,4 @@
-import CoreMetrics
+import Instruments
 import RateLimiting
 
 /// One token each of several buckets: all are taken, or none, by one command.

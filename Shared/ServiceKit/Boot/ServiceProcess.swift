@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import Instruments
 public import Logging
 public import NIOCore
 public import NIOPosix
@@ -77,6 +78,10 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             gracefulShutdownSignals: signals, logger: lifecycleLogger)
         group.maximumGracefulShutdownDuration = configuration.shutdownGrace + drainDelay
         logger.info("starting")
+        Gauge(
+            "gatehouse_build_info", help: "1, with the version of Gatehouse and the commit that it was built from.",
+            labels: [("version", GatehouseVersion.number), ("revision", GatehouseVersion.revision() ?? "unknown")]
+        ).set(1)
         try await ServiceGroup(configuration: group).run()
         logger.info("stopped")
     }

@@ -52,8 +52,8 @@ struct ReloadProcessTests {
         let upstream = RecordingUpstream(RecordingUpstream.answer("up"))
         let port = try await upstream.start()
         try await GatewayProcess.run(routes: routes("http://127.0.0.1:1", address(port))) { gateway in
-            let bad = "gatehouse_gateway_upstream_set_aside{address=\"127.0.0.1:1\"}"
-            let good = "gatehouse_gateway_upstream_set_aside{address=\"127.0.0.1:\(port)\"}"
+            let bad = "gatehouse_gateway_upstream_set_aside_event_loops{address=\"127.0.0.1:1\"}"
+            let good = "gatehouse_gateway_upstream_set_aside_event_loops{address=\"127.0.0.1:\(port)\"}"
             try await eventually("the one is set aside") {
                 #expect(try await gateway.send("GET /x").body == "up")
                 let metrics = try await gateway.metrics()

@@ -57,6 +57,25 @@ import Testing
         }
     }
 
+    @Test func tellsWhatWaitsAndSinceWhen() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let store = OutboxStore(database: pool)
+            let none = OutboxBacklog(count: 0, age: 0)
+            #expect(try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none])
+            let first = try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
+            try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
+            try await OutboxStore.enqueue(.passwordReset, user: nil, on: pool)
+            try await pool.query("UPDATE outbox SET created_at = now() - interval '2 hours' WHERE id = \(first.id)")
+            let backlog = try await store.backlog()
+            #expect(backlog[.tokens]?.count == 2 && backlog[.mail]?.count == 1 && backlog[.devices] == none)
+            #expect((7200..<7260).contains(backlog[.tokens]?.age ?? 0))
+            #expect((0..<60).contains(backlog[.mail]?.age ?? -1))
+            try await store.complete(first)
+            #expect(try await store.backlog()[.tokens]?.count == 1)
+        }
+    }
+
     /// One for each destination.
     private static let tasks: [OutboxTask] = [
         .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"), .passwordReset,

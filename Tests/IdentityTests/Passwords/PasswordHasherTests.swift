@@ -1,6 +1,7 @@
 import Contracts
 import Crypto
 import Foundation
+import MetricsTestKit
 import Sealing
 import ServiceKit
 import Testing
@@ -56,7 +57,8 @@ import Testing
     }
 
     @Test func refusesWhatDoesNotFitIntoTheQueue() async throws {
-        let hasher = PasswordHasher(threads: 1, queue: 3, pepper: try Self.ring("p1"))
+        let metrics = TestMetrics()
+        let hasher = PasswordHasher(threads: 1, queue: 3, pepper: try Self.ring("p1"), metrics: metrics)
         let password = try Password("tulpenzwiebel")
         let outcomes = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<40 {
@@ -66,6 +68,8 @@ import Testing
         }
         #expect(outcomes.filter { $0 }.count >= 4)
         #expect(outcomes.contains(false))
+        let waiting = try metrics.expectMeter("identity_password_hashes_waiting")
+        #expect(waiting.values.max() == 3 && waiting.lastValue == 0)
         // Room again once they are through.
         #expect(try await hasher.hash(password, deadline: Self.deadline()).hasPrefix("$argon2id$"))
     }

@@ -14,7 +14,7 @@ import Testing
                 configuration: try .patient(database.url), pool: limits, metricsFactory: metrics)
             let running = Task { await pool.run() }
             try await eventually("two connections are idle") {
-                try metrics.expectGauge("postgres_pool_connections", [("pool", "test"), ("state", "idle")]).lastValue
+                try metrics.expectMeter("postgres_pool_connections", [("pool", "test"), ("state", "idle")]).lastValue
                     == 2
             }
             try await pool.query("SELECT 1")
@@ -23,7 +23,7 @@ import Testing
             #expect(acquired.values.count == 2)
             let errors = try metrics.expectCounter("postgres_errors_total", [("pool", "test"), ("code", "server")])
             #expect(errors.totalValue == 1)
-            #expect(try metrics.expectGauge("postgres_pool_waiting", [("pool", "test")]).lastValue == 0)
+            #expect(try metrics.expectMeter("postgres_pool_waiting", [("pool", "test")]).lastValue == 0)
             running.cancel()
             await running.value
         }

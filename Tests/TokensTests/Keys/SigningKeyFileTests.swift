@@ -1,5 +1,6 @@
 import AccessToken
 import Foundation
+import MetricsTestKit
 import TestKit
 import Testing
 
@@ -44,6 +45,32 @@ import Testing
         try FileManager.default.contentsOfDirectory(
             atPath: URL(filePath: file.path).deletingLastPathComponent().path
         ).sorted()
+    }
+
+    @Test func itsMetricsTellSinceWhenAKeyIsWhatItIs() async throws {
+        try await withFile { file in
+            let first = try generate(file)
+            let made = try #require(first.since, "the file of a new key says since when it signs")
+            let factory = TestMetrics()
+            let metrics = SigningKeyMetrics(factory: factory)
+            func since(_ kid: String, _ state: String) -> Double? {
+                try? factory.expectMeter(
+                    "tokens_signing_key_state_timestamp_seconds", [("kid", kid), ("state", state)]
+                ).lastValue
+            }
+            let now = Date(timeIntervalSince1970: 1_800_000_000)
+            metrics.tell(try file.read(), readAt: now)
+            #expect(abs((since(first.keyID, "active") ?? 0) - made.timeIntervalSince1970) < 1)
+            #expect(try factory.expectMeter("tokens_signing_keys_read_timestamp_seconds").lastValue == 1_800_000_000)
+            let second = try generate(file)
+            try file.change { try $0.rotate(at: now, force: true) }
+            metrics.tell(try file.read())
+            #expect(since(first.keyID, "active") == nil, "it signs no more")
+            #expect(since(first.keyID, "retiring") == 1_800_000_000)
+            #expect(since(second.keyID, "active") == 1_800_000_000)
+            metrics.tell(SigningKeys(first: TokensFixture.signingKey, isForDevelopment: true))
+            #expect(since(second.keyID, "active") == nil, "of a file without a time nothing is told")
+        }
     }
 
     @Test func aChangedFileKeepsItsModeAndItsLink() async throws {

@@ -37,7 +37,7 @@ import Testing
         #expect(log.lines.count { $0.contains(name) && $0.hasPrefix("warning") } == 1)
         #expect(try await watch.look(besides: told).contains(name))
         #expect(log.lines.count { $0.contains(name) } == 1)
-        let age = try metrics.expectGauge("tokens_oldest_prepared_transaction_seconds")
+        let age = try metrics.expectMeter("tokens_oldest_prepared_transaction_seconds")
         #expect((age.lastValue ?? 0) > 0)
     }
 }

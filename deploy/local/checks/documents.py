@@ -51,13 +51,19 @@ def links(root, path, text):
 
 @cache
 def swift_files(root):
-    files = (path for folder in ("Services", "Shared", "Tests", "Client") for path in root.glob(f"{folder}/**/*.swift"))
-    return {path.stem: path for path in files if ".build" not in path.parts}
+    """Those of each name."""
+    files = {}
+    for folder in ("Services", "Shared", "Tests", "Client"):
+        for path in root.glob(f"{folder}/**/*.swift"):
+            if ".build" not in path.parts:
+                files.setdefault(path.stem, []).append(path)
+    return files
 
 
 @cache
 def sources(root):
-    return "\n".join(path.read_text() for path in swift_files(root).values() if "Tests" not in path.parts)
+    files = (path for paths in swift_files(root).values() for path in paths)
+    return "\n".join(path.read_text() for path in files if "Tests" not in path.parts)
 
 
 @cache

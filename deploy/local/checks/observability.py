@@ -22,15 +22,8 @@ runbooks = root / "docs" / "runbooks"
 # Made by Prometheus itself.
 PROMETHEUS_OWN = {"up", "ALERTS"}
 TARGET_LABELS = {"job", "instance", "le"}
-# What PrometheusRegistry.swift makes of each kind of swift-metrics.
-KINDS = {
-    "Counter": ("counter", "_total"),
-    "FloatingPointCounter": ("counter", "_total"),
-    "Gauge": ("gauge", ""),
-    "Meter": ("gauge", ""),
-    "Timer": ("histogram", "_seconds"),
-    "Recorder": ("histogram", ""),
-}
+# What PrometheusRegistry.swift makes of each kind of Shared/Instruments, and how a name of it ends.
+KINDS = {"Counter": ("counter", "_total"), "Gauge": ("gauge", ""), "DurationHistogram": ("histogram", "_seconds")}
 # Labels whose values are words of the code's own. The others come from routes, addresses and statuses.
 WORDS = {"outcome", "result", "reason", "code", "state", "table", "limit"}
 
@@ -62,7 +55,7 @@ def call(text, start):
 def declared_metrics():
     """Name → (type, labels), as the sources declare them."""
     metrics = {}
-    declaration = re.compile(r"\b(" + "|".join(KINDS) + r')\(\s*label:\s*(?:"([^"]+)"|(\w+))')
+    declaration = re.compile(r"\b(" + "|".join(KINDS) + r')\(\s*(?:"([^"]+)"|(\w+)),\s*help:')
     for file, text in swift_files():
         for match in declaration.finditer(text):
             kind, label, variable = match.groups()
@@ -70,24 +63,26 @@ def declared_metrics():
             if variable:
                 values = re.findall(rf'let {variable} = "([^"]+)"', before)
                 if not values:
-                    problem(file, f"the name of a metric is no text: label: {variable}")
+                    problem(file, f"the name of a metric is no text: {variable}")
                     continue
                 label = values[-1]
             arguments = call(text, match.start())
-            dimensions = re.search(r"dimensions: (\w+)", arguments)
-            if dimensions:
-                lists = re.findall(rf"let {dimensions[1]} = (\[.*\])", before)
+            named = re.search(r"labels: (\w+)", arguments)
+            if named:
+                lists = re.findall(rf"let {named[1]} = (\[.*\])", before)
                 if not lists:
-                    problem(file, f"the labels of {label} cannot be read: dimensions: {dimensions[1]}")
+                    problem(file, f"the labels of {label} cannot be read: labels: {named[1]}")
                     continue
                 arguments += lists[-1]
             kind, suffix = KINDS[kind]
-            name = label if label.endswith(suffix) else label + suffix
+            name = label
+            if not name.endswith(suffix):
+                problem(file, f"{name} is a {kind}, and does not end with {suffix}")
             labels = set(re.findall(r'\("(\w+)", ', arguments))
             if name in metrics and metrics[name] != (kind, labels):
                 problem(file, f"{name} is declared elsewhere as another kind or with other labels")
             metrics[name] = (kind, labels)
-        for name, kind in re.findall(r'\badd\("(process_\w+)", "(\w+)"', text):
+        for name, kind in re.findall(r'\badd\(\s*"(process_\w+)", "(\w+)"', text):
             metrics[name] = (kind, set())
     return metrics
 

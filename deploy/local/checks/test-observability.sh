@@ -39,6 +39,8 @@ refuses() {
 
 refuses "a metric that the code no longer makes" "no service makes the metric tokens_refresh_total" \
     Services/tokens/Sources/Refreshing/RefreshMetrics.swift 's/tokens_refresh_total"/tokens_refreshes_total"/'
+refuses "a counter whose name does not say so" "tokens_refresh is a counter, and does not end with _total" \
+    Services/tokens/Sources/Refreshing/RefreshMetrics.swift 's/"tokens_refresh_total"/"tokens_refresh"/'
 refuses "an outcome that was renamed" "outcome='refused.forked' is no word" \
     Services/tokens/Sources/Refreshing/RefreshMetrics.swift 's/"refused.forked"/"refused.torn"/'
 refuses "a label that the metric has not" "has no label result" $rules/refreshes.yml \

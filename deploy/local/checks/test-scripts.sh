@@ -10,6 +10,8 @@ unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT
 export GATEHOUSE_PATIENCE_MS=20000
 # shellcheck source=../parts/system.sh
 . "$(dirname "$0")/../parts/system.sh"
+# shellcheck source=../parts/packages.sh
+. "$local_scripts/parts/packages.sh"
 # shellcheck source=expectations.sh
 . "$local_scripts/checks/expectations.sh"
 
@@ -38,6 +40,15 @@ metrics_are_in_sources() {
     python3 "$local_scripts/checks/observability.py" scraped "$state"/*.metrics
 }
 
+# By the rules of Prometheus' field: a text for each, names with their units, no type in a name.
+metrics_are_well_named() {
+    local name failed=0
+    for name in gateway identity tokens devices; do
+        promtool check metrics <"$state/$name.metrics" || failed=1
+    done
+    return "$failed"
+}
+
 # health SERVICE: what an image's health check runs.
 health() {
     local variable
@@ -50,6 +61,7 @@ cleanup() {
     rm -rf "$state"
 }
 
+ensure_tools promtool=prometheus
 # Whatever an earlier run left.
 if [ -d "$state" ]; then cleanup; fi
 mkdir -p "$state"
@@ -73,6 +85,7 @@ for name in gateway identity tokens devices apple-simulator; do
 done
 expect "the walk-through works as printed" "$local_scripts/walkthrough.sh"
 expect "every metric is found in the sources" metrics_are_in_sources
+expect "every metric has a text and a good name" metrics_are_well_named
 
 # example NUMBER: of the gateway's README.
 example() {

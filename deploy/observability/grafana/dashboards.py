@@ -234,7 +234,7 @@ dashboards = [
             "Services behind it",
             graph(
                 "Set aside (event loops)",
-                ("sum by (address) (gatehouse_gateway_upstream_set_aside)", "{{address}}"),
+                ("sum by (address) (gatehouse_gateway_upstream_set_aside_event_loops)", "{{address}}"),
                 unit="short",
             ),
             graph(
@@ -251,8 +251,8 @@ dashboards = [
             graph(
                 "Access tokens found in the cache",
                 (
-                    'sum(rate(gatehouse_gateway_token_cache_total{result="hit"}[$__rate_interval])) '
-                    "/ sum(rate(gatehouse_gateway_token_cache_total[$__rate_interval]))",
+                    'sum(rate(gatehouse_gateway_token_cache_lookups_total{result="hit"}[$__rate_interval])) '
+                    "/ sum(rate(gatehouse_gateway_token_cache_lookups_total[$__rate_interval]))",
                     "hits",
                 ),
                 unit="percentunit",
@@ -305,6 +305,7 @@ dashboards = [
             ),
             graph("A hash takes", *quantiles("identity_password_hash_seconds_bucket", "", 0.5, 0.95), unit="s"),
             graph("Refused: no place in the queue", rates("identity_password_hash_refused_total", "instance")),
+            graph("Waiting", ("identity_password_hashes_waiting", "{{instance}}"), unit="short"),
         ),
         (
             "Others",
@@ -313,6 +314,17 @@ dashboards = [
                 "Outbox",
                 rates("identity_outbox_failed_total", legend="tasks that failed"),
                 rates("identity_outbox_claim_failed_total", legend="could not be read"),
+            ),
+            graph(
+                "Oldest task in the outbox",
+                ("max by (destination) (identity_outbox_oldest_task_age_seconds)", "{{destination}}"),
+                unit="s",
+            ),
+            graph(
+                "Tasks in the outbox",
+                ("max by (destination) (identity_outbox_tasks)", "{{destination}}"),
+                unit="short",
+                text="Counted up to 10,000 for each destination.",
             ),
             graph("Limits without Redis", rates('redis_rate_limit_fallbacks_total{job="identity"}', "limit")),
         ),

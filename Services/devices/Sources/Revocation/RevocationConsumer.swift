@@ -1,6 +1,6 @@
 import Contracts
+import Instruments
 import Logging
-import Metrics
 import ServiceKit
 import ServiceLifecycle
 
@@ -17,6 +17,11 @@ struct RevocationConsumer: Service {
     let tokens: ServiceClient
     let store: RevocationStore
     let logger: Logger
+    private let resets = Counter(
+        "devices_revocation_feed_resets_total",
+        help: "How often the feed had to be read from its beginning, with entries lost.")
+    private let detached = Counter(
+        "devices_detached_total", help: "Registrations that were detached from a revoked session.")
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -42,12 +47,10 @@ struct RevocationConsumer: Service {
         if page.reset, cursor != nil {
             // Entries that tokens has purged meanwhile are lost: devices of those sessions stay attached.
             logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
-            Counter(label: "devices_revocation_feed_resets").increment()
+            resets.increment()
         }
-        if !page.entries.isEmpty || page.cursor != cursor, let detached = try await store.apply(page, after: cursor),
-            detached > 0
-        {
-            Counter(label: "devices_detached").increment(by: detached)
+        if !page.entries.isEmpty || page.cursor != cursor, let count = try await store.apply(page, after: cursor) {
+            detached.increment(by: count)
         }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
     }

@@ -1,6 +1,6 @@
 import Foundation
+import Instruments
 import Logging
-import Metrics
 import ServiceKit
 import ServiceLifecycle
 import Settings
@@ -19,8 +19,12 @@ struct RoutesFollower: Service {
     var pause = Duration.seconds(1)
     var signals: [UnixSignal] = [.sighup]
 
-    private let isLastSuccessful = Gauge(label: "gatehouse_gateway_routes_last_reload_successful")
-    private let lastSuccess = Gauge(label: "gatehouse_gateway_routes_last_reload_success_timestamp_seconds")
+    private let isLastSuccessful = Gauge(
+        "gatehouse_gateway_routes_last_reload_successful",
+        help: "1 if the routes file could be used when it was read last, else 0.")
+    private let lastSuccess = Gauge(
+        "gatehouse_gateway_routes_last_reload_success_timestamp_seconds",
+        help: "When the routes file was last taken, in seconds since 1970.")
 
     init(source: RoutesSource, store: RouteStore, names: UpstreamNames, logger: Logger) {
         self.source = source
@@ -51,11 +55,11 @@ struct RoutesFollower: Service {
             let table = try source.read()
             await names.learn(table)
             try store.replace(table)
-            isLastSuccessful.record(1)
-            lastSuccess.record(Int64(Date.now.timeIntervalSince1970))
+            isLastSuccessful.set(1)
+            lastSuccess.set(Int64(Date.now.timeIntervalSince1970))
             logger.notice("routes in force", metadata: ["routes": "\(table.routes.count)"])
         } catch {
-            isLastSuccessful.record(0)
+            isLastSuccessful.set(0)
             let problems = (error as? RoutesSource.Failure)?.problems.map { "\($0)" } ?? ["\(error)"]
             for problem in problems {
                 logger.error(

@@ -1,5 +1,5 @@
+import Instruments
 import Logging
-import Metrics
 import NIOCore
 import ServiceLifecycle
 import Synchronization
@@ -26,7 +26,8 @@ final class UpstreamNames: Service {
     private let pause: Duration
     private let patience: Duration
     private let state = Mutex(State())
-    private let failures = Counter(label: "gatehouse_gateway_name_lookup_failures_total")
+    private let failures = Counter(
+        "gatehouse_gateway_name_lookup_failures_total", help: "Look-ups of upstreams' names that failed.")
 
     /// - Parameters:
     ///   - routes: the names of their upstreams are followed.

@@ -1,6 +1,6 @@
 import Foundation
+import Instruments
 import Logging
-import Metrics
 import NIOCore
 import NIOSSL
 import ServiceKit
@@ -24,7 +24,9 @@ final class ServerCertificate: Service {
     private let pause: Duration
     private let current: Mutex<NIOSSLContext>
     private let complaint = Mutex<String?>(nil)
-    private let expiry = Gauge(label: "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds")
+    private let expiry = Gauge(
+        "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds",
+        help: "When the certificate that clients are shown expires, in seconds since 1970.")
 
     /// - Parameter pause: between two looks at the files.
     init(certificateFile: String, keyFile: String, logger: Logger, pause: Duration = .seconds(1)) throws(Failure) {
@@ -34,7 +36,7 @@ final class ServerCertificate: Service {
         self.pause = pause
         let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)
         current = Mutex(context)
-        expiry.record(expiresAt)
+        expiry.set(expiresAt)
     }
 
     /// For a connection that begins now.
@@ -57,7 +59,7 @@ final class ServerCertificate: Service {
             let (context, expiresAt) = try Self.read(certificateFile: certificateFile, keyFile: keyFile)
             current.withLock { $0 = context }
             complaint.withLock { $0 = nil }
-            expiry.record(expiresAt)
+            expiry.set(expiresAt)
             logger.notice("certificate in force", metadata: ["expiresAt": "\(expiresAt)"])
         } catch {
             // Tried at each look until the files fit: told once.

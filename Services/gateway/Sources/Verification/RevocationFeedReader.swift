@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
+import Instruments
 import Logging
-import Metrics
 import ServiceLifecycle
 
 /// Follows the revocation feed of tokens by long polling, so that a session's access tokens end with it.
@@ -17,8 +17,10 @@ struct RevocationFeedReader: Service {
     var firstRetry = Duration.milliseconds(100)
     var longestRetry = Duration.seconds(1)
 
-    private let isLost = Gauge(label: "gatehouse_gateway_revocation_feed_lost")
-    private let live = Gauge(label: "gatehouse_gateway_revoked_sessions")
+    private let isLost = Gauge(
+        "gatehouse_gateway_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read.")
+    private let live = Gauge(
+        "gatehouse_gateway_revoked_sessions", help: "Revoked sessions whose access tokens may still live.")
 
     init(
         sessions: RevokedSessions, logger: Logger,
@@ -43,13 +45,13 @@ struct RevocationFeedReader: Service {
                     wait = page.more ? 0 : Self.wait
                     if retry > firstRetry { logger.notice("following the revocation feed again") }
                     retry = firstRetry
-                    isLost.record(0)
+                    isLost.set(0)
                 } catch {
                     guard !Task.isCancelled else { return }
                     if retry == firstRetry {
                         logger.warning("lost the revocation feed", metadata: ["error": "\(error)"])
                     }
-                    isLost.record(1)
+                    isLost.set(1)
                     sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
                     // What was revoked meanwhile is told at once, not at the end of a wait.
                     wait = 0
@@ -67,6 +69,6 @@ struct RevocationFeedReader: Service {
         sessions.apply(
             page.entries.map { ($0.sessionID, Int64($0.accessExpiresAt.timeIntervalSince1970.rounded(.up))) },
             isEnd: !page.more, now: now)
-        live.record(sessions.count)
+        live.set(sessions.count)
     }
 }

@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
+import Instruments
 import Logging
-import Metrics
 import Postgres
 import ServiceLifecycle
 
@@ -12,8 +12,11 @@ final class OutboxWorker: Service, Sendable {
     private let deliver: @Sendable (OutboxEntry) async throws -> Void
     private let logger: Logger
     private let lines = OutboxDestination.allCases.map(Line.init)
-    private let failures = Counter(label: "identity_outbox_failed_total")
-    private let claimFailures = Counter(label: "identity_outbox_claim_failed_total")
+    private let failures = Counter(
+        "identity_outbox_failed_total", help: "Attempts to carry out a task of the outbox that failed.")
+    private let claimFailures = Counter(
+        "identity_outbox_claim_failed_total", help: "Attempts to read the outbox that failed.")
+    private let backlog = OutboxMetrics()
 
     /// The tasks for one destination, which are worked off apart from all others.
     private struct Line: Sendable {
@@ -65,6 +68,15 @@ final class OutboxWorker: Service, Sendable {
                     while !Task.isCancelled {
                         await self.housekeeping.removeExpired()
                         try? await Task.sleep(for: .seconds(600))
+                    }
+                }
+            }
+            group.addTask {
+                await cancelWhenGracefulShutdown {
+                    while !Task.isCancelled {
+                        // While PostgreSQL is away, `identity_outbox_claim_failed_total` tells.
+                        if let backlog = try? await self.store.backlog() { self.backlog.record(backlog) }
+                        try? await Task.sleep(for: OutboxMetrics.interval)
                     }
                 }
             }

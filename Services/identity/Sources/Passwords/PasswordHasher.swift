@@ -2,7 +2,7 @@ import Bytes
 import Contracts
 import Crypto
 import Foundation
-import Metrics
+import Instruments
 import NIOPosix
 import Sealing
 import ServiceKit
@@ -15,20 +15,30 @@ import Synchronization
 /// request's deadline has passed before a thread is free, nothing is hashed for it.
 final class PasswordHasher: Service, Sendable {
     private let threads: NIOThreadPool
+    private let threadCount: Int
     private let capacity: Int
     private let admitted = Mutex(0)
     private let pepper: KeyRing
     private let parameters: Argon2Parameters
     /// A hash of no password, against which a sign-in without an account is verified.
     private let decoy: PasswordHash
-    private let refusals = Counter(label: "identity_password_hash_refused_total")
-    private let duration = Timer(label: "identity_password_hash_seconds")
+    private let refusals = Counter(
+        "identity_password_hash_refused_total", help: "Passwords that were not hashed because the queue was full.")
+    private let duration = DurationHistogram("identity_password_hash_seconds", help: "How long a hash takes.")
+    private let waiting: Gauge
 
     /// - Parameters:
     ///   - threads: how many hashes run at once.
     ///   - queue: how many more may wait.
-    init(threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .current) {
+    init(
+        threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .current,
+        metrics: (any MetricsFactory)? = nil
+    ) {
+        waiting = Gauge(
+            "identity_password_hashes_waiting", help: "Passwords that wait for a thread to be hashed on.",
+            factory: metrics)
         self.threads = NIOThreadPool(numberOfThreads: threads)
+        self.threadCount = threads
         self.capacity = threads + queue
         self.pepper = pepper
         self.parameters = parameters
@@ -81,24 +91,36 @@ final class PasswordHasher: Service, Sendable {
         _ password: Password, as stored: PasswordHash, length: Int, deadline: Deadline
     ) async throws -> [UInt8] {
         let input = keyed(password, as: stored)
-        let isRoom = admitted.withLock { admitted in
-            guard admitted < capacity else { return false }
-            admitted += 1
-            return true
-        }
-        guard isRoom else {
+        guard admit() else {
             refusals.increment()
             throw Problem(.unavailable)
         }
-        defer { admitted.withLock { $0 -= 1 } }
+        defer { leave() }
         let result = try await threads.runIfActive { [duration] () -> [UInt8]? in
             guard !deadline.hasPassed else { return nil }
             let started = ContinuousClock.now
-            defer { duration.record(duration: ContinuousClock.now - started) }
+            defer { duration.record(ContinuousClock.now - started) }
             return Argon2.hash(input, salt: stored.salt, parameters: stored.parameters, length: length)
         }
         guard let result else { throw Problem(.unavailable) }
         return result
+    }
+
+    /// - Returns: whether there is room.
+    private func admit() -> Bool {
+        admitted.withLock { admitted in
+            guard admitted < capacity else { return false }
+            admitted += 1
+            waiting.set(max(0, admitted - threadCount))
+            return true
+        }
+    }
+
+    private func leave() {
+        admitted.withLock { admitted in
+            admitted -= 1
+            waiting.set(max(0, admitted - threadCount))
+        }
     }
 
     /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password.

@@ -1,5 +1,5 @@
+import Instruments
 import Logging
-import Metrics
 import Postgres
 
 /// Removes rows that have expired, in batches. Each batch is a statement of its own, so that none runs into the
@@ -7,7 +7,8 @@ import Postgres
 struct Housekeeping: Sendable {
     let database: PostgresPool
     let logger: Logger
-    private let failures = Counter(label: "identity_housekeeping_failed_total")
+    private let failures = Counter(
+        "identity_housekeeping_failed_total", help: "Attempts to remove what has expired that failed.")
 
     private let chores: [Chore]
 

@@ -44,8 +44,8 @@ public struct SigningKeys: Sendable {
     public let isForDevelopment: Bool
 
     /// A set of one key, which signs.
-    public init(first key: RSAPrivateKey, isForDevelopment: Bool) {
-        entries = [Entry(key: key, state: .active, since: nil)]
+    public init(first key: RSAPrivateKey, since: Date? = nil, isForDevelopment: Bool) {
+        entries = [Entry(key: key, state: .active, since: since)]
         self.isForDevelopment = isForDevelopment
     }
 

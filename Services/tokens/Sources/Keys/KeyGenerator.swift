@@ -31,7 +31,7 @@ public struct KeyGenerator: Sendable {
                 return keys.entries[keys.entries.count - 1]
             }
         }
-        let keys = SigningKeys(first: key, isForDevelopment: isForDevelopment)
+        let keys = SigningKeys(first: key, since: .now, isForDevelopment: isForDevelopment)
         if let publicPath { try Self.writePublicKeys(keys, to: publicPath) }
         try KeyFile.create(path, with: keys.text)
         return keys.entries[0]

@@ -1,6 +1,6 @@
 import AccessToken
+import Instruments
 import Logging
-import Metrics
 import ServiceKit
 import ServiceLifecycle
 import Settings
@@ -31,6 +31,9 @@ final class SigningKeyStore: Service {
     private let present: Mutex<Present>
     /// Why the file could not be used at the last attempt.
     private let complaint = Mutex<String?>(nil)
+    private let metrics = SigningKeyMetrics()
+    private let failures = Counter(
+        "tokens_signing_key_errors_total", help: "Attempts to read the signing keys file anew that failed.")
 
     /// - Parameters:
     ///   - keys: as read at the start.
@@ -48,6 +51,7 @@ final class SigningKeyStore: Service {
         self.logger = logger
         self.pause = pause
         present = Mutex(try Present(keys, issuer: issuer, audience: audience))
+        metrics.tell(keys)
     }
 
     var signer: AccessTokenSigner { present.withLock { $0.signer } }
@@ -70,7 +74,7 @@ final class SigningKeyStore: Service {
             complaint.withLock { $0 = nil }
         } catch {
             // The keys in use stay. The file is read again every second, so the same error is logged only once.
-            Counter(label: "tokens_signing_key_errors_total").increment()
+            failures.increment()
             let isKnown = complaint.withLock { complaint in
                 defer { complaint = "\(error)" }
                 return complaint == "\(error)"
@@ -92,6 +96,7 @@ final class SigningKeyStore: Service {
             return present.published != new.published
                 || present.signer.publicKey.thumbprint != new.signer.publicKey.thumbprint
         }
+        metrics.tell(keys)
         if isNew {
             logger.notice("The signing keys were read anew.", metadata: ["kid": "\(new.signer.publicKey.thumbprint)"])
         }

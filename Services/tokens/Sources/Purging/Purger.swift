@@ -1,5 +1,5 @@
+import Instruments
 import Logging
-import Metrics
 import Postgres
 import ServiceLifecycle
 
@@ -23,6 +23,13 @@ struct Purger: Service {
     /// Between batches while there is more to remove: short enough to keep up, and long enough for refreshes to get
     /// through.
     var gap: Duration = .milliseconds(50)
+
+    private let failures = Table.each {
+        Counter("tokens_purge_errors_total", help: "Batches of a purge that failed.", labels: [("table", $0.rawValue)])
+    }
+    private let removed = Table.each {
+        Counter("tokens_purged_rows_total", help: "Rows that were purged.", labels: [("table", $0.rawValue)])
+    }
 
     /// Seconds that audit events are kept: two years.
     static let auditRetention: Double = 63_072_000
@@ -54,7 +61,7 @@ struct Purger: Service {
             return try await step(table) ?? pause
         } catch {
             guard !Task.isCancelled else { return pause }
-            Counter(label: "tokens_purge_errors_total", dimensions: [("table", table.rawValue)]).increment()
+            failures[table]?.increment()
             logger.warning(
                 "A purge failed; it is tried again.", metadata: ["table": "\(table.rawValue)", "error": "\(error)"])
             return pause
@@ -69,8 +76,8 @@ struct Purger: Service {
         try await store.pool.withTransaction { transaction in
             guard let block = try await transaction.beginBatch(of: table) else { return Duration?.none }
             let start = ContinuousClock.now
-            let (removed, hasMore) = try await remove(from: table, block, transaction)
-            Counter(label: "tokens_purged_rows_total", dimensions: [("table", table.rawValue)]).increment(by: removed)
+            let (count, hasMore) = try await remove(from: table, block, transaction)
+            removed[table]?.increment(by: count)
             // When PostgreSQL is so busy that a batch takes long, purging takes at most a fifth of the time.
             let wait = hasMore ? max(gap, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
             try await transaction.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait)
@@ -100,6 +107,11 @@ struct Purger: Service {
 extension Purger.Table {
     /// Whether the table has no index that leads to what has ended.
     fileprivate var isReadWhole: Bool { self == .sessions || self == .users }
+
+    /// One for each table.
+    fileprivate static func each(_ make: (Self) -> Counter) -> [Self: Counter] {
+        Dictionary(uniqueKeysWithValues: allCases.map { ($0, make($0)) })
+    }
 }
 
 extension PostgresTransaction {

@@ -1,5 +1,5 @@
 import Foundation
-import Metrics
+import Instruments
 import Redis
 
 /// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds
@@ -26,7 +26,7 @@ struct RaceLock: Sendable {
     ///   - lifetime: after which the lock ends by itself: longer than a refresh takes, shorter than a client waits.
     init(
         redis: RedisClient, timeout: Duration = .milliseconds(50), lifetime: Duration = .seconds(2),
-        metrics: any MetricsFactory = MetricsSystem.factory
+        metrics: (any MetricsFactory)? = nil
     ) {
         self.redis = redis
         self.timeout = timeout
@@ -69,9 +69,11 @@ private struct RaceLockMetrics: Sendable {
     let timedOut: Counter
     let bypassed: Counter
 
-    init(factory: any MetricsFactory) {
+    init(factory: (any MetricsFactory)?) {
         func counter(_ result: String) -> Counter {
-            Counter(label: "tokens_race_lock_total", dimensions: [("result", result)], factory: factory)
+            Counter(
+                "tokens_race_lock_total", help: "Refreshes, by what the race lock in Redis did for them.",
+                labels: [("result", result)], factory: factory)
         }
         taken = counter("taken")
         waited = counter("waited")

@@ -1,4 +1,4 @@
-import Metrics
+import Instruments
 
 /// `tokens_refresh_total` by outcome.
 struct RefreshMetrics: Sendable {
@@ -27,11 +27,13 @@ struct RefreshMetrics: Sendable {
 
     private let counters: [Outcome: Counter]
 
-    init(factory: any MetricsFactory = MetricsSystem.factory) {
+    init(factory: (any MetricsFactory)? = nil) {
         counters = Dictionary(
             uniqueKeysWithValues: Outcome.allCases.map { outcome in
-                let dimensions = [("outcome", outcome.rawValue)]
-                return (outcome, Counter(label: "tokens_refresh_total", dimensions: dimensions, factory: factory))
+                let counter = Counter(
+                    "tokens_refresh_total", help: "Refreshes, by what became of them.",
+                    labels: [("outcome", outcome.rawValue)], factory: factory)
+                return (outcome, counter)
             })
     }
 

@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
+import Instruments
 import Logging
-import Metrics
 import RateLimiting
 import Redis
 import Synchronization
@@ -26,7 +26,7 @@ final class Refresher: Sendable {
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
         logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: LocalTokenBuckets? = nil,
-        unknownKeyLimit: UnknownKeyLimit? = nil, metrics: any MetricsFactory = MetricsSystem.factory
+        unknownKeyLimit: UnknownKeyLimit? = nil, metrics: (any MetricsFactory)? = nil
     ) {
         self.load = Mutex(load)
         self.limit = limit

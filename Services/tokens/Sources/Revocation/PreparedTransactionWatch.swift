@@ -1,5 +1,5 @@
+import Instruments
 import Logging
-import Metrics
 import Postgres
 import ServiceLifecycle
 
@@ -9,7 +9,7 @@ import ServiceLifecycle
 struct PreparedTransactionWatch: Service {
     let pool: PostgresPool
     let logger: Logger
-    var metrics: any MetricsFactory = MetricsSystem.factory
+    var metrics: (any MetricsFactory)?
     var interval: Duration = .seconds(60)
     /// Seconds after which one counts as forgotten.
     var patience: Double = 3600
@@ -36,7 +36,11 @@ struct PreparedTransactionWatch: Service {
             FROM pg_prepared_xacts ORDER BY prepared LIMIT 100
             """
         ).decode((String, String, String, Double).self)
-        Gauge(label: "tokens_oldest_prepared_transaction_seconds", factory: metrics).record(rows.first?.3 ?? 0)
+        Gauge(
+            "tokens_oldest_prepared_transaction_seconds",
+            help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
+            factory: metrics
+        ).set(rows.first?.3 ?? 0)
         let forgotten = rows.filter { $0.3 >= patience }
         for (name, database, owner, age) in forgotten where !told.contains(name) {
             logger.warning(

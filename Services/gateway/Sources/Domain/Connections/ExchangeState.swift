@@ -15,7 +15,7 @@ struct ExchangeState: Sendable {
     }
 
     /// Why an upstream gave no response that can be passed on, or not the whole of one.
-    enum Failure: String, Sendable {
+    enum Failure: String, Sendable, CaseIterable {
         case unreachable
         case busy
         /// The connection ended before the response did.

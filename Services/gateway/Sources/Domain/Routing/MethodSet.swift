@@ -38,6 +38,9 @@ struct MethodSet: OptionSet, Sendable, Hashable {
         self = known.0
     }
 
+    /// Its methods, one by one.
+    var each: [MethodSet] { Self.names.map(\.0).filter(contains) }
+
     /// As in an `Allow` field.
     var description: String {
         Self.names.filter { contains($0.0) }.map { "\($0.1)" }.joined(separator: ", ")

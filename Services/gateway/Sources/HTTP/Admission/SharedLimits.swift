@@ -1,4 +1,4 @@
-import Metrics
+import Instruments
 import NIOCore
 import Redis
 
@@ -16,7 +16,10 @@ struct SharedLimits: Sendable {
 
     /// - Parameter name: what sets this limit apart from others in Redis.
     func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
-        let sharing = Counter(label: "gatehouse_gateway_rate_limit_sharing_total", dimensions: [("limit", name)])
+        let sharing = Counter(
+            "gatehouse_gateway_rate_limit_sharing_total",
+            help: "Requests counted in a bucket that clients share, since there were too many for one each.",
+            labels: [("limit", name)])
         let onSharing: @Sendable () -> Void = { sharing.increment() }
         guard let redis else { return RateLimiter(limit, onSharing: onSharing) }
         let shared = RedisTokenBuckets(

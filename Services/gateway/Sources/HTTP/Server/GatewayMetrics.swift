@@ -1,17 +1,34 @@
-import Metrics
+import Instruments
 import Synchronization
 
 /// The gateway's metrics: by route, never by anything that a client chooses.
 final class GatewayMetrics: Sendable {
     private let routes = Mutex<[String: RouteMetrics]>([:])
     private let refusals = Mutex<[Refusal: Counter]>([:])
-    private let addresses = Mutex<[String: (setAside: Meter, users: Int)]>([:])
-    /// Counts how often an event loop has set an upstream's address aside.
-    let setAside = Counter(label: "gatehouse_gateway_upstream_set_aside_total")
+    private let addresses = Mutex<[String: (setAside: Gauge, users: Int)]>([:])
+    let setAside = Counter(
+        "gatehouse_gateway_upstream_set_aside_total", help: "How often an event loop set an upstream's address aside.")
     /// Requests that were sent a second time, and those for which the budget had no more.
-    let retries = Counter(label: "gatehouse_gateway_retries_total", dimensions: [("result", "sent")])
-    let refusedRetries = Counter(label: "gatehouse_gateway_retries_total", dimensions: [("result", "refused")])
-    private let connections = Gauge(label: "gatehouse_gateway_connections")
+    let retries = GatewayMetrics.retries("sent")
+    let refusedRetries = GatewayMetrics.retries("refused")
+    private let connections = Gauge("gatehouse_gateway_connections", help: "Connections of clients that are open.")
+
+    /// Reasons of requests without a route that say something of load or of an attack: counted from 0, so that their
+    /// first is seen too.
+    private static let reasons = [
+        "connections", "slow reader", "streams", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RATE_LIMITED", "UNAVAILABLE",
+    ]
+
+    init() {
+        for reason in Self.reasons { _ = refusals(reason, route: "") }
+    }
+
+    private static func retries(_ result: String) -> Counter {
+        Counter(
+            "gatehouse_gateway_retries_total",
+            help: "Requests that were sent to a second address, or for which the budget of retries had no more.",
+            labels: [("result", result)])
+    }
 
     func route(_ name: String) -> RouteMetrics {
         routes.withLock { routes in
@@ -22,13 +39,32 @@ final class GatewayMetrics: Sendable {
         }
     }
 
+    /// Counts from 0 what a route that is in force may be refused for, so that the first is seen too.
+    func declare(_ route: Route) {
+        let metrics = self.route(route.name)
+        guard case .upstream(let upstream) = route.target else { return }
+        let reasons =
+            ExchangeState.Failure.allCases.map(\.rawValue) + ["UNAVAILABLE", "RATE_LIMITED"]
+            + (route.authentication == .none ? [] : ["INVALID_TOKEN", "TOKEN_EXPIRED"])
+            + (route.roles.isEmpty ? [] : ["FORBIDDEN"])
+        for reason in reasons { _ = refusals(reason, route: route.name) }
+        // Of seven methods a route that names none is asked for two or three.
+        guard route.methods != .all else { return }
+        for method in route.methods.each {
+            for status in upstream.isGatehouse ? [503] : [502, 503, 504] { metrics.declare(method, status) }
+        }
+    }
+
     /// On how many event loops the address of an upstream is set aside. Each that asks says when it needs to know no
     /// more: addresses come and go without end.
-    func address(_ address: String) -> Meter {
+    func address(_ address: String) -> Gauge {
         addresses.withLock { addresses in
             let setAside =
                 addresses[address]?.setAside
-                ?? Meter(label: "gatehouse_gateway_upstream_set_aside", dimensions: [("address", address)])
+                ?? Gauge(
+                    "gatehouse_gateway_upstream_set_aside_event_loops",
+                    help: "On how many event loops an upstream's address is set aside.",
+                    labels: [("address", address)])
             addresses[address] = (setAside, (addresses[address]?.users ?? 0) + 1)
             return setAside
         }
@@ -38,12 +74,12 @@ final class GatewayMetrics: Sendable {
         addresses.withLock { addresses in
             guard let known = addresses[address] else { return }
             addresses[address] = known.users > 1 ? (known.setAside, known.users - 1) : nil
-            if known.users == 1 { known.setAside.destroy() }
+            if known.users == 1 { known.setAside.remove() }
         }
     }
 
     /// - Parameter connections: open now, in the whole process.
-    func report(connections: Int) { self.connections.record(connections) }
+    func report(connections: Int) { self.connections.set(connections) }
 
     private struct Refusal: Hashable {
         var reason: String
@@ -53,14 +89,17 @@ final class GatewayMetrics: Sendable {
     /// Counts a request that the gateway refused itself.
     ///
     /// - Parameter route: empty where none was found.
-    func countRefusal(_ reason: String, route: String = "") {
+    func countRefusal(_ reason: String, route: String = "") { refusals(reason, route: route).increment() }
+
+    private func refusals(_ reason: String, route: String) -> Counter {
         let refusal = Refusal(reason: reason, route: route)
-        refusals.withLock { refusals in
-            if let counter = refusals[refusal] { return counter.increment() }
+        return refusals.withLock { refusals in
+            if let counter = refusals[refusal] { return counter }
             let counter = Counter(
-                label: "gatehouse_gateway_refusals_total", dimensions: [("reason", reason), ("route", route)])
+                "gatehouse_gateway_refusals_total", help: "Requests that the gateway refused itself, by the reason.",
+                labels: [("reason", reason), ("route", route)])
             refusals[refusal] = counter
-            counter.increment()
+            return counter
         }
     }
 }

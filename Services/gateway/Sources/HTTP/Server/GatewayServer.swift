@@ -25,6 +25,9 @@ struct GatewayServer: Service {
 
     func run() async throws {
         await gateway.names.learn(gateway.routes.table)
+        gateway.routes.onChange { [gateway] in
+            for route in gateway.routes.table.routes { gateway.metrics.declare(route) }
+        }
         let workers = try await makeWorkers()
         let sweeps = startSweeps(workers)
         defer { for sweep in sweeps { sweep.cancel() } }

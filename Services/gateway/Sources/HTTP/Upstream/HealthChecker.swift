@@ -1,5 +1,5 @@
+import Instruments
 import Logging
-import Metrics
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
@@ -12,12 +12,13 @@ final class HealthChecker: Service {
     final class Health: Sendable {
         private let up = Atomic<Bool>(true)
         private let passed = Atomic<Int64>(0)
-        fileprivate let unhealthy: Meter
+        fileprivate let unhealthy: Gauge
 
         fileprivate init(_ endpoint: UpstreamEndpoint, _ check: HealthCheck) {
-            unhealthy = Meter(
-                label: "gatehouse_gateway_upstream_unhealthy",
-                dimensions: [("address", endpoint.address.authority), ("path", check.path)])
+            unhealthy = Gauge(
+                "gatehouse_gateway_upstream_unhealthy",
+                help: "1 while an upstream's address fails its health check, else 0.",
+                labels: [("address", endpoint.address.authority), ("path", check.path)])
             unhealthy.set(0)
         }
 
@@ -42,8 +43,14 @@ final class HealthChecker: Service {
     private let followed = Mutex<[UpstreamEndpoint: (health: Health, users: Int)]>([:])
     private let entered: AsyncStream<Entry>
     private let entering: AsyncStream<Entry>.Continuation
-    private let passes = Counter(label: "gatehouse_gateway_health_checks_total", dimensions: [("result", "passed")])
-    private let failures = Counter(label: "gatehouse_gateway_health_checks_total", dimensions: [("result", "failed")])
+    private let passes = HealthChecker.counter("passed")
+    private let failures = HealthChecker.counter("failed")
+
+    private static func counter(_ result: String) -> Counter {
+        Counter(
+            "gatehouse_gateway_health_checks_total", help: "Health checks of upstreams' addresses, by their result.",
+            labels: [("result", result)])
+    }
 
     /// - Parameter group: the checks run on its event loops.
     init(logger: Logger, group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton) {
@@ -71,7 +78,7 @@ final class HealthChecker: Service {
         followed.withLock { followed in
             guard let known = followed[endpoint] else { return }
             followed[endpoint] = known.users > 1 ? (known.health, known.users - 1) : nil
-            if known.users == 1 { known.health.unhealthy.destroy() }
+            if known.users == 1 { known.health.unhealthy.remove() }
         }
     }
 

@@ -1,4 +1,4 @@
-import Metrics
+import Instruments
 
 /// Spreads the requests to one upstream over its addresses, on one event loop.
 final class LoadBalancer {

@@ -1,6 +1,6 @@
 import DequeModule
+import Instruments
 import Logging
-import Metrics
 import NIOCore
 
 /// The connections of one event loop to one address of an upstream.
@@ -22,7 +22,7 @@ final class UpstreamPool {
     private(set) var tunnels = 0
     private var circuit = Circuit()
     /// On how many event loops the address is set aside.
-    private let setAside: Meter
+    private let setAside: Gauge
     /// No route in force names the address any more.
     private var isRetired = false
 

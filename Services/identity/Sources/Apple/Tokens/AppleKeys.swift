@@ -1,7 +1,7 @@
 import Contracts
+import Instruments
 import JWTKit
 import Logging
-import Metrics
 
 /// Apple's keys. They are fetched when they are needed, by one task at a time (see ``AppleKeyCache``).
 actor AppleKeys {
@@ -9,7 +9,8 @@ actor AppleKeys {
     private var fetching: Task<Void, Never>?
     private let fetch: @Sendable () async throws -> AppleKeySet
     private let logger: Logger
-    private let failures = Counter(label: "identity_apple_keys_fetch_failed_total")
+    private let failures = Counter(
+        "identity_apple_keys_fetch_failed_total", help: "Attempts to fetch Apple's keys that failed.")
 
     init(
         rules: AppleKeyCache<AppleKeySet>.Rules = .init(), logger: Logger,
