@@ -19,8 +19,9 @@ import Testing
                 "DELETE /v1/auth/sessions/{id} tokens required", "POST /v1/devices/register devices required",
                 "GET /v1/devices devices required", "DELETE /v1/devices/{id} devices required",
                 "POST /oauth/token tokens none", "POST /oauth/revoke tokens none",
-                "GET /.well-known/jwks.json tokens none",
+                "GET /.well-known/jwks.json tokens none", "HEAD /.well-known/jwks.json tokens none",
                 "GET /.well-known/oauth-authorization-server tokens none",
+                "HEAD /.well-known/oauth-authorization-server tokens none",
             ])
         #expect(Set(table).count == table.count)
     }

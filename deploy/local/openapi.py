@@ -1,4 +1,5 @@
-"""openapi.py [--check]   makes docs/openapi/public.json and docs/api.md of the services' descriptions in docs/openapi.
+"""openapi.py [--check]   makes docs/openapi/public.json, docs/api.md and what the gateway publishes of both
+(PublicDocumentTexts.swift) of the services' descriptions in docs/openapi.
 
 The sources are docs/openapi/common.json, gateway.json, identity.json, tokens.json and devices.json. The public
 description is the gateway's own routes and the services' public ones, each with what the gateway may answer in the
@@ -23,6 +24,9 @@ import textwrap
 from pathlib import Path
 
 root = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(root / "deploy" / "local" / "parts"))
+import api_page  # noqa: E402
+
 folder = root / "docs" / "openapi"
 SERVICES = ("identity", "tokens", "devices")
 SOURCES = ("common", "gateway", *SERVICES)
@@ -65,6 +69,11 @@ def operations(document):
 
 def is_public(path):
     return not path.startswith(("/internal", "/metrics", "/livez", "/readyz"))
+
+
+def published(document):
+    """As the gateway serves it: at the address that it is asked at."""
+    return {**document, "servers": [{"url": "/", "description": "The gateway that serves this description."}]}
 
 
 def references(value):
@@ -354,8 +363,9 @@ def section(document, path, method, operation, everywhere):
     lines = [*lines[:2], *paragraph(lines[2] + bearer + " " + operation.get("description", ""))]
     _, content = media_of(operation)
     lines += fields(document, content.get("schema", {}))
-    example = operation["x-curl"]
-    lines += ["```sh", *curl(path, method, operation), "```", ""]
+    example = operation.get("x-curl")
+    if example is not None:
+        lines += ["```sh", *curl(path, method, operation), "```", ""]
     status, answer = success(operation)
     body = next(iter(answer.get("content", {}).values()), {})
     lines += paragraph(f"{status}: {answer['description']}")
@@ -371,7 +381,7 @@ def section(document, path, method, operation, everywhere):
         if (status, code) not in everywhere
     ]
     lines += paragraph("Errors: " + ", ".join([*codes, "[those of every route](#errors)"]) + ".")
-    if example.get("endsSessions"):
+    if example and example.get("endsSessions"):
         lines += paragraph("This ends the session: sign in again (`POST /v1/auth/login`) before you go on.")
     return lines
 
@@ -392,22 +402,19 @@ def answers_of_routes(document):
     return sorted(name for name in seen if document["components"]["schemas"][name].get("properties"))
 
 
-def markdown(document):
+def markdown(document, introduction, everything=False):
+    """In words, for people: the routes that have an example, or all of them."""
     common = within(load("common"))
-    examples = [entry for entry in operations(document) if "x-curl" in entry[2]]
+    examples = [entry for entry in operations(document) if "x-curl" in entry[2] or everything and entry[1] != "head"]
     # A HEAD request is the GET of the same path; health has no limits in front of it.
-    of_each = [set(codes_by_status(document, operation)) for path, _, operation in examples if path.startswith("/v1/")]
+    of_each = [
+        set(codes_by_status(document, operation))
+        for path, _, operation in examples
+        if path.startswith("/v1/") and "x-curl" in operation
+    ]
     everywhere = set.intersection(*of_each)
     lines = [
-        "# The API",
-        "",
-        "<!-- Made by deploy/local/openapi.py of the descriptions in docs/openapi. -->",
-        "",
-        *paragraph(INTRODUCTION),
-        "```sh",
-        "GATEWAY_URL=http://127.0.0.1:8080",
-        "APPLE_SIMULATOR_URL=http://127.0.0.1:8084   # in development: stands in for Apple",
-        "```",
+        *introduction,
         "",
         *(line for text in RULES.split("\n\n") for line in paragraph(text)),
         "## Authorization",
@@ -450,10 +457,19 @@ def markdown(document):
     return "\n".join(lines).rstrip() + "\n"
 
 
+MADE = "<!-- Made by deploy/local/openapi.py of the descriptions in docs/openapi. -->"
+ADDRESSES = """```sh
+GATEWAY_URL=http://127.0.0.1:8080
+APPLE_SIMULATOR_URL=http://127.0.0.1:8084   # in development: stands in for Apple
+```"""
 INTRODUCTION = """
 For whoever writes an app, or a client in another language. The same for programs:
 [openapi/public.json](openapi/public.json). The examples are run by `make test-api`, one after the other, against the
 system that `make run` starts. They need `curl`, `jq` and
+"""
+PAGE_INTRODUCTION = """
+For whoever writes an app, or a client in another language. The same for programs: [openapi.json](/openapi.json). The
+examples need `curl`, `jq` and the gateway's address:
 """
 RULES = """
 Every path below `/v1` is also there below `/api/v1`. Requests and answers are JSON in UTF-8, with at most 65,536
@@ -494,7 +510,13 @@ def written():
     document = public()
     files = {folder / f"{name}.json": formatted(load(name)) for name in SOURCES}
     files[folder / "public.json"] = formatted(without_examples(document))
-    files[root / "docs" / "api.md"] = markdown(document)
+    files[root / "docs" / "api.md"] = markdown(
+        document, ["# The API", "", MADE, "", *paragraph(INTRODUCTION), ADDRESSES]
+    )
+    page = markdown(document, ["# Gatehouse: the API", "", *paragraph(PAGE_INTRODUCTION), ADDRESSES], everything=True)
+    files[root / "Services/gateway/Sources/Documents/PublicDocumentTexts.swift"] = api_page.swift(
+        json.dumps(published(without_examples(document)), ensure_ascii=False, separators=(",", ":")), page
+    )
     return files
 
 

@@ -79,7 +79,7 @@ public struct GatewayConfiguration: Sendable {
                 switch route.target {
                 case .upstream(let upstream):
                     upstream.name + " " + upstream.addresses.map(\.authority).joined(separator: ",")
-                case .liveness, .readiness: "gateway"
+                case .liveness, .readiness, .document: "gateway"
                 }
             let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().map(\.text).joined(separator: ", ")))"
             return [

@@ -7,7 +7,8 @@ import NIOCore
 extension Response {
     /// A JSON answer.
     ///
-    /// - Parameter holdsToken: forbids every cache to keep it; needed where a token or other secret stands in it.
+    /// - Parameter holdsToken: forbids every cache to keep it; needed where a token or other secret stands in it, or
+    ///   what is true for the moment only.
     public static func json(
         _ value: some Encodable, status: HTTPResponse.Status = .ok, holdsToken: Bool = false
     ) throws -> Response {

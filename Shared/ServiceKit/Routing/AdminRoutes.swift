@@ -9,7 +9,7 @@ enum AdminRoutes {
     static func make(readiness: Readiness, metrics: PrometheusRegistry) -> ServiceRouter {
         let router = ServiceRouter()
         addHealth(to: router, readiness: readiness)
-        router.get("/metrics") { _, _ in
+        router.getOrHead("/metrics") { _, _ in
             var headers = HTTPFields()
             headers[.contentType] = "text/plain; version=0.0.4; charset=utf-8"
             return Response(
@@ -20,7 +20,7 @@ enum AdminRoutes {
     }
 
     static func addHealth(to router: ServiceRouter, readiness: Readiness) {
-        router.get("/livez") { _, _ in HealthResponse.live() }
-        router.get("/readyz") { _, _ in try HealthResponse.ready(readiness) }
+        router.getOrHead("/livez") { _, _ in try HealthResponse.live() }
+        router.getOrHead("/readyz") { _, _ in try HealthResponse.ready(readiness) }
     }
 }

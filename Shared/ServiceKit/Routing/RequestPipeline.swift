@@ -34,6 +34,8 @@ struct RequestPipeline: Sendable {
         scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
         return await ServiceContext.withValue(scope) { [context] in
             var response = await answer(request, context)
+            // Refusals too: a body would be taken for the next response's head.
+            if request.method == .head { response = response.createHeadResponse() }
             response.headers[.requestID] = context.requestID
             if readiness.isDraining { response.headers[.connection] = "close" }
             finish(request, context, response.status.code)
@@ -45,7 +47,10 @@ struct RequestPipeline: Sendable {
     private func answer(_ request: Request, _ context: GatehouseRequestContext) async -> Response {
         do {
             // Nobody waits for the answer any more: whatever it asked for is not done.
-            guard !context.deadline.hasPassed else { throw Problem(.unavailable) }
+            guard !context.deadline.hasPassed else {
+                await routes.find(request, context: context)
+                throw Problem(.unavailable)
+            }
             return try await routes.respond(to: request, context: context)
         } catch {
             let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)

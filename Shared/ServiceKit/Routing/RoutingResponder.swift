@@ -25,6 +25,14 @@ struct RoutingResponder: HTTPResponder {
         return answer
     }
 
+    /// Has the context know the route of a request that is not to be acted on.
+    func find(_ request: Request, context: GatehouseRequestContext) async {
+        guard Self.isSpelledInTheOneWay(request.uri.path) else { return }
+        var head = request.head
+        head.method = .get
+        _ = try? await paths.respond(to: Request(head: head, body: request.body), context: context)
+    }
+
     /// Whether the router has found nothing; a route's own 404 has the route's path.
     private func isNotFound(_ response: Response, _ context: GatehouseRequestContext) -> Bool {
         response.status == .notFound && context.coreContext.endpointPath.value == Self.notFoundRoute

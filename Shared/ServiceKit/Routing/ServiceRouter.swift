@@ -33,6 +33,14 @@ public final class ServiceRouter: RouterMethods {
         return self
     }
 
+    /// GET, and HEAD for the same without the body (RFC 9110 §9.3.2), which the pipeline takes off.
+    public func getOrHead(
+        _ path: RouterPath, use handler: @Sendable @escaping (Request, Context) async throws -> Response
+    ) {
+        get(path, use: handler)
+        head(path, use: handler)
+    }
+
     /// Routes below `/internal`, open to the named callers alone; anyone else is told `FORBIDDEN`.
     public func `internal`(callers: String...) -> RouterGroup<GatehouseRequestContext> {
         group("/internal").add(middleware: InternalAuthentication(callers: Set(callers)))

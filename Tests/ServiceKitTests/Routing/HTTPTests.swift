@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Observability
 import ServiceKit
+import Settings
 import TestKit
 import Testing
 
@@ -162,6 +163,33 @@ import Testing
             let passed = try await client.get("/v1/seen", headers: ["Gatehouse-Deadline-Ms": "0"])
             #expect(passed.status == 503)
             #expect(try passed.problem().code == "UNAVAILABLE")
+        }
+    }
+
+    @Test func countsWhatCameTooLateUnderItsRoute() async throws {
+        try await withService(EchoApplication.self, settings: echoSettings) { service in
+            let client = TestHTTPClient(service.url)
+            let late = ["Gatehouse-Deadline-Ms": "0"]
+            // No other test is late with these.
+            for path in ["/v1/away", "/v1/away", "/v1/nowhere"] {
+                #expect(try await client.get(path, headers: late).status == 503)
+            }
+            #expect(try await client.send("PUT", "/v1/away", headers: late).status == 503)
+            let metrics = try await TestHTTPClient(service.adminURL).get("/metrics").text
+            let pattern = /http_server_requests_total{method="GET",route="\/v1\/away",status="503"} (\d+)/
+            let count = try #require(Int(metrics.firstMatch(of: pattern)?.1 ?? ""))
+            #expect(count >= 2, "the service's own refusals are counted there too")
+        }
+    }
+
+    @Test func countsFailuresFromTheStart() async throws {
+        try await withEcho { _ in
+            let text = Telemetry.metrics.exposition()
+            for status in [500, 503] {
+                let labels = #"method="POST",route="/oauth/form",status="\#(status)""#
+                #expect(text.contains("http_server_requests_total{\(labels)} 0\n"))
+            }
+            #expect(text.contains(#"gatehouse_build_info{version="\#(GatehouseVersion.number)",revision=""#))
         }
     }
 

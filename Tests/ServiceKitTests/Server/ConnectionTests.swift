@@ -112,6 +112,23 @@ import Testing
         }
     }
 
+    @Test func writesNoBodyForHead() async throws {
+        try await withEcho { url in
+            func request(_ line: String, _ fields: String = "") -> String {
+                "\(line) HTTP/1.1\r\nHost: a\r\n\(fields)\r\n"
+            }
+            // The last is no HEAD: its body alone is there, and what stands before it is heads.
+            let requests =
+                request("HEAD /livez") + request("HEAD /none") + request("HEAD /v1/echo")
+                + request("GET /livez", "Connection: close\r\n")
+            let (answer, _) = try await rawExchange(url, [requests])
+            let messages = answer.components(separatedBy: "\r\n\r\n")
+            let begun = messages.map { $0.prefix(12) }
+            #expect(begun == ["HTTP/1.1 200", "HTTP/1.1 404", "HTTP/1.1 405", "HTTP/1.1 200", #"{"status":"o"#])
+            #expect(messages[0].contains("Content-Length: \(messages.last?.utf8.count ?? 0)"), "\(answer)")
+        }
+    }
+
     @Test func servesOtherClientsWhileOneIsSlow() async throws {
         try await withEcho { url in
             let client = TestHTTPClient(url)

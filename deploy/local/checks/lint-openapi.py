@@ -62,9 +62,9 @@ def operations(document):
 # A router, or a group of it by its name: who may call.
 CALL = re.compile(
     r"(?:let (?P<group>\w+) = )?\b(?P<receiver>router|\w+)(?P<internal>\.internal\(callers: (?P<callers>[^)]*)\))?"
-    r"(?P<calls>(?:\s*\.(?:get|put|post|delete|patch|head|on)\((?:\"[^\"\n]*\"|[^\s,)]*)[^\n]*)*)"
+    r"(?P<calls>(?:\s*\.(?:get|put|post|delete|patch|head|getOrHead|on)\((?:\"[^\"\n]*\"|[^\s,)]*)[^\n]*)*)"
 )
-REGISTRATION = re.compile(r"\.(get|put|post|delete|patch|head|on)\(\s*(?:\"((?:[^\"\\\n]|\\\([^)]*\))*)\"|(\S+))")
+REGISTRATION = re.compile(r"\.(get|put|post|delete|patch|head|getOrHead|on)\(\s*(?:\"((?:[^\"\\\n]|\\\([^)]*\))*)\"|(\S+))")
 
 
 def source_routes(service):
@@ -90,14 +90,15 @@ def source_routes(service):
                 # `/v1/auth/identities/\(provider.rawValue)`: one for each value.
                 path = re.sub(r"\\\((\w+)\.rawValue\)", r"{\1}", path)
                 internal = callers is not None and not path.startswith("/internal")
-                routes[("/internal" if internal else "") + path, method] = callers
+                for name in ("get", "head") if method == "getOrHead" else (method,):
+                    routes[("/internal" if internal else "") + path, name] = callers
     return routes
 
 
 def check_routes():
-    admin = dict.fromkeys(re.findall(r'router\.(get)\("([^"]+)"', read("Shared/ServiceKit/Routing/AdminRoutes.swift")))
+    admin = re.findall(r'router\.getOrHead\("([^"]+)"', read("Shared/ServiceKit/Routing/AdminRoutes.swift"))
     for service in SERVICES:
-        source = source_routes(service) | {(path, method): None for method, path in admin}
+        source = source_routes(service) | {(path, method): None for path in admin for method in ("get", "head")}
         described = {(path, method): operation for path, method, operation in operations(documents[service])}
         for path, method in source.keys() - described.keys():
             problem(f"docs/openapi/{service}.json", f"lacks {method.upper()} {path}, which the source has")
@@ -143,11 +144,12 @@ def check_public_routes():
         if ("application/json" in answer["content"]) != (form == "oauth"):
             problem(place, f"is refused in the form {form or 'problem'}")
     built_in = read("Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift")
-    health = re.findall(r'\("(/\w+)", \.(?:liveness|readiness)\)', built_in)
+    own_paths = re.findall(r'\("(/\w+)", \.(?:liveness|readiness)\)', built_in)
+    own_paths += re.findall(r'case \w+ = "(/[^"]+)"', read("Services/gateway/Sources/Domain/Routing/PublicDocument.swift"))
     methods = re.findall(
         r"\.(\w+)", found("Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift", r"methods: (\[.*\]), auth")
     )
-    own = {(path, method): None for path in health for method in methods}
+    own = {(path, method): None for path in own_paths for method in methods}
     for path, method in public.keys() ^ own.keys():
         problem("docs/openapi/public.json", f"{method.upper()} {path}: in the file or in the source, not in both")
     for base in ("basePath", "alternativeBasePath"):

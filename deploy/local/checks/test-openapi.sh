@@ -17,10 +17,11 @@ ensure_openapi_tools
 tree=$state/tree
 rm -rf "$state"
 trap 'rm -rf "$state"' EXIT
-mkdir -p "$tree/deploy/local" "$tree/docs"
+mkdir -p "$tree/deploy/local/parts" "$tree/docs"
 cp -r "$root/Services" "$root/Shared" "$tree"
 cp -r "$root/docs/openapi" "$root/docs/api.md" "$tree/docs"
 cp "$root/deploy/local/openapi.py" "$tree/deploy/local"
+cp "$root/deploy/local/parts/api_page.py" "$tree/deploy/local/parts"
 
 expect "the files as they are pass" "$local_scripts/checks/lint-openapi.sh" "$tree"
 
@@ -102,6 +103,15 @@ change docs/api.md 's/Sign in with Apple/Sign in/'
 expect "refused: docs/api.md by hand" refused_for "docs/api.md: is not up to date" \
     python3 "$tree/deploy/local/openapi.py" --check
 cp "$state/kept" "$tree/docs/api.md"
+
+published=Services/gateway/Sources/Documents/PublicDocumentTexts.swift
+change $published 's/Sign in with Apple/Sign in/'
+expect "refused: another text in the gateway" refused_for "$published: is not up to date" \
+    python3 "$tree/deploy/local/openapi.py" --check
+cp "$state/kept" "$tree/$published"
+
+drifts "a document that is not described" "GET /manual" Services/gateway/Sources/Domain/Routing/PublicDocument.swift \
+    's|case page = "/docs"|case page = "/manual"|'
 
 breaking() { python3 "$local_scripts/checks/openapi-breaking.py" "$root/docs/openapi/public.json" "$state/new.json"; }
 edit() {

@@ -97,6 +97,7 @@ struct RouteTableTests {
         }
         #expect(match(table, "/v1/auth/me", .put) == "405 GET, PATCH")
         #expect(match(table, "/v1/auth/login") == "405 POST")
+        #expect(match(table, "/docs") == "/docs /docs" && match(table, "/openapi.json", .post) == "405 GET, HEAD")
         #expect(match(table, "/internal/revocations") == "404")
         #expect(match(table, "/v1/internal/revocations") == "404")
     }

@@ -27,6 +27,10 @@ extension ServiceTests {
                     #expect(again.body.isEmpty)
                 }
                 #expect(try await tokens.client.get(path, headers: ["If-None-Match": "\"other\""]).status == 200)
+                let head = try await tokens.client.send("HEAD", path)
+                #expect(head.status == 200 && head.body.isEmpty && head.header("ETag") == tag)
+                #expect(head.header("Content-Length") == "\(response.body.count)")
+                #expect(try await tokens.client.send("POST", path).header("Allow") == "GET, HEAD")
             }
         }
 

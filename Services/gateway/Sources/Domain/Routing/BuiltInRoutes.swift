@@ -26,7 +26,7 @@ enum BuiltInRoutes {
         (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices"] }
             + ["", "/api"].flatMap { base in
                 ["/oauth", "/.well-known", "/livez", "/readyz", "/internal"].map { base + $0 }
-            }
+            } + PublicDocument.allCases.map(\.path)
     }
 
     /// - Parameters:
@@ -37,7 +37,9 @@ enum BuiltInRoutes {
         _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration
     ) -> [Route] {
         let timeout = patience + leeway
-        let health: [(String, Route.Target)] = [("/livez", .liveness), ("/readyz", .readiness)]
+        let own: [(String, Route.Target)] =
+            [("/livez", .liveness), ("/readyz", .readiness)]
+            + PublicDocument.allCases.map { ($0.path, .document($0)) }
         return PublicRoute.all.flatMap { route in
             spellings(of: route.path, basePaths).map { path, movedTo in
                 // The gateway knows every path, method and bearer of `PublicRoute.all`: a test reads them all.
@@ -50,7 +52,7 @@ enum BuiltInRoutes {
                     errorForm: route.errorForm)
             }
         }
-            + health.map { path, target in
+            + own.map { path, target in
                 Route(
                     name: path, pattern: PathPattern(path)!, methods: [.get, .head], authentication: .none,
                     target: target, bodyLimit: bodyLimit, timeout: timeout)

@@ -20,6 +20,8 @@ final class Route: Sendable {
         case liveness
         /// The gateway itself: would it serve a request with a bearer?
         case readiness
+        /// The gateway itself: what is written about the public routes.
+        case document(PublicDocument)
     }
 
     /// In metrics, logs and messages: the path's template, or the name that the routes file gives.

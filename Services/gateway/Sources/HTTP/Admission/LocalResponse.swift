@@ -7,8 +7,21 @@ struct LocalResponse {
     /// Whole field lines.
     var fields = ""
     var contentType = "application/json"
-    /// `nil`: none, and nothing said of its length (204).
-    var body: String?
+    /// `nil`: none, and nothing said of its length (204, 304).
+    var body: Body?
+
+    enum Body {
+        case text(String)
+        /// Shared by all responses that have it: never copied.
+        case document(ByteBuffer)
+
+        var count: Int {
+            switch self {
+            case .text(let text): text.utf8.count
+            case .document(let bytes): bytes.readableBytes
+            }
+        }
+    }
 
     /// A refusal in the form that a route's clients expect.
     ///
@@ -25,42 +38,51 @@ struct LocalResponse {
             retryAfter = problem.retryAfter
             response = LocalResponse(
                 status: code.status, fields: fields, contentType: "application/problem+json",
-                body: """
+                body: .text(
+                    """
                     {"code":"\(code.rawValue)","detail":"\(problem.detail)",\
                     "requestId":"\(String(decoding: requestID, as: UTF8.self))","status":\(code.status),\
                     "title":"\(code.title)","type":"about:blank"}
-                    """)
+                    """))
         case .oauth:
             let error = OAuthError(problem)
             retryAfter = error.retryAfter
             response = LocalResponse(
                 status: error.status, fields: fields,
-                body: #"{"error":"\#(error.code)","error_description":"\#(error.description)"}"#)
+                body: .text(#"{"error":"\#(error.code)","error_description":"\#(error.description)"}"#))
         }
         if let retryAfter { response.fields += "Retry-After: \(retryAfter)\r\n" }
         response.fields += "Cache-Control: no-store\r\n"
         return response
     }
 
-    func bodyBytes(toHead: Bool) -> Int { toHead ? 0 : body?.utf8.count ?? 0 }
+    func bodyBytes(toHead: Bool) -> Int { toHead ? 0 : body?.count ?? 0 }
 
+    /// Writes its head, and its body where that is a text: a document comes after it, see ``document(toHead:)``.
+    ///
     /// - Parameter date: the `Date` field as a whole line.
     func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool, date: [UInt8]) {
         buffer.writeString("HTTP/1.1 \(status) \(Self.reason(status))\r\n")
         if let body {
-            buffer.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.utf8.count)\r\n")
+            buffer.writeString("Content-Type: \(contentType)\r\nContent-Length: \(body.count)\r\n")
         }
         buffer.writeBytes(date)
         buffer.writeString("\(fields)\(HeaderName.requestID): ")
         buffer.writeBytes(requestID)
         buffer.writeString(closes ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n")
-        if !isHead, let body { buffer.writeString(body) }
+        if !isHead, case .text(let text) = body { buffer.writeString(text) }
+    }
+
+    func document(toHead: Bool) -> ByteBuffer? {
+        guard !toHead, case .document(let bytes) = body else { return nil }
+        return bytes
     }
 
     private static func reason(_ status: Int) -> String {
         switch status {
         case 200: "OK"
         case 204: "No Content"
+        case 304: "Not Modified"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"

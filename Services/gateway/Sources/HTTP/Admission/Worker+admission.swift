@@ -70,6 +70,13 @@ extension Worker {
             }
             maxForwards = hops - 1
         }
+        if case .document(let document) = route.target {
+            // A whole one may have to wait for a slow client, and it is larger than what each client may always have.
+            guard !output.isShort else { return refuse(Problem(.unavailable)) }
+            let response = document.response(to: fields.value(of: "if-none-match", in: bytes))
+            countResponse(of: route, response, since: now)
+            return respond(response)
+        }
         if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
             return tooMany(refusal, of: "sign-in")
         }
@@ -165,17 +172,23 @@ extension Worker {
     ) {
         guard case .route(let route, _) = match else { return gateway.metrics.countRefusal(problem.code.rawValue) }
         gateway.metrics.countRefusal(problem.code.rawValue, route: route.name)
+        countResponse(of: route, response, since: start)
+    }
+
+    private func countResponse(of route: Route, _ response: LocalResponse, since start: Int64) {
         gateway.metrics.route(route.name).record(
             method: requestHead.method, status: response.status, nanoseconds: self.now - start)
     }
 
-    /// The gateway's own routes.
+    /// The gateway's own health.
     private func health(_ route: Route) -> LocalResponse? {
         switch route.target {
-        case .liveness: LocalResponse(status: 200, body: #"{"status":"ok"}"#)
-        case .readiness where gateway.isReady(now: wallClock): LocalResponse(status: 200, body: #"{"status":"ready"}"#)
-        case .readiness: LocalResponse(status: 503, fields: "Retry-After: 1\r\n", body: #"{"status":"not ready"}"#)
-        case .upstream: nil
+        case .liveness: LocalResponse(status: 200, body: .text(#"{"status":"ok"}"#))
+        case .readiness where gateway.isReady(now: wallClock):
+            LocalResponse(status: 200, body: .text(#"{"status":"ready"}"#))
+        case .readiness:
+            LocalResponse(status: 503, fields: "Retry-After: 1\r\n", body: .text(#"{"status":"not ready"}"#))
+        case .upstream, .document: nil
         }
     }
 

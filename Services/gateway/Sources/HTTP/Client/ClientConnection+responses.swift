@@ -61,6 +61,7 @@ extension ClientConnection {
         var buffer = ByteBuffer()
         response.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes, date: worker.dateLine)
         write(buffer)
+        if let document = response.document(toHead: isHead) { write(document) }
     }
 
     /// A response is written whole, or what was left of its request's body is read.

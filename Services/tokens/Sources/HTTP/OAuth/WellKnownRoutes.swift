@@ -21,11 +21,11 @@ struct WellKnownRoutes: Sendable {
     }
 
     func add(to router: ServiceRouter) {
-        router.get("/.well-known/jwks.json") { [keys] request, _ in
+        router.getOrHead("/.well-known/jwks.json") { [keys] request, _ in
             // Made anew each time: a gateway asks every few minutes.
             Document(keys.published.jwks()).response(to: request)
         }
-        router.get("/.well-known/oauth-authorization-server") { [metadata] request, _ in
+        router.getOrHead("/.well-known/oauth-authorization-server") { [metadata] request, _ in
             metadata.response(to: request)
         }
     }

@@ -1,0 +1,20 @@
+public import Foundation
+
+/// What a service says of itself at `/livez` and `/readyz`, where it does not refuse.
+public struct ServiceHealth: Codable, Sendable, Equatable {
+    /// For a person: the status of the answer decides.
+    public var status: String
+    /// The version of Gatehouse, at `/readyz`.
+    public var version: String?
+    /// The commit that its image was built from.
+    public var revision: String?
+    /// When the process started.
+    public var startedAt: Date?
+
+    public init(status: String, version: String? = nil, revision: String? = nil, startedAt: Date? = nil) {
+        self.status = status
+        self.version = version
+        self.revision = revision
+        self.startedAt = startedAt
+    }
+}
