@@ -150,7 +150,9 @@ let services =
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Redis", "ServiceKit", "Settings",
             "Threads", .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2,
             .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
-        ])
+        ],
+        embeds: ["html", "css", "js"].map { .embedInCode("Operator/operator.\($0)") }
+    )
     + service(
         "identity",
         uses: [

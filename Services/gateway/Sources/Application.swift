@@ -67,7 +67,11 @@ public enum GatewayApplication: ServiceApplication {
             readiness: [
                 ReadinessCheck("keys") { keys.isUsable(now: Int64(Date.now.timeIntervalSince1970)) },
                 ReadinessCheck("revocations") { revoked.isUsable(now: Int64(Date.now.timeIntervalSince1970)) },
-            ], boot: boot)
+            ],
+            admin: OperatorPage(
+                gateway: gateway, replicas: ReplicaWatch(of: gateway, client: boot.httpClient),
+                readiness: boot.readiness
+            ).routes, boot: boot)
     }
 
     /// Takes no more connections than the process may have files open.

@@ -52,6 +52,7 @@ public struct ServiceAssembly: Sendable {
     let readiness: [ReadinessCheck]
     let server: Server?
     let descriptors: Int
+    let admin: [AdminRoute]
 
     struct Server: Sendable {
         let routes: RoutingResponder
@@ -66,10 +67,13 @@ public struct ServiceAssembly: Sendable {
     ///   - credentials: by which callers are known.
     ///   - descriptors: how many the services have open at the most, for their connections to a database, say: so many
     ///     are not left to the server's callers.
+    ///   - admin: what the admin port answers besides metrics and health.
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
-        credentials: CallerCredentials = CallerCredentials([:]), descriptors: Int = 0, boot: ServiceBoot
+        credentials: CallerCredentials = CallerCredentials([:]), descriptors: Int = 0, admin: [AdminRoute] = [],
+        boot: ServiceBoot
     ) {
+        self.admin = admin
         self.services = services
         self.descriptors = descriptors
         self.readiness = readiness

@@ -69,7 +69,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         services += assembly.services
         services.append(readiness)
         let limits = ServerConnections(descriptors: descriptors, taken: assembly.descriptors)
-        services.append(adminServer(limits))
+        services.append(adminServer(limits, assembly.admin))
         if let server = assembly.server { services.append(publicServer(server, limits)) }
         let gate = DrainGate(readiness: readiness, delay: drainDelay, stopping: stopping.stream)
         var group = ServiceGroupConfiguration(
@@ -123,8 +123,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
 
-    private func adminServer(_ limits: ServerConnections) -> HTTPServer {
-        let routes = AdminRoutes.make(readiness: readiness, metrics: Telemetry.metrics).makeResponder()
+    private func adminServer(_ limits: ServerConnections, _ own: [AdminRoute]) -> HTTPServer {
+        let routes = AdminRoutes.make(readiness: readiness, metrics: Telemetry.metrics, own: own).makeResponder()
         return HTTPServer(
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(

@@ -4,9 +4,9 @@ import HummingbirdCore
 import NIOCore
 import Observability
 
-/// What a service answers on its admin port: `/metrics`, `/livez`, `/readyz`.
+/// What a service answers on its admin port: `/metrics`, `/livez`, `/readyz`, and what is its own.
 enum AdminRoutes {
-    static func make(readiness: Readiness, metrics: PrometheusRegistry) -> ServiceRouter {
+    static func make(readiness: Readiness, metrics: PrometheusRegistry, own: [AdminRoute]) -> ServiceRouter {
         let router = ServiceRouter()
         addHealth(to: router, readiness: readiness)
         router.getOrHead("/metrics") { _, _ in
@@ -16,7 +16,20 @@ enum AdminRoutes {
                 status: .ok, headers: headers,
                 body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.exposition())))
         }
+        for route in own { add(route, to: router) }
         return router
+    }
+
+    private static func add(_ route: AdminRoute, to router: ServiceRouter) {
+        router.getOrHead(RouterPath(route.path)) { _, _ in
+            var headers: HTTPFields = [
+                .contentType: route.contentType, .cacheControl: "no-store", .contentSecurityPolicy: route.policy,
+            ]
+            headers[.xContentTypeOptions] = "nosniff"
+            return Response(
+                status: .ok, headers: headers,
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try await route.body())))
+        }
     }
 
     static func addHealth(to router: ServiceRouter, readiness: Readiness) {

@@ -87,7 +87,7 @@ private struct FailingApplication: ServiceApplication {
         _ = try await withSwitched { service, board in
             for url in [service.url, service.adminURL] {
                 let client = TestHTTPClient(url)
-                #expect(try await client.get("/livez").status == 200)
+                #expect(try await client.get("/livez").text == #"{"status":"ok"}"#)
                 try await eventually("ready") { try await client.get("/readyz").status == 200 }
             }
             board.isHealthy.withLock { $0 = false }
@@ -124,6 +124,28 @@ private struct FailingApplication: ServiceApplication {
             #expect(metrics.text.contains("process_cpu_seconds_total"))
             #expect(!metrics.text.contains(id.uuidString))
         }
+    }
+
+    @Test func itsAdminPortAnswersWhatIsTheServicesOwn() async throws {
+        try await withService(EchoApplication.self, settings: echoSettings) { service in
+            let admin = TestHTTPClient(service.adminURL)
+            let page = try await admin.get("/page")
+            #expect(page.text == "<p>" && page.header("Content-Type") == "text/html")
+            #expect(page.header("Content-Security-Policy") == "default-src 'none'; frame-ancestors 'none'")
+            #expect(page.header("Cache-Control") == "no-store")
+            #expect(page.header("X-Content-Type-Options") == "nosniff")
+            let head = try await admin.send("HEAD", "/page")
+            #expect(head.status == 200 && head.body.isEmpty && head.header("Content-Length") == "3")
+            #expect(try await admin.send("POST", "/page").header("Allow") == "GET, HEAD")
+            #expect(try await TestHTTPClient(service.url).get("/page").status == 404)
+            let ready = try await eventuallyReady(admin)
+            #expect(ready.version == GatehouseVersion.number && ready.startedAt.map { $0 <= .now } == true)
+        }
+    }
+
+    private func eventuallyReady(_ client: TestHTTPClient) async throws -> ServiceHealth {
+        try await eventually("ready") { try await client.get("/readyz").status == 200 }
+        return try await client.get("/readyz").decode()
     }
 
     @Test func endsRequestsInFlightBeforeItsParts() async throws {

@@ -60,7 +60,9 @@ struct EchoApplication: ServiceApplication {
         }
         router.post("/oauth/form") { request, _ in try Response.json(try await request.decodeForm().dictionary) }
         router.internal(callers: "identity").post("/things") { _, context in try Response.json(seen(context)) }
-        return ServiceAssembly(router: router, credentials: configuration.credentials, boot: boot)
+        return ServiceAssembly(
+            router: router, credentials: configuration.credentials,
+            admin: [AdminRoute("/page", contentType: "text/html") { Array("<p>".utf8) }], boot: boot)
     }
 
     private static func seen(_ context: GatehouseRequestContext) -> Seen {

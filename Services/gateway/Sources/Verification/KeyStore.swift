@@ -1,5 +1,6 @@
 import AccessToken
 import Bytes
+import Foundation
 import Synchronization
 
 /// The keys that access tokens are verified with, shared by all event loops and replaced as a whole.
@@ -25,9 +26,24 @@ final class KeyStore: Sendable {
         var sources: [Source]
     }
 
+    /// How long the keys of one issuer are known here.
+    struct History: Sendable, Equatable {
+        /// When they were read or fetched last.
+        var fetchedAt: Date?
+        /// When each of the present keys was first seen, by its `kid`. The key itself may be older.
+        var seenSince: [String: Date] = [:]
+
+        mutating func saw(_ keyIDs: [String], at time: Date) {
+            fetchedAt = time
+            let before = seenSince
+            seenSince = keyIDs.reduce(into: [:]) { $0[$1] = before[$1] ?? time }
+        }
+    }
+
     private struct State {
         var snapshot: Snapshot
         var keys: [VerificationKeySet?]
+        var history: [History]
         var isFetching: [Bool]
         /// Whether a request may wait for the fetch that is under way.
         var isAwaited: [Bool]
@@ -53,8 +69,8 @@ final class KeyStore: Sendable {
         state = Mutex(
             State(
                 snapshot: Snapshot(sources: issuers.map { _ in Source() }), keys: issuers.map { _ in nil },
-                isFetching: issuers.map { _ in false }, isAwaited: issuers.map { _ in false },
-                lastDemands: issuers.map { _ in nil }))
+                history: issuers.map { _ in History() }, isFetching: issuers.map { _ in false },
+                isAwaited: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
     }
 
     convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
@@ -70,6 +86,9 @@ final class KeyStore: Sendable {
     var version: Int { currentVersion.load(ordering: .acquiring) }
 
     var snapshot: Snapshot { state.withLock { $0.snapshot } }
+
+    /// In the order of the issuers.
+    var history: [History] { state.withLock { $0.history } }
 
     /// Whether tokens of Gatehouse itself can be verified.
     func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
@@ -88,6 +107,7 @@ final class KeyStore: Sendable {
         fetchEnded(of: place) { state in
             state.snapshot.sources[place].trustedUntil = trustedUntil
             state.snapshot.sources[place].didLastFetchFail = false
+            state.history[place].saw(keys.keyIDs, at: .now)
             guard state.keys[place] != keys else { return false }
             state.keys[place] = keys
             state.snapshot.sources[place].verifier = verifier

@@ -19,6 +19,8 @@ final class RevokedSessions: Sendable {
         var isWhole = false
         /// Since when the feed can't be read, in seconds since 1970; `nil` while it is followed.
         var lostAt: Int64?
+        /// When the feed was last read to its end.
+        var readAt: Int64?
         var purgeAt: Int64 = 0
     }
 
@@ -74,6 +76,7 @@ final class RevokedSessions: Sendable {
             if isEnd {
                 state.isWhole = true
                 state.lostAt = nil
+                state.readAt = now
             }
             guard now >= state.purgeAt else { return false }
             state.purgeAt = now + Self.purgeInterval
@@ -88,6 +91,9 @@ final class RevokedSessions: Sendable {
         let live = expiry.filter { $0.value >= now }
         state.withLock { $0.expiry = live }
     }
+
+    /// When the feed was last read to its end, and since when it cannot be read; seconds since 1970.
+    var feed: (readAt: Int64?, lostAt: Int64?) { state.withLock { ($0.readAt, $0.lostAt) } }
 
     var count: Int { state.withLock { $0.expiry.count } }
 }

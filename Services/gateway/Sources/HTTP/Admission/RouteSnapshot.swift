@@ -83,7 +83,7 @@ extension Upstream {
 
 extension Upstream.Address {
     /// Every address that it stands for: itself, or those of its name; none where the name is not known.
-    fileprivate func resolved(by names: [String: [SocketAddress]]) -> [SocketAddress] {
+    func resolved(by names: [String: [SocketAddress]]) -> [SocketAddress] {
         if let literal { return [literal] }
         return (names[host] ?? []).map { address in
             var address = address

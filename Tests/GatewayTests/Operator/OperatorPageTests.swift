@@ -1,0 +1,64 @@
+import AccessToken
+import Foundation
+import Observability
+import TestKit
+import Testing
+
+@testable import GatewayService
+@testable import ServiceKit
+
+@Suite("The operator's page")
+struct OperatorPageTests {
+    private func withPage(
+        _ body: @Sendable (GatewayHarness, OperatorPage) async throws -> Void
+    ) async throws {
+        try await GatewayHarness.withGateway { gateway in
+            let watch = ReplicaWatch(
+                replicas: { [("tokens", "10.0.0.1:8082")] },
+                ask: { _ in (200, Data(#"{"status":"ready","version":"<script>"}"#.utf8)) })
+            try await body(
+                gateway,
+                OperatorPage(gateway: gateway.gateway, replicas: watch, readiness: Readiness(logger: .quiet)))
+        }
+    }
+
+    @Test("It says what this gateway knows")
+    func status() async throws {
+        try await withPage { gateway, page in
+            let status = await page.status(at: .now)
+            #expect(status.replicas.map(\.version) == ["<script>"] && status.replicasNotAsked == 0)
+            #expect(status.failing == ["start"], "its checks have not run")
+            #expect(status.keys.map(\.issuer) == ["http://gatehouse.test"])
+            #expect(status.keys.first?.kid == GatehouseKey.thumbprint)
+            let seen = try #require(status.keys.first?.seenSince)
+            #expect(seen <= .now && status.keys.first?.fetchedAt == seen)
+            #expect(status.feed.readAt != nil && status.feed.lostSince == nil && status.feed.revokedSessions == 0)
+            // The same key read again is as old as before.
+            try gateway.gateway.keys.replace(VerificationKeySet(keys: [GatewayHarness.key.publicKey]))
+            let later = await page.status(at: .now)
+            #expect(later.keys.first?.seenSince == seen && (later.keys.first?.fetchedAt ?? .distantPast) > seen)
+            gateway.gateway.revoked.feedIsLost(now: 1_800_000_000)
+            let lost = await page.status(at: .now).feed.lostSince
+            #expect(lost == Date(timeIntervalSince1970: 1_800_000_000))
+        }
+    }
+
+    @Test("Its parts come from the admin port alone, and nothing else may run in it")
+    func parts() async throws {
+        try await withPage { gateway, page in
+            #expect(page.routes.map(\.path) == ["/operator", "/operator.css", "/operator.js", "/operator.json"])
+            for route in page.routes { #expect(try await gateway.send("GET \(route.path)").status == 404) }
+            let html = String(decoding: try await page.routes[0].body(), as: UTF8.self)
+            #expect(page.routes[0].policy.contains("script-src 'self'") && !page.routes[0].policy.contains("unsafe"))
+            #expect(html.firstMatch(of: /<script>|<style| style=| on[a-z]+=|https?:/) == nil)
+            let script = String(decoding: try await page.routes[2].body(), as: UTF8.self)
+            #expect(script.firstMatch(of: /innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|https?:/) == nil)
+            let json = try JSONSerialization.jsonObject(with: Data(try await page.routes[3].body())) as? [String: Any]
+            #expect((json?["replicas"] as? [Any])?.count == 1)
+        }
+    }
+
+    private enum GatehouseKey {
+        static let thumbprint = GatewayHarness.key.publicKey.thumbprint
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import GatewayService
+
+@Suite("Asking replicas")
+struct ReplicaWatchTests {
+    private static let ready = (status: 200, body: Data(#"{"status":"ready","version":"1.0.0"}"#.utf8))
+
+    @Test("Each replica is asked once, however many pages are open")
+    func once() async {
+        let asked = Mutex<[String]>([])
+        let watch = ReplicaWatch(replicas: { [("tokens", "b:1"), ("devices", "a:1")] }) { address in
+            asked.withLock { $0.append(address) }
+            return address == "a:1" ? Self.ready : nil
+        }
+        await withTaskGroup(of: Void.self) { pages in
+            for _ in 0..<20 {
+                pages.addTask {
+                    let statuses = await watch.look()
+                    #expect(statuses.map(\.service) == ["devices", "tokens"])
+                    #expect(statuses.map(\.state) == [.ready, .unreachable])
+                }
+            }
+        }
+        #expect(asked.withLock { $0.sorted() } == ["a:1", "b:1"])
+        #expect(await watch.notAsked == 0)
+    }
+
+    @Test("There are bounds to how many are asked")
+    func bound() async {
+        let watch = ReplicaWatch(
+            replicas: { (0..<100).map { ("tokens", "10.0.0.\($0):1") } }, ask: { _ in Self.ready })
+        #expect(await watch.look().count == ReplicaWatch.most)
+        #expect(await watch.notAsked == 100 - ReplicaWatch.most)
+    }
+}
