@@ -231,6 +231,9 @@ for name in identity tokens devices; do
     engine exec postgres pg_restore -U postgres --exit-on-error -d "$name" <"$work/$name.dump" ||
         fail "$name cannot be brought back"
 done
+expect "the sessions of the copy end" engine run tokens after-restore
+expect "the registrations go" engine exec postgres psql -U postgres -d devices -c 'TRUNCATE devices'
+expect "the old signing key goes" engine run --entrypoint rm keys /keys/tokens/access-token-private.pem
 engine down
 up "An installation from copies"
 sign_in "the user of the copy is there"

@@ -12,5 +12,6 @@ struct Main: AsyncParsableCommand {
         subcommands: [
             ServeCommand<TokensApplication>.self, MigrateCommand<TokensApplication>.self,
             CheckConfigCommand<TokensApplication>.self, HealthCommand<TokensApplication>.self, KeysCommand.self,
+            AfterRestoreCommand.self,
         ])
 }

@@ -21,7 +21,9 @@ public enum TokensApplication: MigratingApplication {
     public static func build(
         _ configuration: TokensConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
-        let pool = configuration.database.pool(logger: boot.logger, tracing: boot.tracing)
+        var database = configuration.database
+        database.pool.check = DatabaseOrigin.check
+        let pool = database.pool(logger: boot.logger, tracing: boot.tracing)
         var redisConfiguration = configuration.redis
         if boot.tracing != nil {
             redisConfiguration.onCommand =

@@ -254,6 +254,12 @@ public final class PostgresPool: PostgresQuerying, Service {
             let (connection, server) = try await PostgresConnection.connect(
                 configuration, preferring: lastServer.withLock(\.self))
             lastServer.withLock { $0 = server }
+            do throws(PostgresError) {
+                try await pool.check?(connection)
+            } catch {
+                await connection.close()
+                throw error
+            }
             let lifetime = pool.maximumAge * Double.random(in: 0.9...1)
             let member = PoolMember(connection: connection, openedAt: openedAt, expiresAt: .now + lifetime)
             place(state.withLock { $0.opened(member, now: .now) })

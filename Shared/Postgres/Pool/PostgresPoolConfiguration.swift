@@ -20,6 +20,10 @@ public struct PostgresPoolConfiguration: Sendable {
     /// The longest pause between attempts to connect; 0.5 s unless set.
     public var maximumBackoff: Duration = .milliseconds(500)
 
+    /// What each new connection is asked before anybody is given it; nothing unless set. A connection of which it throws
+    /// is closed, as if it could not have been opened.
+    public var check: (@Sendable (PostgresConnection) async throws(PostgresError) -> Void)?
+
     /// The defaults.
     public init() {}
 }

@@ -9,6 +9,7 @@ import TestKit
 
 /// The real application on a database of its own, in one or several replicas, as its callers see it.
 struct RunningTokens: Sendable {
+    let databaseURL: String
     let pool: PostgresPool
     let replicas: [RunningService]
 
@@ -52,7 +53,7 @@ struct RunningTokens: Sendable {
             "TOKENS_IDENTITY_CREDENTIALS": "identity-secret", "TOKENS_DEVICES_CREDENTIALS": "devices-secret",
         ]
         try await start(replicas, defaults.merging(settings) { $1 }, []) { services in
-            try await body(RunningTokens(pool: pool, replicas: services))
+            try await body(RunningTokens(databaseURL: databaseURL, pool: pool, replicas: services))
         }
     }
 

@@ -12,5 +12,8 @@ enum Migrations {
         PostgresMigration(
             number: 3, name: "epoch", up: PackageResources._003_epoch_up_sql,
             down: PackageResources._003_epoch_down_sql),
+        PostgresMigration(
+            number: 4, name: "origin", up: PackageResources._004_origin_up_sql,
+            down: PackageResources._004_origin_down_sql),
     ]
 }

@@ -1,0 +1,32 @@
+import Foundation
+
+/// A copy of a database as it was at one moment, as `pg_dump` makes it.
+public struct DatabaseDump: Sendable {
+    private let folder: URL
+
+    /// Dumps a database.
+    ///
+    /// - Throws: ``TestKitError`` with what `pg_dump` printed.
+    public init(of url: String) async throws {
+        folder = try PostgresServer.newFolder()
+        try await PostgresServer.own(folder)
+        try await PostgresProgram.complete(
+            "pg_dump", ["--dbname", url, "--format", "custom", "--no-owner", "--file", file],
+            output: folder.appending(path: "pg_dump.log"))
+    }
+
+    /// Makes an empty database what the dumped one was.
+    ///
+    /// - Throws: ``TestKitError`` with what `pg_restore` printed.
+    public func restore(into url: String) async throws {
+        try await PostgresProgram.complete(
+            "pg_restore", ["--dbname", url, "--no-owner", "--exit-on-error", file],
+            output: folder.appending(path: "pg_restore.log"))
+    }
+
+    public func remove() {
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    private var file: String { folder.appending(path: "dump").path }
+}
