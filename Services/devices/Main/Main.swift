@@ -11,6 +11,7 @@ struct Devices: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<DevicesApplication>.self, MigrateCommand<DevicesApplication>.self,
-            CheckConfigCommand<DevicesApplication>.self, HealthCommand<DevicesApplication>.self, ListCommand.self,
+            CheckConfigCommand<DevicesApplication>.self, HealthCommand<DevicesApplication>.self,
+            DoctorCommand<DevicesApplication>.self, ListCommand.self,
         ])
 }

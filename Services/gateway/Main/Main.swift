@@ -11,6 +11,7 @@ struct Main: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<GatewayApplication>.self, CheckConfig.self, HealthCommand<GatewayApplication>.self,
+            DoctorCommand<GatewayApplication>.self,
         ])
 }
 

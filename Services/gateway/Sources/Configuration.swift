@@ -22,6 +22,8 @@ public struct GatewayConfiguration: Sendable {
     let revocationMaximumStaleness: Int64
     let tokensURLs: [URL]
     let tokensCredential: String
+    /// Gatehouse's other services, and what the gateway shows to each.
+    let peers: [Peer]
     let routes: RoutesSource
     let table: RouteTable
     let settings: GatewaySettings
@@ -29,6 +31,19 @@ public struct GatewayConfiguration: Sendable {
     let certificateFiles: (certificate: String, key: String)?
     /// Where replicas share their limits; `nil`: each counts alone.
     let redis: RedisConfiguration?
+
+    /// A service of Gatehouse's.
+    struct Peer: Sendable {
+        let name: String
+        let urls: [URL]
+        let credential: String
+
+        fileprivate init(_ upstream: Upstream) {
+            name = upstream.name
+            urls = upstream.addresses.compactMap { URL(string: "http://\($0.authority)") }
+            credential = upstream.credential ?? ""
+        }
+    }
 
     init(_ settings: Settings) {
         issuer = TrustedIssuer(
@@ -54,7 +69,8 @@ public struct GatewayConfiguration: Sendable {
             case .devices: devices
             }
         }
-        tokensURLs = tokens.addresses.compactMap { URL(string: "http://\($0.authority)") }
+        peers = [tokens, identity, devices].map(Peer.init)
+        tokensURLs = peers[0].urls
         tokensCredential = tokens.credential ?? ""
         let basePaths = Self.basePaths(settings)
         routes = RoutesSource(

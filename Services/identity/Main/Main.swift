@@ -12,6 +12,7 @@ struct Identity: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,
-            CheckConfigCommand<IdentityApplication>.self, HealthCommand<IdentityApplication>.self, UsersCommand.self,
+            CheckConfigCommand<IdentityApplication>.self, HealthCommand<IdentityApplication>.self,
+            DoctorCommand<IdentityApplication>.self, UsersCommand.self,
         ])
 }

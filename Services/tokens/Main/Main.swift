@@ -11,7 +11,8 @@ struct Main: AsyncParsableCommand {
         version: GatehouseVersion.description(),
         subcommands: [
             ServeCommand<TokensApplication>.self, MigrateCommand<TokensApplication>.self,
-            CheckConfigCommand<TokensApplication>.self, HealthCommand<TokensApplication>.self, KeysCommand.self,
+            CheckConfigCommand<TokensApplication>.self, HealthCommand<TokensApplication>.self,
+            DoctorCommand<TokensApplication>.self, KeysCommand.self,
             AfterRestoreCommand.self,
         ])
 }

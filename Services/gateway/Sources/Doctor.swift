@@ -1,0 +1,92 @@
+import AccessToken
+import Contracts
+import Foundation
+import Redis
+public import ServiceKit
+
+extension GatewayApplication: ExaminedApplication {
+    public static func examine(
+        _ configuration: GatewayConfiguration, _ examination: Examination
+    ) async -> [Finding] {
+        var findings = certificate(configuration)
+        for peer in peers(configuration) { findings += await examination.look(at: peer) }
+        findings += await keys(configuration, examination)
+        if let redis = configuration.redis {
+            findings += await examination.redis {
+                try await RedisClient.info(
+                    of: redis, on: examination.eventLoopGroup, logger: examination.logger)
+            }
+        }
+        return findings
+    }
+
+    private static func peers(_ configuration: GatewayConfiguration) -> [ExaminedPeer] {
+        let nobody = [
+            (HeaderName.userID, UUID().uuidString.lowercased()), (HeaderName.sessionID, UUID().uuidString.lowercased()),
+            (HeaderName.role, "user"),
+        ]
+        return configuration.peers.map { peer in
+            let (mine, theirs) = (
+                "GATEWAY_\(peer.name.uppercased())_CREDENTIAL", "\(peer.name.uppercased())_GATEWAY_CREDENTIALS"
+            )
+            // Identity and devices know the gateway by the user that it names: a request without a password to
+            // change, or a list of no devices.
+            let probe: ExaminedPeer.Probe =
+                switch peer.name {
+                case "tokens": .init("/internal/revocations?wait=0")
+                case "identity": .init("/v1/auth/password", method: "POST", headers: nobody, json: "{}", accepted: 400)
+                default: .init("/v1/devices", headers: nobody)
+                }
+            return ExaminedPeer(
+                peer.name, urls: peer.urls, credential: peer.credential, settings: (mine, theirs), probe: probe)
+        }
+    }
+
+    private static func keys(
+        _ configuration: GatewayConfiguration, _ examination: Examination
+    ) async -> [Finding] {
+        if let file = configuration.keysFile {
+            let count = (try? file.read().keyIDs.count) ?? 0
+            return [.fine("GATEWAY_KEYS_FILE holds \(count) public keys.")]
+        }
+        var sets: [Set<String>] = []
+        for url in configuration.tokensURLs {
+            let url = url.appending(path: ".well-known/jwks.json").absoluteString
+            do {
+                let reply = try await examination.ask(url)
+                sets.append(Set(try VerificationKeySet(jwks: Array(reply.body.utf8)).keyIDs))
+            } catch {
+                return [
+                    .problem(
+                        "The keys that verify access tokens cannot be fetched from \(url): \(error).",
+                        remedy: "Run `tokens doctor` there.")
+                ]
+            }
+        }
+        guard Set(sets).count <= 1 else {
+            return [
+                .problem(
+                    "The replicas of tokens publish different keys: tokens of some are refused.",
+                    remedy: "Give all of them the same signing key file.")
+            ]
+        }
+        return [.fine("tokens publishes \(sets.first?.count ?? 0) keys.")]
+    }
+
+    private static func certificate(_ configuration: GatewayConfiguration) -> [Finding] {
+        guard let (certificate, key) = configuration.certificateFiles else {
+            return [.fine("The gateway speaks HTTP: what ends TLS stands in front of it.")]
+        }
+        do throws(ServerCertificate.Failure) {
+            let expiresAt = try ServerCertificate.read(certificateFile: certificate, keyFile: key).expiresAt
+            return [
+                CertificateFinding.finding(
+                    certificate, expiresAt: Date(timeIntervalSince1970: TimeInterval(expiresAt)))
+            ]
+        } catch {
+            return [
+                .problem("The certificate cannot be used: \(error).", remedy: "Put a certificate and its key there.")
+            ]
+        }
+    }
+}

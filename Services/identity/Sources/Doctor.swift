@@ -1,0 +1,56 @@
+import Foundation
+import Redis
+public import ServiceKit
+import ServiceKitPostgres
+import Settings
+
+extension IdentityApplication: ExaminedApplication {
+    public static func examine(
+        _ configuration: IdentityConfiguration, _ examination: Examination
+    ) async -> [Finding] {
+        var findings = await examination.database(of: name, configuration.database, migrations: migrations)
+        findings += await examination.redis {
+            try await RedisClient.info(
+                of: configuration.redis, on: examination.eventLoopGroup, logger: examination.logger)
+        }
+        let nobody = UUID().uuidString.lowercased()
+        findings += await examination.look(
+            at: ExaminedPeer(
+                "tokens", urls: configuration.tokens.urls, credential: configuration.tokens.credential,
+                settings: ("IDENTITY_TOKENS_CREDENTIAL", "TOKENS_IDENTITY_CREDENTIALS"),
+                probe: .init("/internal/users/\(nobody)/sessions")))
+        findings += await examination.look(
+            at: ExaminedPeer(
+                "devices", urls: configuration.devices.urls, credential: configuration.devices.credential,
+                settings: ("IDENTITY_DEVICES_CREDENTIAL", "DEVICES_IDENTITY_CREDENTIALS"),
+                probe: .init("/internal/users/\(nobody)/devices")))
+        findings += await apple(configuration.apple, examination)
+        return findings + keyFiles(examination)
+    }
+
+    private static func keyFiles(_ examination: Examination) -> [Finding] {
+        let settings = Settings(service: name)
+        return [("The peppers", "pepperKeysFile"), ("The sealing keys", "sealingKeysFile")].compactMap { what, key in
+            settings.optionalString(key).map { path in
+                examination.age(
+                    of: what, in: path,
+                    remedy: "Put a new key first and keep the old ones: docs/operations/changes.md.")
+            }
+        }
+    }
+
+    private static func apple(_ configuration: AppleConfiguration, _ examination: Examination) async -> [Finding] {
+        guard configuration.isOffered else { return [.fine("Sign in with Apple is not offered.")] }
+        let url = configuration.keysURL.absoluteString
+        let remedy = "Those who sign in with Apple under a new key of Apple's cannot, until it answers again."
+        do {
+            let reply = try await examination.ask(url)
+            guard reply.status == 200 else {
+                return [.warning("Apple's keys cannot be fetched: \(url) answers \(reply.status).", remedy: remedy)]
+            }
+            return [.fine("Apple's keys can be fetched.")]
+        } catch {
+            return [.warning("Apple's keys cannot be fetched from \(url): \(error).", remedy: remedy)]
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import Postgres
+import ServiceKit
+
+/// What a PostgreSQL server says of itself and of a service's database, and what follows from it.
+struct DatabaseFacts: Sendable, Equatable {
+    /// As in `15.4`.
+    var version: String
+    /// 150004 for 15.4.
+    var versionNumber: Int
+    /// Seconds that the server's clock is ahead of this machine's.
+    var ahead: TimeInterval
+    var isEncrypted: Bool
+    /// Settings without which what was committed may not survive a crash, and that are off.
+    var off: [String]
+    var maximumConnections: Int
+    /// Connections that all clients have open now.
+    var connections: Int
+    /// Of the service's pool, in one replica.
+    var poolConnections: Int
+    /// The age of the oldest transaction number; at 2 thousand million PostgreSQL stops.
+    var transactionAge: Int
+    /// Seconds since the oldest prepared transaction was left behind.
+    var preparedTransactionAge: TimeInterval?
+    var migrations: [PostgresMigrationStatus]
+
+    /// - Parameter service: whose database it is.
+    func findings(of service: String) -> [Finding] {
+        let state = "PostgreSQL \(version) takes writes\(isEncrypted ? ", over TLS" : "")."
+        return [versionNumber < 140_000 ? tooOld : .fine(state)] + migrationFindings(service)
+            + [ClockFinding.finding("PostgreSQL", ahead: ahead), durability, room(service), wraparound, prepared]
+            .compactMap(\.self)
+    }
+
+    private var tooOld: Finding {
+        .problem("PostgreSQL is version \(version).", remedy: "Gatehouse needs 14 or later.")
+    }
+
+    private func migrationFindings(_ service: String) -> [Finding] {
+        func list(_ state: PostgresMigrationStatus.State) -> String? {
+            let names = migrations.filter { $0.state == state }.map { "\($0.number)_\($0.name)" }
+            return names.isEmpty ? nil : names.joined(separator: ", ")
+        }
+        var findings: [Finding] = []
+        if let pending = list(.pending) {
+            findings.append(
+                .problem("The database lacks migrations: \(pending).", remedy: "Run `\(service) migrate up`."))
+        }
+        if let changed = list(.changed) {
+            findings.append(
+                .problem(
+                    "Migrations were changed after they had been taken: \(changed).",
+                    remedy: "Use the build that they came from. A migration never changes once it has landed."))
+        }
+        if let unknown = list(.unknown) {
+            findings.append(
+                .warning(
+                    "The database has migrations of a newer version: \(unknown).",
+                    remedy: "Fine during a roll-out, and after going back by one version."))
+        }
+        if findings.isEmpty { findings.append(.fine("All \(migrations.count) migrations are taken.")) }
+        return findings
+    }
+
+    private var durability: Finding? {
+        guard !off.isEmpty else { return nil }
+        let settings = off.map { "\($0)=off" }.joined(separator: ", ")
+        return .problem(
+            "PostgreSQL runs with \(settings): a crash of its machine may lose or damage what was committed.",
+            remedy: "Switch it on in postgresql.conf, and reload.")
+    }
+
+    /// A replica more than there are is started while the service is rolled.
+    private func room(_ service: String) -> Finding? {
+        let free = maximumConnections - connections
+        guard free < poolConnections else { return nil }
+        let text = """
+            PostgreSQL has \(connections) of \(maximumConnections) connections open, and a further replica of \
+            \(service) may need \(poolConnections).
+            """
+        let remedy = """
+            Raise max_connections, lower \(service.uppercased())_DATABASE_MAXIMUM_CONNECTIONS, or use a pooler \
+            (docs/operations/managed-databases.md).
+            """
+        return free <= 0 ? .problem(text, remedy: remedy) : .warning(text, remedy: remedy)
+    }
+
+    private var wraparound: Finding? {
+        // What PostgreSQL itself does at 200 million (autovacuum_freeze_max_age) has then not been done for long.
+        guard transactionAge > 1_000_000_000 else { return nil }
+        return .problem(
+            "PostgreSQL's oldest transaction number is \(transactionAge) old: at 2,000,000,000 it takes no writes.",
+            remedy: "Find what keeps VACUUM from working: an old or a prepared transaction, a replication slot.")
+    }
+
+    private var prepared: Finding? {
+        guard let preparedTransactionAge, preparedTransactionAge > 3600 else { return nil }
+        let age = KeyAge.days(preparedTransactionAge)
+        return .warning(
+            "A prepared transaction has been left open for \(age): VACUUM does not work.",
+            remedy: "Whoever prepared it has to end it: see pg_prepared_xacts, ROLLBACK PREPARED.")
+    }
+}

@@ -1,0 +1,37 @@
+import Postgres
+import ServiceKit
+import Testing
+
+@testable import ServiceKitPostgres
+
+@Suite struct DatabaseFactsTests {
+    private static let good = DatabaseFacts(
+        version: "15.4", versionNumber: 150_004, ahead: 0, isEncrypted: true, off: [], maximumConnections: 100,
+        connections: 20, poolConnections: 16, transactionAge: 1000, preparedTransactionAge: nil, migrations: [])
+
+    /// What is found besides what is fine.
+    private func complaints(_ change: (inout DatabaseFacts) -> Void) -> [String] {
+        var facts = Self.good
+        change(&facts)
+        return facts.findings(of: "tokens").filter { $0.severity != .fine }.map { "\($0.severity): \($0.text)" }
+    }
+
+    @Test func aGoodServerIsFine() {
+        #expect(complaints { _ in } == [])
+    }
+
+    @Test func eachFaultIsNamed() {
+        let old = complaints { (facts) in (facts.versionNumber, facts.version) = (130_010, "13.10") }
+        #expect(old == ["problem: PostgreSQL is version 13.10."])
+        #expect(complaints { $0.ahead = -40 } == ["problem: PostgreSQL's clock is 40 s behind this machine's."])
+        #expect(
+            complaints { $0.off = ["fsync", "full_page_writes"] }.first?.hasPrefix(
+                "problem: PostgreSQL runs with fsync=off, full_page_writes=off") == true)
+        #expect(complaints { $0.connections = 84 } == [])
+        #expect(complaints { $0.connections = 85 }.first?.hasPrefix("warning: PostgreSQL has 85 of 100") == true)
+        #expect(complaints { $0.connections = 100 }.first?.hasPrefix("problem:") == true)
+        #expect(complaints { $0.transactionAge = 1_500_000_000 }.first?.hasPrefix("problem:") == true)
+        #expect(complaints { $0.preparedTransactionAge = 7200 }.first?.hasPrefix("warning:") == true)
+        #expect(complaints { $0.preparedTransactionAge = 60 } == [])
+    }
+}
