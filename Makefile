@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-api test-compose test-operator simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-api test-compose test-operator test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -20,6 +20,9 @@ down: ## stop everything; the data under .local stays
 
 walkthrough: ## run the commands that `make run` prints, against the running system
 	@deploy/local/walkthrough.sh
+
+doctor: ## look at the running system and say what is wrong, in a person's words
+	@deploy/local/doctor.sh
 
 prometheus: ## Prometheus with Gatehouse's alerts, against the running system; Ctrl-C stops it
 	@deploy/local/prometheus.sh
@@ -56,6 +59,11 @@ test-api: ## the descriptions in docs/openapi and the examples of docs/api.md ag
 
 test-operator: ## the operator's page and /docs in a headless Chromium
 	@deploy/local/test-operator.sh
+test-change: ## every change of docs/operations/changes.md under load, and the requests that failed; two versions side by side
+	@deploy/local/test-change.sh
+
+test-restore: ## a backup and a restore among a million sessions: none that ended lives again, none forks
+	@deploy/local/test-restore.sh
 
 simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'; 1,000 apps
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \

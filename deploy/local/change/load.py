@@ -1,0 +1,369 @@
+"""load.py FOLDER   keeps an installation busy and counts, for each step of a change, what its clients were answered.
+
+In FOLDER: `plan.json` says where the gateways are ({"gateways": [{"port", "admin"}], "authority", "hook", "clients"});
+the file `step` names the step that goes on, and `end` ends the run. What was counted stands in `counts.json`, anew each
+quarter of a second.
+
+A client keeps one session: it refreshes, asks for its user, and registers its device, in turn. Others sign in, register,
+and reset passwords. Each keeps a connection, to a gateway that says it is ready, as behind a load balancer. A request
+counts once, with its first answer, as what it is for whoever waits for it:
+
+  ok           the answer that was to be expected
+  unavailable  503 with Retry-After, which the design allows while a database changes over; the client asks again
+  failed       anything else: another status, no answer, a session that was lost
+
+A kept connection may be closed at the moment at which a request is sent on it (RFC 9112, section 9.5). A request on
+which not a byte came back is then sent once more on a new connection, and counted as `resent` besides."""
+
+import asyncio
+import json
+import os
+import pathlib
+import random
+import ssl
+import sys
+import time
+
+folder = pathlib.Path(sys.argv[1])
+plan = json.loads((folder / "plan.json").read_text())
+
+
+class Counts:
+    """What became of the requests of each step, by the step in which they began."""
+
+    def __init__(self):
+        self.steps = {}
+
+    def of(self, step):
+        return self.steps.setdefault(
+            step,
+            {"requests": 0, "unavailable": 0, "failed": 0, "resent": 0, "worst": 0.0, "longest_away": 0.0, "why": []},
+        )
+
+    def add(self, step, seconds, why=None, unavailable=False):
+        counts = self.of(step)
+        counts["requests"] += 1
+        counts["worst"] = max(counts["worst"], seconds)
+        if unavailable:
+            counts["unavailable"] += 1
+        elif why:
+            counts["failed"] += 1
+            if len(counts["why"]) < 10:
+                counts["why"].append(why)
+
+
+counts = Counts()
+current_step = "start"
+ready = []
+
+
+class Ended(Exception):
+    """The run is over."""
+
+
+class NoAnswer(Exception):
+    """The connection ended, or could not be made. `nothing_came`: not a byte of an answer was there."""
+
+    def __init__(self, why, nothing_came):
+        super().__init__(why)
+        self.nothing_came = nothing_came
+
+
+class Connection:
+    """HTTP/1.1 over TLS to one gateway."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+        self.is_fresh = True
+
+    @classmethod
+    async def open(cls):
+        if not ready:
+            raise NoAnswer("no gateway is ready", True)
+        gateway = random.choice(ready)
+        # Read anew each time, as the authority may be replaced.
+        context = ssl.create_default_context(cafile=plan["authority"])
+        try:
+            reader, writer = await asyncio.wait_for(
+                asyncio.open_connection("127.0.0.1", gateway["port"], ssl=context), 10
+            )
+        except (OSError, asyncio.TimeoutError) as error:
+            raise NoAnswer(f"no connection to gateway {gateway['port']}: {error!r}", True) from error
+        return cls(reader, writer)
+
+    async def send(self, method, path, body, token):
+        """The status, fields and body of the answer."""
+        payload = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: auth.example.com\r\nContent-Length: {len(payload)}\r\n"
+        if body is not None:
+            head += "Content-Type: application/json\r\n"
+        if token:
+            head += f"Authorization: Bearer {token}\r\n"
+        came = b""
+        try:
+            self.writer.write(head.encode() + b"\r\n" + payload)
+            await self.writer.drain()
+            came = await self.reader.read(1)
+            if not came:
+                raise NoAnswer("the connection ended", True)
+            came += await self.reader.readuntil(b"\r\n\r\n")
+            lines = came.decode().split("\r\n")
+            fields = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
+            text = await self.reader.readexactly(int(fields.get("content-length", 0)))
+        except (OSError, EOFError, asyncio.IncompleteReadError, ssl.SSLError) as error:
+            raise NoAnswer(repr(error), not came) from error
+        self.is_fresh = False
+        if fields.get("connection") == "close":
+            self.close()
+        return int(lines[0].split()[1]), fields, text
+
+    def close(self):
+        self.writer.transport.abort()
+
+    @property
+    def is_open(self):
+        return not self.writer.is_closing() and not self.reader.at_eof()
+
+
+class Client:
+    """One connection at a time, and the rules of asking again."""
+
+    def __init__(self):
+        self.connection = None
+
+    async def call(self, method, path, body=None, token=None, expected=200):
+        """Asks until there is the answer that is expected; the first outcome is what counts.
+
+        Returns the answer's JSON. Raises Ended at the end of the run, and KeyError's kin never."""
+        step, began, told = current_step, time.monotonic(), False
+        while True:
+            try:
+                status, fields, text = await asyncio.wait_for(self.once(step, method, path, body, token), 20)
+            except (NoAnswer, asyncio.TimeoutError) as error:
+                self.drop()
+                why, status, fields, text = f"{error!r}", None, {}, b""
+            else:
+                why = f"{status} {text[:200].decode(errors='replace')}"
+            if status == expected:
+                if told:
+                    away = time.monotonic() - began
+                    counts.of(step)["longest_away"] = max(counts.of(step)["longest_away"], away)
+                else:
+                    counts.add(step, time.monotonic() - began)
+                return json.loads(text) if text else None
+            if not told:
+                told = True
+                is_unavailable = status == 503 and "retry-after" in fields
+                counts.add(
+                    step, time.monotonic() - began, f"{method} {path}: {why}", unavailable=is_unavailable
+                )
+            if (folder / "end").exists():
+                raise Ended
+            if status is not None and status < 500:
+                raise Refused(f"{method} {path}: {why}")
+            await asyncio.sleep(random.uniform(0.2, 0.5))
+
+    async def once(self, step, method, path, body, token):
+        if self.connection is None or not self.connection.is_open:
+            self.connection = await Connection.open()
+        was_kept = not self.connection.is_fresh
+        try:
+            return await self.connection.send(method, path, body, token)
+        except NoAnswer as error:
+            self.drop()
+            if not (was_kept and error.nothing_came):
+                raise
+            counts.of(step)["resent"] += 1
+            self.connection = await Connection.open()
+            return await self.connection.send(method, path, body, token)
+
+    def drop(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+
+class Refused(Exception):
+    """An answer after which asking again would be of no use: the client begins a new life."""
+
+
+names = iter(range(10**9))
+run_id = f"{os.getpid()}-{int(time.time())}"
+password = "a long enough sentence"
+
+
+def new_identifier():
+    return f"load-{run_id}-{next(names)}@example.com"
+
+
+class Session:
+    """A client that is signed in."""
+
+    def __init__(self, client, answer):
+        self.client = client
+        self.device = os.urandom(32).hex()
+        self.take(answer)
+
+    def take(self, answer):
+        self.access, self.refresh_token = answer["accessToken"], answer["refreshToken"]
+        self.until = time.monotonic() + answer["expiresIn"]
+
+    async def refresh(self):
+        self.take(await self.client.call("POST", "/v1/auth/refresh", {"refreshToken": self.refresh_token}))
+        stamps[id(self)] = time.time()
+
+    async def valid(self):
+        """An access token that lives for the next request."""
+        if self.until - time.monotonic() < 5:
+            await self.refresh()
+        return self.access
+
+    async def me(self):
+        await self.client.call("GET", "/v1/auth/me", token=await self.valid())
+
+    async def register_device(self):
+        registration = {"token": self.device, "environment": "sandbox", "bundleId": "com.example.app"}
+        await self.client.call("POST", "/v1/devices/register", registration, token=await self.valid())
+
+
+# When each session was last refreshed, by its identity.
+stamps = {}
+
+
+async def live():
+    """A client's life: it signs in once, and then keeps its session."""
+    client = Client()
+    answer = await client.call(
+        "POST", "/v1/auth/register", {"identifier": new_identifier(), "password": password}, expected=201
+    )
+    session = Session(client, answer)
+    stamps[id(session)] = time.time()
+    try:
+        while not (folder / "end").exists():
+            for act in (session.refresh, session.me, session.register_device, session.me):
+                await act()
+                await asyncio.sleep(random.uniform(0.5, 1.5))
+    finally:
+        stamps.pop(id(session), None)
+
+
+async def sign_in():
+    """People who sign in with a password that was hashed before: each a few times, as nobody may try for ever."""
+    client = Client()
+    identifiers = []
+    while not (folder / "end").exists():
+        identifiers = identifiers[-20:] + [new_identifier()]
+        body = {"identifier": identifiers[-1], "password": password}
+        await client.call("POST", "/v1/auth/register", body, expected=201)
+        for identifier in random.sample(identifiers, min(4, len(identifiers))):
+            answer = await client.call("POST", "/v1/auth/login", {"identifier": identifier, "password": password})
+            await asyncio.sleep(random.uniform(0.3, 0.7))
+            body = {"refreshToken": answer["refreshToken"]}
+            await client.call("POST", "/v1/auth/logout", body, expected=204)
+
+
+letters = {}
+
+
+async def reset():
+    """Somebody who has forgotten the password: the message goes through identity's outbox, sealed."""
+    client = Client()
+    while not (folder / "end").exists():
+        identifier = new_identifier()
+        await client.call("POST", "/v1/auth/register", {"identifier": identifier, "password": password}, expected=201)
+        letter = letters[identifier] = asyncio.get_running_loop().create_future()
+        step, began = current_step, time.monotonic()
+        await client.call("POST", "/v1/auth/password/forgot", {"identifier": identifier}, expected=202)
+        try:
+            token = await asyncio.wait_for(letter, 60)
+        except asyncio.TimeoutError:
+            counts.add(step, time.monotonic() - began, "no message after POST /v1/auth/password/forgot")
+            continue
+        body = {"token": token, "newPassword": password + " more"}
+        await client.call("POST", "/v1/auth/password/reset", body, expected=204)
+        body = {"identifier": identifier, "password": password + " more"}
+        await client.call("POST", "/v1/auth/login", body)
+        # The network's allowance of messages has to last for the whole run.
+        await asyncio.sleep(plan["reset_pause"])
+
+
+async def again(life):
+    """A life that a refusal ended begins anew: the refusal was counted."""
+    while not (folder / "end").exists():
+        try:
+            await life()
+        except Refused:
+            await asyncio.sleep(1)
+        except Ended:
+            return
+
+
+async def receive(reader, writer):
+    """The team's own service that sends messages (IDENTITY_RESET_HOOK_URL)."""
+    try:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            length = int(next(line.split(":")[1] for line in head.split("\r\n") if line.startswith("content-length")))
+            message = json.loads(await reader.readexactly(length))
+            waiting = letters.pop(message["to"], None)
+            if waiting and not waiting.done():
+                waiting.set_result(message["token"])
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            await writer.drain()
+    except (OSError, EOFError, asyncio.IncompleteReadError):
+        writer.close()
+
+
+async def is_ready(gateway):
+    try:
+        reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", gateway["admin"]), 1)
+        writer.write(b"GET /readyz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n")
+        line = await asyncio.wait_for(reader.readline(), 1)
+        writer.close()
+        return b" 200 " in line
+    except (OSError, asyncio.TimeoutError):
+        return False
+
+
+async def watch_gateways():
+    """Which gateways get new connections: what a load balancer does."""
+    while True:
+        states = await asyncio.gather(*[is_ready(gateway) for gateway in plan["gateways"]])
+        ready[:] = [gateway for gateway, state in zip(plan["gateways"], states) if state]
+        await asyncio.sleep(0.2)
+
+
+async def keep_counts():
+    global current_step
+    while True:
+        try:
+            current_step = (folder / "step").read_text().strip() or current_step
+        except FileNotFoundError:
+            pass
+        oldest = min(stamps.values(), default=0)
+        document = {"step": current_step, "oldest_refresh": oldest, "sessions": len(stamps), "steps": counts.steps}
+        (folder / "counts.json.new").write_text(json.dumps(document))
+        (folder / "counts.json.new").rename(folder / "counts.json")
+        await asyncio.sleep(0.25)
+
+
+async def main():
+    watchers = [asyncio.create_task(watch_gateways()), asyncio.create_task(keep_counts())]
+    server = await asyncio.start_server(receive, "127.0.0.1", plan["hook"])
+    while not ready:
+        await asyncio.sleep(0.1)
+    lives = [again(sign_in), again(reset)]
+    lives += [again(live) for _ in range(plan["clients"])]
+    tasks = []
+    for life in lives:
+        tasks.append(asyncio.create_task(life))
+        # Not all at once: each begins with a password that is hashed.
+        await asyncio.sleep(0.3)
+    await asyncio.gather(*tasks)
+    await asyncio.sleep(0.5)
+    for watcher in watchers:
+        watcher.cancel()
+    server.close()
+
+
+asyncio.run(main())
