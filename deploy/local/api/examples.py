@@ -95,7 +95,8 @@ def differences(description, operation, answer):
     media, shape = next(iter(content.items()))
     if headers["content-type"].partition(";")[0] != media:
         yield f"is {headers['content-type']} instead of {media}"
-    for error in validator(description, shape["schema"]).iter_errors(json.loads(body)):
+    said = json.loads(body) if media.endswith("json") else body
+    for error in validator(description, shape["schema"]).iter_errors(said):
         yield "/".join(str(part) for part in error.absolute_path) + f": {error.message[:300]}"
 
 
