@@ -59,6 +59,7 @@ test-api: ## the descriptions in docs/openapi and the examples of docs/api.md ag
 
 test-operator: ## the operator's page and /docs in a headless Chromium
 	@deploy/local/test-operator.sh
+
 test-change: ## every change of docs/operations/changes.md under load, and the requests that failed; two versions side by side
 	@deploy/local/test-change.sh
 
@@ -73,8 +74,7 @@ simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days,
 coverage: ## every test in a build that counts lines: which of Services and Shared they ran, and enough of each
 	@$(MAKE) --no-print-directory test TEST_OPTIONS=--coverage
 
-lint: ## format, imports against Package.swift, the tree against the map, documents, scripts, alerts and dashboards
-lint: ## format, imports against Package.swift, the tree against the map, scripts, alerts, dashboards, OpenAPI
+lint: ## format, imports against Package.swift, the tree against the map, documents, scripts, alerts, dashboards, OpenAPI
 	@deploy/local/lint.sh
 
 docs: ## the client library's documentation, under .local/docs; a warning is an error

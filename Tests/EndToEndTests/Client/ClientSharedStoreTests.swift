@@ -27,18 +27,19 @@ extension SystemTests {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<Self.processes {
                     group.addTask {
-                        await #expect(processExitsWith: .success) {
-                            [
-                                gateway = gateway as URL, path = file.path as String, rounds = Self.rounds as Int
-                            ] in
-                            let client = try ClientSharedStores.client(gateway, URL(filePath: path))
-                            for _ in 0..<rounds {
-                                try await client.session.renewOnce()
-                                let status = try await client.getProfile()
-                                guard status == 200 else { throw TestKitError("\(status)") }
-                            }
-                            guard await client.session.state.user != nil else { throw TestKitError("signed out") }
-                        }
+                        Self.tellFailure(
+                            of: await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                                [
+                                    gateway = gateway as URL, path = file.path as String, rounds = Self.rounds as Int
+                                ] in
+                                let client = try ClientSharedStores.client(gateway, URL(filePath: path))
+                                for _ in 0..<rounds {
+                                    try await client.session.renewOnce()
+                                    let status = try await client.getProfile()
+                                    guard status == 200 else { throw TestKitError("\(status)") }
+                                }
+                                guard await client.session.state.user != nil else { throw TestKitError("signed out") }
+                            })
                     }
                 }
             }
@@ -82,19 +83,21 @@ extension SystemTests {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<2 {
                     group.addTask {
-                        await #expect(processExitsWith: .success) {
-                            [
-                                gateway = gateway as URL, path = file.path as String, rounds = Self.rounds as Int
-                            ] in
-                            try await ClientSharedStores.use(gateway, URL(filePath: path), rounds: rounds)
-                        }
+                        Self.tellFailure(
+                            of: await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                                [
+                                    gateway = gateway as URL, path = file.path as String, rounds = Self.rounds as Int
+                                ] in
+                                try await ClientSharedStores.use(gateway, URL(filePath: path), rounds: rounds)
+                            })
                     }
                 }
                 group.addTask {
-                    await #expect(processExitsWith: .success) {
-                        [gateway = gateway as URL, path = file.path as String, identifier = identifier as String] in
-                        try await ClientSharedStores.comeAndGo(gateway, URL(filePath: path), as: identifier)
-                    }
+                    Self.tellFailure(
+                        of: await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+                            [gateway = gateway as URL, path = file.path as String, identifier = identifier as String] in
+                            try await ClientSharedStores.comeAndGo(gateway, URL(filePath: path), as: identifier)
+                        })
                 }
             }
             // The last sign-in is the one that is stored, and all others have ended at the server.
@@ -103,6 +106,12 @@ extension SystemTests {
             try await eventually("one session is left") { try await next.sessions().count == 1 }
             await next.session.settle()
             #expect(try StoredState(data: Data(contentsOf: file)).session != nil)
+        }
+
+        /// Tells what a process said that ended otherwise than it should.
+        private static func tellFailure(of result: ExitTest.Result?) {
+            guard let result, result.exitStatus != .exitCode(EXIT_SUCCESS) else { return }
+            Issue.record("\(String(decoding: result.standardErrorContent, as: UTF8.self))")
         }
 
         /// Renews, changes the profile and asks who the user is; signs in again never.
