@@ -35,7 +35,7 @@ import Testing
         try await withObservedPool(told, maximumConnections: 1) { pool in
             try await pool.query("SELECT \("hush")")
             _ = try? await pool.query("SELECT 1 / \(0)")
-            try await pool.withTransaction { try await $0.query("SELECT 2") }
+            _ = try await pool.withTransaction { try await $0.query("SELECT 2") }
             try? await pool.withTransaction { transaction in
                 try await transaction.query("SELECT 3")
                 throw TestKitError("no")
