@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# images.sh   builds every image of deploy/Dockerfile without Docker, by buildah, over base images that are made here; then
-# starts the whole system from them, each service in its image's own root, read-only, as the image's user, and runs the
-# walk-through against it; then builds again what a change in one service changes. Needs root on Linux.
+# images.sh   builds every image of deploy/Dockerfile without Docker, by buildah, over base images that are made here;
+# then starts the whole system from them, each service in its image's own root, read-only, as the image's user, and runs
+# the walk-through against it; then builds again what a change in one service changes. Needs root on Linux.
 GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../.." && pwd)/.local/images
 export GATEHOUSE_LOCAL
 for part in common packages processes keys postgres base-images images; do
@@ -27,6 +27,8 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
+label() { described "$1" ".OCIv1.config.Labels[\"org.opencontainers.image.$2\"]"; }
+
 check() {
     local program=$1 packed unpacked
     packed=$(packed_megabytes "$program")
@@ -35,8 +37,8 @@ check() {
         "of which the program has $(unpacked_megabytes "$2/usr/local/bin/$program") MB"
     [ "$packed" -le "$most_megabytes" ] || fail "the image of $program has more than $most_megabytes MB"
     [ "$(described "$program" .OCIv1.config.User)" = 10001:10001 ] || fail "$program does not run as 10001"
-    [ "$(described "$program" '.OCIv1.config.Labels["org.opencontainers.image.version", "org.opencontainers.image.revision"]' |
-        xargs)" = "$version $revision" ] || fail "the image of $program does not name its version and commit"
+    [ "$(label "$program" version) $(label "$program" revision)" = "$version $revision" ] ||
+        fail "the image of $program does not name its version and commit"
     [ "$("$state/bin/$program" --version)" = "$version ($revision)" ] || fail "$program --version tells something else"
 }
 
