@@ -47,7 +47,7 @@ extension GatewayApplication: ExaminedApplication {
     ) async -> [Finding] {
         if let file = configuration.keysFile {
             let count = (try? file.read().keyIDs.count) ?? 0
-            return [.fine("GATEWAY_KEYS_FILE holds \(count) public keys.")]
+            return [.fine("GATEWAY_KEYS_FILE holds the keys that verify access tokens: \(count).")]
         }
         var sets: [Set<String>] = []
         for url in configuration.tokensURLs {
@@ -70,7 +70,7 @@ extension GatewayApplication: ExaminedApplication {
                     remedy: "Give all of them the same signing key file.")
             ]
         }
-        return [.fine("tokens publishes \(sets.first?.count ?? 0) keys.")]
+        return [.fine("The keys that verify access tokens can be fetched: \(sets.first?.count ?? 0).")]
     }
 
     private static func certificate(_ configuration: GatewayConfiguration) -> [Finding] {

@@ -46,7 +46,11 @@ import Testing
         #expect(try await both.verify(password, against: stored, deadline: Self.deadline()))
         #expect(both.isOutdated(stored))
         let new = PasswordHasher(threads: 1, queue: 10, pepper: try Self.ring("p2"), parameters: Self.small)
-        #expect(try await !new.verify(password, against: stored, deadline: Self.deadline()))
+        // A replica without the key must not call the right password wrong.
+        let error = await #expect(throws: UnknownPepper.self) {
+            try await new.verify(password, against: stored, deadline: Self.deadline())
+        }
+        #expect(error?.id == "p1" && error?.problem.code == .unavailable)
         // A hash without a pepper came from elsewhere: it is good until it can be made anew.
         let salt = [UInt8](repeating: 7, count: 16)
         let bare = Argon2.hash(Array(password.text.utf8), salt: salt, parameters: Self.small, length: 32)

@@ -74,8 +74,11 @@ final class PasswordHasher: Service, Sendable {
 
     /// Whether the password is that of the PHC string. Without one, or with one that cannot be read, as much work is done,
     /// so that the time does not tell who has an account.
+    ///
+    /// - Throws: ``UnknownPepper``, since it may well be the right password.
     func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
-        let stored = phcString.flatMap { PasswordHash($0) }.flatMap { isVerifiable($0) ? $0 : nil }
+        let stored = phcString.flatMap { PasswordHash($0) }
+        if let id = stored?.pepperID, pepper[id] == nil { throw UnknownPepper(id: id) }
         let against = stored ?? decoy
         let digest = try await digest(password, as: against, length: against.hash.count, deadline: deadline)
         return constantTimeEqual(digest, against.hash) && stored != nil
@@ -128,10 +131,5 @@ final class PasswordHasher: Service, Sendable {
         let bytes = Array(password.text.utf8)
         guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return bytes }
         return Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
-    }
-
-    /// A hash whose pepper is no longer in the keys file cannot be verified.
-    private func isVerifiable(_ stored: PasswordHash) -> Bool {
-        stored.pepperID.map { pepper[$0] != nil } ?? true
     }
 }
