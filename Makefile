@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-api test-compose test-operator test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -53,6 +53,9 @@ test-network: ## the system as deploy/kubernetes says, over network namespaces; 
 
 test-compose: ## the system as docker-compose.yml says, from the images of `make images`, without an engine. As root
 	@deploy/local/test-compose.sh
+
+test-examples: ## a service made by deploy/examples/new-service: what it brings, its tests, and behind the real gateway
+	@deploy/local/test-examples.sh
 
 test-api: ## the descriptions in docs/openapi and the examples of docs/api.md against a system; GATEHOUSE_API_SECONDS=60
 	@deploy/local/test-api.sh

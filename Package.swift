@@ -34,9 +34,17 @@ func shared(_ name: String, at path: String? = nil, uses dependencies: [Target.D
     .target(name: name, dependencies: dependencies, path: "Shared/\(path ?? name)", swiftSettings: ours)
 }
 
-func system(_ name: String, package: String, pkgConfig: String? = nil) -> Target {
-    .systemLibrary(
-        name: name, path: "Shared/System/\(name)", pkgConfig: pkgConfig, providers: [.apt([package])])
+/// - Parameters:
+///   - package: Debian's.
+///   - pkgConfig: where the headers lie in a folder of their own.
+///   - formula: Homebrew's, which keeps each in such a folder.
+func system(_ name: String, package: String, pkgConfig: String? = nil, formula: (String, pkgConfig: String)) -> Target {
+    #if os(macOS)
+        let pkgConfig: String? = formula.pkgConfig
+    #endif
+    return .systemLibrary(
+        name: name, path: "Shared/System/\(name)", pkgConfig: pkgConfig,
+        providers: [.apt([package]), .brew([formula.0])])
 }
 
 func tests(
@@ -91,10 +99,10 @@ extension Target.Dependency {
 // MARK: - The map
 
 let system: [Target] = [
-    system("CLibpq", package: "libpq-dev", pkgConfig: "libpq"),
-    system("CHiredis", package: "libhiredis-dev"),
-    system("COpenSSL", package: "libssl-dev"),
-    system("CArgon2", package: "libargon2-dev"),
+    system("CLibpq", package: "libpq-dev", pkgConfig: "libpq", formula: ("libpq", pkgConfig: "libpq")),
+    system("CHiredis", package: "libhiredis-dev", formula: ("hiredis", pkgConfig: "hiredis")),
+    system("COpenSSL", package: "libssl-dev", formula: ("openssl@3", pkgConfig: "libcrypto")),
+    system("CArgon2", package: "libargon2-dev", formula: ("argon2", pkgConfig: "libargon2")),
 ]
 
 let libraries: [Target] = [
@@ -125,6 +133,20 @@ let libraries: [Target] = [
             .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1,
             .nioHTTPTypes, .serviceContext, .unixSignals,
         ]),
+    shared(
+        "TokenValidation",
+        uses: [
+            "AccessToken", "Bytes", "Contracts", "Instruments", "ServiceKit", .asyncHTTPClient, .lifecycle, .logging,
+            .nioCore,
+        ]),
+    // The product that services of a team's own are written with: no database, no Redis, nothing of the gateway's.
+    shared(
+        "GatehouseService",
+        uses: [
+            "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "ServiceKit", "Settings",
+            "TokenValidation", .argumentParser, .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
+            .lifecycle, .logging, .nioCore, .nioHTTP1,
+        ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
         "ServiceKitPostgres",
@@ -148,8 +170,8 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Redis", "ServiceKit", "Settings",
-            "Threads", .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .nioCore, .nioHPACK, .nioHTTP2,
-            .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
+            "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .nioCore,
+            .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
         embeds: ["html", "css", "js"].map { .embedInCode("Operator/operator.\($0)") }
     )
@@ -189,6 +211,16 @@ let tools: [Target] = [
         ], besides: ["Peers"]),
 ]
 
+// What `deploy/examples/new-service` copies: built and tried here too, so that what it makes compiles.
+let examples: [Target] = [
+    .target(
+        name: "OrdersService", dependencies: ["GatehouseService"],
+        path: "deploy/examples/orders/Sources/OrdersService", swiftSettings: ours),
+    .executableTarget(
+        name: "orders", dependencies: ["GatehouseService", "OrdersService"],
+        path: "deploy/examples/orders/Sources/orders", swiftSettings: ours),
+]
+
 // What an app is built with. Of the server it shares the contract, and it needs nobody's package.
 let client: [Target] = [
     .target(
@@ -223,6 +255,20 @@ let everyTest: [Target] =
         tests("Threads", uses: ["Threads"]),
         tests("RateLimiting", uses: ["RateLimiting"]),
         tests("AccessToken", uses: ["AccessToken", "Bytes", "COpenSSL", .crypto]),
+        tests(
+            "TokenValidation",
+            uses: [
+                "AccessToken", "Contracts", "Instruments", "ServiceKit", "TokenValidation", .asyncHTTPClient, .nioCore,
+            ]),
+        tests(
+            "GatehouseService",
+            uses: [
+                "AccessToken", "Contracts", "GatehouseService", "ServiceKit", .asyncHTTPClient, .httpTypes,
+                .hummingbird, .nioCore,
+            ]),
+        .testTarget(
+            name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],
+            path: "deploy/examples/orders/Tests/OrdersServiceTests", swiftSettings: ours),
         tests("Sealing", uses: ["Sealing"]),
         tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
         tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
@@ -246,11 +292,9 @@ let everyTest: [Target] =
             "Gateway",
             uses: [
                 "AccessToken", "Bytes", "Contracts", "GatewayService", "Observability", "Redis", "ServiceKit",
-                "Settings",
-                .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore, .nioEmbedded, .nioPosix, .nioHPACK,
-                .nioHTTP1,
-                .nioHTTP2, .nioSSL,
-            ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus"]),
+                "Settings", "TokenValidation", .asyncHTTPClient, .crypto, .lifecycle, .logging, .nioCore,
+                .nioEmbedded, .nioPosix, .nioHPACK, .nioHTTP1, .nioHTTP2, .nioSSL,
+            ], besides: ["Fuzz/FuzzEntry.swift", "Fuzz/Corpus", "Support/upstream.py"]),
         tests(
             "Identity",
             uses: [
@@ -270,8 +314,8 @@ let everyTest: [Target] =
         tests(
             "EndToEnd",
             uses: [
-                "AccessToken", "Bytes", "Contracts", "GatehouseClient", "Postgres", "Redis", .crypto, .httpTypes,
-                .hummingbird, .nioCore, .nioPosix,
+                "AccessToken", "Bytes", "Contracts", "GatehouseClient", "GatehouseService", "Postgres", "Redis",
+                .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .nioCore, .nioPosix,
             ],
             besides: ["OAuth/authlib_client.py"]),
     ]
@@ -287,7 +331,8 @@ let fuzzers: [Target] = [
 // Where the libraries of the servers are not to be had, as on a Mac that builds the app.
 let isClientAlone = Context.environment["GATEHOUSE_CLIENT_ONLY"] != nil
 let contracts = libraries.filter { $0.name == "Contracts" }
-let everything = system + libraries + services + client + tools + (isFuzzing ? fuzzers : everyTest)
+let everything =
+    system + libraries + services + client + tools + examples + (isFuzzing ? fuzzers : everyTest)
 
 // The documentation's tool is fetched by `make docs` alone.
 let documenting: [Package.Dependency] =
@@ -300,7 +345,8 @@ let package = Package(
     products: (isClientAlone ? [] : ["gateway", "identity", "tokens", "devices", "apple-simulator"]).map {
         .executable(name: $0, targets: [$0])
     } + [.executable(name: "gatehouse", targets: ["gatehouse"])]
-        + ["GatehouseClient", "GatehouseUI"].map { .library(name: $0, targets: [$0]) },
+        + ["GatehouseClient", "GatehouseUI"].map { .library(name: $0, targets: [$0]) }
+        + (isClientAlone ? [] : [.library(name: "GatehouseService", targets: ["GatehouseService"])]),
     // An app names this package with `traits: []`, and gets the client without a single package besides.
     traits: [
         .default(enabledTraits: ["Server"]),

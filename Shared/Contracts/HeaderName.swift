@@ -20,6 +20,18 @@ public enum HeaderName {
     public static let externalSubject = "Gatehouse-External-Subject"
     /// What that issuer calls the user's roles: each percent-encoded, separated by commas; not there where it tells none.
     public static let externalRoles = "Gatehouse-External-Roles"
+    /// What a claim is forwarded as, percent-encoded, where the route's `claims` name it.
+    public static let claimEmail = "Gatehouse-Claim-Email"
+    /// `true` or `false`; always beside the address, which anybody may have typed in.
+    public static let claimEmailVerified = "Gatehouse-Claim-Email-Verified"
+    public static let claimClientID = "Gatehouse-Claim-Client-Id"
+    public static let claimTokenID = "Gatehouse-Claim-Jti"
+    /// Also without the route's wish, where the user is another issuer's.
+    public static let claimIssuer = "Gatehouse-Claim-Iss"
+    /// Seconds since 1970.
+    public static let claimIssuedAt = "Gatehouse-Claim-Iat"
+    /// Seconds since 1970.
+    public static let claimExpiresAt = "Gatehouse-Claim-Exp"
     /// The error code of a bearer that was refused, on a route that decides by itself what follows.
     public static let bearerError = "Gatehouse-Bearer-Error"
     /// The client's address as the gateway saw it, without the port.

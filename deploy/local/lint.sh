@@ -13,7 +13,7 @@ cd "$root"
 failed=0
 
 note "Format"
-sources=(Package.swift Services Shared Tests)
+sources=(Package.swift Services Shared Tests deploy/examples)
 if [ -d Client ]; then sources+=(Client); fi
 swift format lint --strict --parallel --recursive "${sources[@]}" || failed=1
 
@@ -39,7 +39,7 @@ note "OpenAPI"
 deploy/local/checks/lint-openapi.sh || failed=1
 
 note "Scripts"
-find deploy Tests -name '*.sh' -exec shellcheck .ci/run {} + || failed=1
+find deploy Tests -name '*.sh' -exec shellcheck .ci/run deploy/examples/new-service {} + || failed=1
 
 note "Alerts, runbooks, dashboards"
 deploy/local/checks/lint-observability.sh || failed=1

@@ -25,6 +25,8 @@ case ${1:-} in
 esac
 
 ensure_packages
+# One of the examples is written for it.
+ensure_tools node=nodejs
 cd "$root"
 note "Building the tests: several minutes the first time"
 swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"
@@ -34,6 +36,7 @@ export GATEHOUSE_TEST_BINARIES
 failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
+    deploy/local/checks/test-packages.sh || failed=1
     deploy/local/checks/test-lint.sh || failed=1
     deploy/local/checks/test-lint-kubernetes.sh || failed=1
     deploy/local/checks/test-lint-documents.sh || failed=1

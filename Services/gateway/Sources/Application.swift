@@ -1,11 +1,13 @@
 import AccessToken
 import Foundation
+import Instruments
 import Logging
 import Observability
 import Redis
 public import ServiceKit
 import ServiceLifecycle
 public import Settings
+import TokenValidation
 
 /// Gatehouse's public edge.
 public enum GatewayApplication: ServiceApplication {
@@ -48,7 +50,13 @@ public enum GatewayApplication: ServiceApplication {
         }
         services.append(
             RevocationFeedReader(
-                sessions: revoked, logger: boot.logger,
+                sessions: revoked,
+                isLost: Gauge(
+                    "gatehouse_gateway_revocation_feed_lost",
+                    help: "1 while the revocation feed of tokens cannot be read."),
+                live: Gauge(
+                    "gatehouse_gateway_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
+                logger: boot.logger,
                 fetch: { try await tokens.revocations(after: $0, waiting: $1) }))
         services += [names, gateway.health]
         services.append(
@@ -93,15 +101,16 @@ public enum GatewayApplication: ServiceApplication {
     }
 
     private static func keyFetcher(
-        _ source: IssuersFile.Keys, of issuer: Int, store: KeyStore, _ maximumStaleness: Int64, _ boot: ServiceBoot
-    ) -> KeyFetcher {
+        _ source: IssuersFile.Keys, of issuer: Int, store: KeyStore<TrustedIssuer>, _ maximumStaleness: Int64,
+        _ boot: ServiceBoot
+    ) -> KeyFetcher<TrustedIssuer> {
         let (interval, fetch): (Duration, @Sendable () async throws -> VerificationKeySet) =
             switch source {
             // Reading a file costs little, and there is no notice when it changes.
             case .file(let file): (.seconds(5), { try file.read() })
             case .jwks(let urls):
                 (
-                    KeyFetcher.interval(ofStaleness: maximumStaleness),
+                    KeyFetcher<TrustedIssuer>.interval(ofStaleness: maximumStaleness),
                     PublishedKeys(addresses: urls, client: boot.httpClient).read
                 )
             }

@@ -5,6 +5,7 @@ import Foundation
 import Redis
 import ServiceKit
 import Settings
+import TokenValidation
 
 /// What the gateway is told from outside; the names stand in README.md.
 public struct GatewayConfiguration: Sendable {
@@ -55,7 +56,7 @@ public struct GatewayConfiguration: Sendable {
         keysFile = Self.keysFile(settings)
         keysMaximumStaleness =
             settings.seconds(
-                "keysMaxStaleness", default: 86_400, in: KeyFetcher.shortestStaleness...Int(Int32.max)
+                "keysMaxStaleness", default: 86_400, in: KeyFetcher<TrustedIssuer>.shortestStaleness...Int(Int32.max)
             ).components.seconds
         revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
 

@@ -57,6 +57,7 @@ public struct ServiceAssembly: Sendable {
     struct Server: Sendable {
         let routes: RoutingResponder
         let credentials: CallerCredentials
+        let endsAtDeadline: Bool
     }
 
     /// - Parameters:
@@ -65,13 +66,15 @@ public struct ServiceAssembly: Sendable {
     ///   - router: the routes to serve; `/livez` and `/readyz` are added. `nil` where one of `services` is a server
     ///     of its own.
     ///   - credentials: by which callers are known.
+    ///   - endsAtDeadline: whether a route's work is cancelled when its caller's deadline comes, and `TIMEOUT` answered.
+    ///     Gatehouse's own services hand the deadline to what they wait for instead.
     ///   - descriptors: how many the services have open at the most, for their connections to a database, say: so many
     ///     are not left to the server's callers.
     ///   - admin: what the admin port answers besides metrics and health.
     public init(
         services: [any Service] = [], readiness: [ReadinessCheck] = [], router: ServiceRouter? = nil,
-        credentials: CallerCredentials = CallerCredentials([:]), descriptors: Int = 0, admin: [AdminRoute] = [],
-        boot: ServiceBoot
+        credentials: CallerCredentials = CallerCredentials([:]), endsAtDeadline: Bool = false, descriptors: Int = 0,
+        admin: [AdminRoute] = [], boot: ServiceBoot
     ) {
         self.admin = admin
         self.services = services
@@ -79,7 +82,8 @@ public struct ServiceAssembly: Sendable {
         self.readiness = readiness
         server = router.map { router in
             AdminRoutes.addHealth(to: router, readiness: boot.readiness)
-            return Server(routes: router.makeResponder(), credentials: credentials)
+            return Server(
+                routes: router.makeResponder(), credentials: credentials, endsAtDeadline: endsAtDeadline)
         }
     }
 }

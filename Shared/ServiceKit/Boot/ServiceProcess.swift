@@ -119,7 +119,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
                 metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness,
-                patience: configuration.patience, tracing: tracing, logger: logger, isLogged: true),
+                patience: configuration.patience, tracing: tracing, logger: logger,
+                endsAtDeadline: server.endsAtDeadline, isLogged: true),
             eventLoopGroup: eventLoopGroup, listening: listening)
     }
 

@@ -1,3 +1,5 @@
+import Contracts
+
 /// The moment after which nobody waits for the answer any more. It shrinks along the chain of calls.
 public struct Deadline: Sendable, Equatable {
     public let instant: ContinuousClock.Instant
@@ -40,8 +42,25 @@ public struct Deadline: Sendable, Equatable {
         capped(at: patience).instant
     }
 
+    /// Does work that ends with the deadline: its task is cancelled then.
+    ///
+    /// Work that pays no heed to cancellation is waited for all the same.
+    ///
+    /// - Throws: `TIMEOUT` when the deadline has come first; else what `work` throws.
+    public func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            group.addTask(operation: work)
+            group.addTask { [instant] in
+                try await Task.sleep(until: instant, clock: .continuous)
+                throw Problem(.timeout)
+            }
+            defer { group.cancelAll() }
+            return try await group.next()!
+        }
+    }
+
     /// What is left in whole milliseconds, as it is told to the next service.
-    var milliseconds: Int64 {
+    package var milliseconds: Int64 {
         let (seconds, attoseconds) = remaining.components
         return seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }

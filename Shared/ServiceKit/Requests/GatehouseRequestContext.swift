@@ -23,12 +23,15 @@ public struct GatehouseRequestContext: RequestContext {
     public private(set) var deadline: Deadline
     /// The service whose credential was shown.
     public let caller: String?
-    /// The signed-in user; present only together with the gateway's credential.
-    public let user: ForwardedUser?
+    /// The signed-in user, whom the gateway has told of: present only together with its credential. Or, in a service that
+    /// no gateway stands before, the user whose access token the service has verified itself.
+    public package(set) var user: ForwardedUser?
     /// Why the gateway refused the bearer, on a route that decides by itself what follows.
     public let bearerError: ErrorCode?
     /// The client's address as the gateway saw it, or that of the connection.
     public let clientAddress: String
+    /// The request's fields, where it showed the gateway's credential.
+    let fieldsOfGateway: HTTPFields?
     private let channel: any Channel
 
     /// A context of a request that came from nobody in particular.
@@ -49,7 +52,8 @@ public struct GatehouseRequestContext: RequestContext {
         coreContext = CoreRequestContextStorage(source: source)
         channel = source.channel
         caller = fields[.gatehouseCredential].flatMap(credentials.caller(showing:))
-        let isFromGateway = caller == "gateway"
+        let isFromGateway = caller == Self.gateway
+        fieldsOfGateway = isFromGateway ? fields : nil
         self.readAt = readAt
         let waited = isFromGateway ? Self.milliseconds(fields[.gatehouseWaited]) : nil
         arrivedAt = readAt - (waited ?? .zero)
@@ -82,6 +86,11 @@ public struct GatehouseRequestContext: RequestContext {
         arrivedAt -= duration
         deadline = deadline.earlier(by: duration)
     }
+
+    static let gateway = "gateway"
+
+    /// Whether the gateway has sent the request: what its fields tell is true.
+    public var isFromGateway: Bool { caller == Self.gateway }
 
     /// Whether the caller still holds the connection: one that gave up has closed it.
     public var isAnswerAwaited: Bool { channel.isActive }

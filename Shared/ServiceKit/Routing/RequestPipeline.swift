@@ -20,6 +20,8 @@ struct RequestPipeline: Sendable {
     /// `nil`: no trace is recorded.
     let tracing: Tracing?
     let logger: Logger
+    /// Whether a route's work is cancelled when the caller's deadline comes.
+    var endsAtDeadline = false
     /// Off for the admin port, which monitoring asks every few seconds.
     let isLogged: Bool
 
@@ -51,7 +53,10 @@ struct RequestPipeline: Sendable {
                 await routes.find(request, context: context)
                 throw Problem(.unavailable)
             }
-            return try await routes.respond(to: request, context: context)
+            guard endsAtDeadline else { return try await routes.respond(to: request, context: context) }
+            return try await context.deadline.run { [routes] in
+                try await routes.respond(to: request, context: context)
+            }
         } catch {
             let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)
             if isUnforeseen {

@@ -8,6 +8,7 @@ import NIOPosix
 import Observability
 import ServiceLifecycle
 import TestKit
+import TokenValidation
 
 @testable import GatewayService
 

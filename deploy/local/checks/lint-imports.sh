@@ -11,7 +11,7 @@
 
 cd "$root"
 command -v jq >/dev/null || fail "there is no jq: make lint installs it"
-folders=(Services Shared Tests)
+folders=(Services Shared Tests deploy/examples)
 if [ -d Client ]; then folders+=(Client); fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -1,6 +1,7 @@
 import AccessToken
 import Bytes
 import Contracts
+import TokenValidation
 
 /// Judges bearers on one event loop: from the cache of verified tokens where it can, with the key where it must.
 final class BearerVerifier {
@@ -11,14 +12,14 @@ final class BearerVerifier {
         case waitsForKeys
     }
 
-    private let keys: KeyStore
+    private let keys: KeyStore<TrustedIssuer>
     private let revoked: RevokedSessions
-    private var snapshot: KeyStore.Snapshot
+    private var snapshot: KeyStore<TrustedIssuer>.Snapshot
     private var cache: TokenCache
     /// Whether the token that was judged last was found in the cache.
     private(set) var didFindLast = false
 
-    init(keys: KeyStore, revoked: RevokedSessions, cacheCapacity: Int) {
+    init(keys: KeyStore<TrustedIssuer>, revoked: RevokedSessions, cacheCapacity: Int) {
         self.keys = keys
         self.revoked = revoked
         snapshot = keys.snapshot

@@ -50,13 +50,13 @@ extension ForwardedClaim {
     /// The field that carries it.
     fileprivate var field: String {
         switch self {
-        case .email: "Gatehouse-Claim-Email"
-        case .emailVerified: "Gatehouse-Claim-Email-Verified"
-        case .clientID: "Gatehouse-Claim-Client-Id"
-        case .tokenID: "Gatehouse-Claim-Jti"
-        case .issuer: "Gatehouse-Claim-Iss"
-        case .issuedAt: "Gatehouse-Claim-Iat"
-        case .expiresAt: "Gatehouse-Claim-Exp"
+        case .email: HeaderName.claimEmail
+        case .emailVerified: HeaderName.claimEmailVerified
+        case .clientID: HeaderName.claimClientID
+        case .tokenID: HeaderName.claimTokenID
+        case .issuer: HeaderName.claimIssuer
+        case .issuedAt: HeaderName.claimIssuedAt
+        case .expiresAt: HeaderName.claimExpiresAt
         }
     }
 }

@@ -21,7 +21,7 @@ struct InternalRoutes: Sendable {
         identity.get("/users/{id}/sessions", use: listSessions)
         identity.post("/users/{id}/revoke", use: revokeSessions)
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
-        router.internal(callers: "gateway", "devices").get("/revocations", use: revocations)
+        router.internal(callers: "gateway", "devices", "introspection").get("/revocations", use: revocations)
     }
 
     /// Creates a session for a user whose credentials identity has checked.

@@ -2,6 +2,7 @@ import AccessToken
 import Contracts
 import Foundation
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 

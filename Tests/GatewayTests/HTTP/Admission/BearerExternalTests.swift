@@ -3,6 +3,7 @@ import Contracts
 import Crypto
 import Foundation
 import Testing
+import TokenValidation
 
 @testable import AccessToken
 @testable import GatewayService

@@ -3,6 +3,7 @@ import Bytes
 import Synchronization
 import TestKit
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 

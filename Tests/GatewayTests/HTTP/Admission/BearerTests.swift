@@ -3,6 +3,7 @@ import Bytes
 import Foundation
 import TestKit
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 
@@ -265,7 +266,7 @@ struct BearerTests {
     }
 
     /// No request waits for keys any more, nor for a while has any fetched.
-    private func fetchesEnd(_ keys: KeyStore) async throws {
+    private func fetchesEnd(_ keys: KeyStore<TrustedIssuer>) async throws {
         try await eventually("the fetches are through") {
             !keys.demandFetch(of: [0, 1], now: Int64(Date.now.timeIntervalSince1970))
         }

@@ -2,6 +2,7 @@ import Bytes
 import Crypto
 import Foundation
 import Testing
+import TokenValidation
 
 @testable import AccessToken
 @testable import GatewayService

@@ -1,6 +1,7 @@
 import AccessToken
 import Bytes
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 

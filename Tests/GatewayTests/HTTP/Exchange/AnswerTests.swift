@@ -3,6 +3,7 @@ import Foundation
 import NIOHTTP1
 import TestKit
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 

@@ -2,6 +2,7 @@ import AccessToken
 import Foundation
 import TestKit
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 

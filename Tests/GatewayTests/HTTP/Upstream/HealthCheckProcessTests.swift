@@ -6,8 +6,8 @@ import Testing
 struct HealthCheckProcessTests {
     @Test("Its checks find it, no request meets it then, and metrics tell of both")
     func suspended() async throws {
-        try await ExampleService.withService { good in
-            try await ExampleService.withService { bad in
+        try await UpstreamProcess.run { good in
+            try await UpstreamProcess.run { bad in
                 let routes = """
                     routes:
                       - name: x
@@ -21,7 +21,7 @@ struct HealthCheckProcessTests {
                         try await gateway.metrics().split(separator: "\n").first { $0.hasPrefix("\(name) ") }?
                             .split(separator: " ").last.flatMap { Double($0) }
                     }
-                    func isUnhealthy(_ service: ExampleService) async throws -> Double? {
+                    func isUnhealthy(_ service: UpstreamProcess) async throws -> Double? {
                         let labels = #"address="127.0.0.1:\#(service.port)",path="/health""#
                         return try await metric("gatehouse_gateway_upstream_unhealthy{\(labels)}")
                     }

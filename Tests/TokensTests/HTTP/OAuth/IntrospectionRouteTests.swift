@@ -160,12 +160,15 @@ extension ServiceTests {
                     #expect(answer.header("WWW-Authenticate")?.hasPrefix("Basic ") == true)
                     #expect(try Self.members(answer)["error"] as? String == "invalid_client")
                 }
-                // Another service's credential is refused here, and this one is refused everywhere else.
+                // Another service's credential is refused here, and this one everywhere else but at the feed.
                 for headers in [RunningTokens.identity, RunningTokens.devices, [:]] {
                     #expect(try await tokens.client.post(Self.path, headers: headers).status == 401)
                 }
                 let own = [HeaderName.credential: "introspection-secret"]
-                #expect(try await tokens.client.get("/internal/revocations", headers: own).code == "FORBIDDEN")
+                let sessions = "/internal/users/\(UUID())/sessions"
+                #expect(try await tokens.client.get(sessions, headers: own).code == "FORBIDDEN")
+                #expect(try await tokens.client.post("/internal/sessions", headers: own).code == "FORBIDDEN")
+                #expect(try await tokens.client.get("/internal/revocations", headers: own).status == 200)
             }
         }
 

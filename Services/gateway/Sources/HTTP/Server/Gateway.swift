@@ -1,6 +1,7 @@
 import Logging
 import Observability
 import Synchronization
+import TokenValidation
 
 /// What all event loops share.
 final class Gateway: Sendable {
@@ -8,7 +9,7 @@ final class Gateway: Sendable {
     let routes: RouteStore
     let names: UpstreamNames
     let health: HealthChecker
-    let keys: KeyStore
+    let keys: KeyStore<TrustedIssuer>
     let revoked: RevokedSessions
     let addressLimiter: AddressLimiter?
     let userLimiter: RateLimiter<UserKey>?
@@ -28,8 +29,8 @@ final class Gateway: Sendable {
     ///   - limits: makes the limits.
     ///   - tracing: records traces; `nil`: none are.
     init(
-        settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore, revoked: RevokedSessions,
-        logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil
+        settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore<TrustedIssuer>,
+        revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil
     ) {
         self.tracing = tracing
         self.settings = settings

@@ -4,6 +4,7 @@ import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 import Synchronization
+import TokenValidation
 
 /// Listens for clients, and lets the last requests end when the process is to stop.
 struct GatewayServer: Service {

@@ -1,18 +1,18 @@
-import AccessToken
-import AsyncHTTPClient
-import Foundation
+package import AccessToken
+package import AsyncHTTPClient
+package import Foundation
 import NIOCore
 import ServiceKit
 
 /// The keys that an issuer publishes as a JWKS (RFC 7517 §5), at any of several addresses.
-struct PublishedKeys: Sendable {
+package struct PublishedKeys: Sendable {
     /// Bytes of a JWKS at most.
     static let maximumBytes = 1 << 20
 
-    let addresses: [URL]
-    let client: HTTPClient
+    private let addresses: [URL]
+    private let client: HTTPClient
     /// For the whole response: a publisher that stalls in the middle of it must not keep the next fetch waiting.
-    var timeout = Duration.seconds(5)
+    private let timeout: Duration
 
     struct NoAddress: Error {}
 
@@ -20,7 +20,17 @@ struct PublishedKeys: Sendable {
         var status: Int
     }
 
-    func read() async throws -> VerificationKeySet {
+    /// - Parameters:
+    ///   - addresses: any of them is asked.
+    ///   - timeout: for the whole response.
+    package init(addresses: [URL], client: HTTPClient, timeout: Duration = .seconds(5)) {
+        self.addresses = addresses
+        self.client = client
+        self.timeout = timeout
+    }
+
+    /// - Throws: also for an answer that is no JWKS, or has more than 1 MiB.
+    package func read() async throws -> VerificationKeySet {
         guard let address = addresses.randomElement() else { throw NoAddress() }
         let response = try await client.exchange(
             HTTPClientRequest(url: address.absoluteString), upTo: Self.maximumBytes, before: .after(timeout))

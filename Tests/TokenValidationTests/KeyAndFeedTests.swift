@@ -1,15 +1,18 @@
 import AccessToken
 import Contracts
 import Foundation
+import Instruments
 import Synchronization
 import TestKit
 import Testing
-
-@testable import GatewayService
+import TokenValidation
 
 @Suite("Keys and revocations that others tell")
 struct KeyAndFeedTests {
     private struct Outage: Error {}
+
+    private let isLost = Gauge("lost", help: "")
+    private let live = Gauge("live", help: "")
 
     private var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
@@ -23,7 +26,7 @@ struct KeyAndFeedTests {
 
     @Test("Keys are fetched until they are there, stay through an outage, and follow a demand")
     func keys() async throws {
-        let store = KeyStore(issuer: "i", audience: "a")
+        let store = KeyStore(issuers: [TestIssuer(issuer: "i")])
         let first = try RSAPrivateKey.generate()
         let second = try RSAPrivateKey.generate()
         let published = Mutex<VerificationKeySet?>(nil)
@@ -48,10 +51,10 @@ struct KeyAndFeedTests {
             try await eventually("a demanded fetch fails") { store.snapshot.sources[0].didLastFetchFail }
             #expect(store.isUsable(now: now) && store.snapshot.sources[0].generation == 1)
             // Not again within the interval.
-            #expect(!store.demandFetch(now: 1000 + KeyStore.demandInterval - 1))
+            #expect(!store.demandFetch(now: 1000 + KeyStore<TestIssuer>.demandInterval - 1))
 
             published.withLock { $0 = try! VerificationKeySet(keys: [first.publicKey, second.publicKey]) }
-            #expect(store.demandFetch(now: 1000 + KeyStore.demandInterval))
+            #expect(store.demandFetch(now: 1000 + KeyStore<TestIssuer>.demandInterval))
             try await eventually("a demanded fetch brings the new keys") {
                 store.snapshot.sources[0].generation == 2
             }
@@ -61,7 +64,7 @@ struct KeyAndFeedTests {
 
     @Test("Keys are fetched anew before they are too old", arguments: [15, 16, 60, 299, 300, 900, 86_400])
     func interval(staleness: Int64) {
-        let interval = KeyFetcher.interval(ofStaleness: staleness)
+        let interval = KeyFetcher<TestIssuer>.interval(ofStaleness: staleness)
         // Twice in their time at least, and a fetch takes 5 s at most.
         #expect(interval * 2 + .seconds(5) <= .seconds(staleness))
         #expect(interval >= .seconds(5) && interval <= .seconds(300))
@@ -69,7 +72,7 @@ struct KeyAndFeedTests {
 
     @Test("Keys that are the same as before concern nobody but who waits for them")
     func sameKeys() throws {
-        let store = KeyStore(issuers: ["a", "b"].map { TrustedIssuer(issuer: $0, audience: "a") })
+        let store = KeyStore(issuers: ["a", "b"].map { TestIssuer(issuer: $0) })
         let (first, second) = (try RSAPrivateKey.generate().publicKey, try RSAPrivateKey.generate().publicKey)
         let changes = Mutex(0)
         store.onChange { changes.withLock { $0 += 1 } }
@@ -113,7 +116,8 @@ struct KeyAndFeedTests {
                 sessionID: ids[number], userID: UUID(), revokedAt: .now, accessExpiresAt: expiry, reason: .logout)
         }
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let feed = RevocationFeedReader(sessions: sessions, logger: .quiet) { cursor, wait in
+        let feed = RevocationFeedReader(sessions: sessions, isLost: isLost, live: live, logger: .quiet) {
+            cursor, wait in
             calls.withLock { $0.append("\(cursor ?? "-") \(wait)") }
             switch calls.withLock({ $0.count }) {
             case 1: return RevocationPage(entries: [entry(0)], cursor: "1", reset: false, more: true)
@@ -142,7 +146,7 @@ struct KeyAndFeedTests {
     func loss() async throws {
         let sessions = RevokedSessions(maximumStaleness: 0)
         let isDown = Mutex(false)
-        let feed = RevocationFeedReader(sessions: sessions, logger: .quiet) { _, wait in
+        let feed = RevocationFeedReader(sessions: sessions, isLost: isLost, live: live, logger: .quiet) { _, wait in
             if isDown.withLock({ $0 }) { throw Outage() }
             try await Task.sleep(for: .milliseconds(1))
             return RevocationPage(entries: [], cursor: "1", reset: false, more: false)
@@ -160,7 +164,7 @@ struct KeyAndFeedTests {
 
     @Test("When the fetch that a token demanded fails, the next one is not minutes away")
     func failedDemand() async throws {
-        let store = KeyStore(issuer: "i", audience: "a")
+        let store = KeyStore(issuers: [TestIssuer(issuer: "i")])
         let key = try RSAPrivateKey.generate()
         let fetches = Mutex(0)
         var fetcher = KeyFetcher(store: store, maximumStaleness: 100, logger: .quiet, interval: .seconds(300)) {

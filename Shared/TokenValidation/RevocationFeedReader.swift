@@ -1,37 +1,41 @@
-import Contracts
+package import Contracts
 import Foundation
-import Instruments
-import Logging
+package import Instruments
+package import Logging
 import ServiceLifecycle
 
 /// Follows the revocation feed of tokens by long polling, so that a session's access tokens end with it.
-struct RevocationFeedReader: Service {
+package struct RevocationFeedReader: Service {
     /// Seconds that one poll may stay open.
-    static let wait = 20
+    package static let wait = 20
 
-    let sessions: RevokedSessions
-    let logger: Logger
+    private let sessions: RevokedSessions
+    private let logger: Logger
     /// Reads the page after a cursor; `nil` starts with the whole. Ends at the latest 2 s after `wait`.
-    let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
+    private let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
 
     var firstRetry = Duration.milliseconds(100)
     var longestRetry = Duration.seconds(1)
 
-    private let isLost = Gauge(
-        "gatehouse_gateway_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read.")
-    private let live = Gauge(
-        "gatehouse_gateway_revoked_sessions", help: "Revoked sessions whose access tokens may still live.")
+    private let isLost: Gauge
+    private let live: Gauge
 
-    init(
-        sessions: RevokedSessions, logger: Logger,
+    /// - Parameters:
+    ///   - isLost: 1 while the feed cannot be read, else 0.
+    ///   - live: how many sessions are known that may still have access tokens.
+    ///   - fetch: reads the page after a cursor.
+    package init(
+        sessions: RevokedSessions, isLost: Gauge, live: Gauge, logger: Logger,
         fetch: @escaping @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
     ) {
         self.sessions = sessions
+        self.isLost = isLost
+        self.live = live
         self.logger = logger
         self.fetch = fetch
     }
 
-    func run() async throws {
+    package func run() async throws {
         await cancelWhenGracefulShutdown {
             var cursor: String?
             // The first page comes at once, and so are those that follow while more wait.

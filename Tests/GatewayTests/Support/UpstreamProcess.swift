@@ -1,20 +1,17 @@
 import Foundation
 
-/// `deploy/examples/orders`, running.
-struct ExampleService: Sendable {
+/// `upstream.py`, running: an upstream in a process of its own, which a test can stop.
+struct UpstreamProcess: Sendable {
     let port: Int
     private let processID: Int32
 
-    static let folder = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("deploy/examples/orders")
-
     struct DidNotStart: Error {}
 
-    static func withService(_ body: @Sendable (ExampleService) async throws -> Void) async throws {
+    static func run(_ body: @Sendable (UpstreamProcess) async throws -> Void) async throws {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", folder.appendingPathComponent("orders.py").path, "0"]
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("upstream.py")
+        process.arguments = ["python3", script.path]
         let output = Pipe()
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
@@ -24,7 +21,7 @@ struct ExampleService: Sendable {
         guard let port = try await firstLine(of: output.fileHandleForReading).split(separator: ":").last,
             let number = Int(port)
         else { throw DidNotStart() }
-        try await body(ExampleService(port: number, processID: process.processIdentifier))
+        try await body(UpstreamProcess(port: number, processID: process.processIdentifier))
     }
 
     /// Sends its process a signal, such as `SIGSTOP`.
@@ -38,11 +35,5 @@ struct ExampleService: Sendable {
                 continuation.resume(returning: text.trimmingCharacters(in: .newlines))
             }
         }
-    }
-
-    /// The routes of its file, as they stand there but for the port.
-    func routesFile() throws -> String {
-        try String(contentsOf: Self.folder.appendingPathComponent("routes.yaml"), encoding: .utf8)
-            .replacingOccurrences(of: "127.0.0.1:9000", with: "127.0.0.1:\(port)")
     }
 }

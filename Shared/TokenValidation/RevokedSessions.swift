@@ -1,11 +1,11 @@
-import Foundation
+package import Foundation
 import Synchronization
 
 /// The sessions that the revocation feed has told of and that may still have access tokens.
 ///
-/// Every event loop asks it for every bearer. Its lock is held for one look-up.
-final class RevokedSessions: Sendable {
-    enum Verdict: Equatable {
+/// Asked for every bearer, by all threads. Its lock is held for one look-up.
+package final class RevokedSessions: Sendable {
+    package enum Verdict: Equatable {
         case live
         case revoked
         /// The feed was never read whole, or was lost for too long.
@@ -34,13 +34,16 @@ final class RevokedSessions: Sendable {
     /// Seconds for which tokens are accepted after their `exp`. A session has to be kept for so much longer.
     private let leeway: Int64
 
-    init(maximumStaleness: Int64, leeway: Int64 = 0) {
+    /// - Parameters:
+    ///   - maximumStaleness: seconds for which the last known state is trusted once the feed is lost.
+    ///   - leeway: seconds for which tokens are accepted after their `exp`.
+    package init(maximumStaleness: Int64, leeway: Int64 = 0) {
         self.maximumStaleness = maximumStaleness
         self.leeway = leeway
     }
 
     /// - Parameter now: seconds since 1970.
-    func verdict(on session: UUID, now: Int64) -> Verdict {
+    package func verdict(on session: UUID, now: Int64) -> Verdict {
         state.withLock { state in
             guard isUsable(state, now: now) else { return .unknown }
             return state.expiry[session] == nil ? .live : .revoked
@@ -48,7 +51,7 @@ final class RevokedSessions: Sendable {
     }
 
     /// Whether bearers can be judged at all.
-    func isUsable(now: Int64) -> Bool {
+    package func isUsable(now: Int64) -> Bool {
         state.withLock { isUsable($0, now: now) }
     }
 
@@ -58,7 +61,7 @@ final class RevokedSessions: Sendable {
     }
 
     /// The feed did not respond. What is known counts for `maximumStaleness` from the first of several losses on.
-    func feedIsLost(now: Int64) {
+    package func feedIsLost(now: Int64) {
         state.withLock { state in
             if state.lostAt == nil { state.lostAt = now }
         }
@@ -68,7 +71,7 @@ final class RevokedSessions: Sendable {
     ///
     /// - Parameters:
     ///   - isEnd: whether nothing more waited behind the page.
-    func apply(_ entries: [(session: UUID, expiresAt: Int64)], isEnd: Bool, now: Int64) {
+    package func apply(_ entries: [(session: UUID, expiresAt: Int64)], isEnd: Bool, now: Int64) {
         let isPurgeDue = state.withLock { state in
             for entry in entries where entry.expiresAt + leeway >= now {
                 state.expiry[entry.session] = max(entry.expiresAt + leeway, state.expiry[entry.session] ?? 0)
@@ -93,7 +96,7 @@ final class RevokedSessions: Sendable {
     }
 
     /// When the feed was last read to its end, and since when it cannot be read; seconds since 1970.
-    var feed: (readAt: Int64?, lostAt: Int64?) { state.withLock { ($0.readAt, $0.lostAt) } }
+    package var feed: (readAt: Int64?, lostAt: Int64?) { state.withLock { ($0.readAt, $0.lostAt) } }
 
-    var count: Int { state.withLock { $0.expiry.count } }
+    package var count: Int { state.withLock { $0.expiry.count } }
 }

@@ -1,37 +1,39 @@
-import AccessToken
-import Bytes
-import Foundation
+package import AccessToken
+package import Bytes
+package import Foundation
 import Synchronization
 
-/// The keys that access tokens are verified with, shared by all event loops and replaced as a whole.
-final class KeyStore: Sendable {
+/// The keys that access tokens are verified with, shared by all threads and replaced as a whole.
+package final class KeyStore<Issuer: KeyIssuer>: Sendable {
     /// The keys of one issuer, and for how long they are good.
-    struct Source: Sendable {
+    package struct Source: Sendable {
         /// `nil` until keys were read for the first time.
-        var verifier: TokenVerifier?
+        package var verifier: Issuer.Verifier?
         /// After this second (since 1970) the keys are too old to trust.
-        var trustedUntil = Int64.max
-        var didLastFetchFail = false
+        package var trustedUntil = Int64.max
+        package var didLastFetchFail = false
         /// Moves when other keys take the place of the present ones.
-        var generation = 0
+        package var generation = 0
 
-        func isUsable(now: Int64) -> Bool { verifier != nil && now <= trustedUntil }
+        // Asked for every bearer, by callers in other modules.
+        @inlinable
+        package func isUsable(now: Int64) -> Bool { verifier != nil && now <= trustedUntil }
     }
 
     /// What an event loop keeps until `version` moves.
-    struct Snapshot: Sendable {
+    package struct Snapshot: Sendable {
         /// Moves with every change of the store.
-        var version = 0
+        package var version = 0
         /// In the order of the issuers.
-        var sources: [Source]
+        package var sources: [Source]
     }
 
     /// How long the keys of one issuer are known here.
-    struct History: Sendable, Equatable {
+    package struct History: Sendable, Equatable {
         /// When they were read or fetched last.
-        var fetchedAt: Date?
+        package var fetchedAt: Date?
         /// When each of the present keys was first seen, by its `kid`. The key itself may be older.
-        var seenSince: [String: Date] = [:]
+        package var seenSince: [String: Date] = [:]
 
         mutating func saw(_ keyIDs: [String], at time: Date) {
             fetchedAt = time
@@ -52,17 +54,17 @@ final class KeyStore: Sendable {
     }
 
     /// Seconds between two fetches that unknown keys cause.
-    static let demandInterval: Int64 = 30
+    package static var demandInterval: Int64 { 30 }
 
     /// Gatehouse itself, and after it others that it trusts.
-    let issuers: [TrustedIssuer]
+    package let issuers: [Issuer]
     /// Seconds for which a token is good after its `exp`, and before its `nbf`.
-    let leeway: Int64
+    package let leeway: Int64
     private let state: Mutex<State>
     private let currentVersion = Atomic<Int>(0)
     private let demands: [(stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
 
-    init(issuers: [TrustedIssuer], leeway: Int64 = 0) {
+    package init(issuers: [Issuer], leeway: Int64 = 0) {
         self.issuers = issuers
         self.leeway = leeway
         demands = issuers.map { _ in AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
@@ -73,37 +75,35 @@ final class KeyStore: Sendable {
                 isAwaited: issuers.map { _ in false }, lastDemands: issuers.map { _ in nil }))
     }
 
-    convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
-        self.init(issuers: [TrustedIssuer(issuer: issuer, audience: audience)], leeway: leeway)
-    }
-
     /// Gatehouse's own place, and those of `others`.
-    func places(of others: Set<VerbatimString>) -> [Int] {
+    package func places(of others: Set<VerbatimString>) -> [Int] {
         issuers.indices.filter { $0 == 0 || others.contains(issuers[$0].issuer) }
     }
 
     /// The present version, without a lock.
-    var version: Int { currentVersion.load(ordering: .acquiring) }
+    package var version: Int { currentVersion.load(ordering: .acquiring) }
 
-    var snapshot: Snapshot { state.withLock { $0.snapshot } }
+    package var snapshot: Snapshot { state.withLock { $0.snapshot } }
 
     /// In the order of the issuers.
-    var history: [History] { state.withLock { $0.history } }
+    package var history: [History] { state.withLock { $0.history } }
 
     /// Whether tokens of Gatehouse itself can be verified.
-    func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
+    package func isUsable(now: Int64) -> Bool { snapshot.sources[0].isUsable(now: now) }
 
     /// Calls `listener` on any thread when there are other keys than before, or when a fetch has ended that
     /// `demandFetch` told of. It is not called when the same keys were read again.
-    func onChange(_ listener: @escaping @Sendable () -> Void) {
+    package func onChange(_ listener: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners.append(listener) }
     }
 
     /// Takes keys in that were read or fetched.
     ///
     /// - Parameter place: the issuer's, in `issuers`.
-    func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max) throws(AccessTokenError) {
-        let verifier = try TokenVerifier(issuers[place], keys: keys, leeway: leeway)
+    package func replace(_ keys: VerificationKeySet, of place: Int = 0, trustedUntil: Int64 = .max)
+        throws(AccessTokenError)
+    {
+        let verifier = try issuers[place].verifier(with: keys, leeway: leeway)
         fetchEnded(of: place) { state in
             state.snapshot.sources[place].trustedUntil = trustedUntil
             state.snapshot.sources[place].didLastFetchFail = false
@@ -117,7 +117,7 @@ final class KeyStore: Sendable {
     }
 
     /// A fetch has failed; the present keys stay.
-    func fetchFailed(of place: Int = 0) {
+    package func fetchFailed(of place: Int = 0) {
         fetchEnded(of: place) { state in
             state.snapshot.sources[place].didLastFetchFail = true
             return false
@@ -128,7 +128,7 @@ final class KeyStore: Sendable {
     ///
     /// - Parameter places: of the issuers that the key may belong to.
     /// - Returns: whether a fetch is under way, of which `onChange` will tell.
-    func demandFetch(of places: [Int] = [0], now: Int64) -> Bool {
+    package func demandFetch(of places: [Int] = [0], now: Int64) -> Bool {
         state.withLock { state in
             for place in places where !state.isFetching[place] {
                 if let last = state.lastDemands[place], now - last < Self.demandInterval { continue }
@@ -142,10 +142,10 @@ final class KeyStore: Sendable {
     }
 
     /// Yields each time an issuer's keys are to be fetched.
-    func demanded(of place: Int) -> AsyncStream<Void> { demands[place].stream }
+    package func demanded(of place: Int) -> AsyncStream<Void> { demands[place].stream }
 
     /// Claims the next fetch; `false` when one is under way.
-    func beginFetch(of place: Int = 0) -> Bool {
+    package func beginFetch(of place: Int = 0) -> Bool {
         state.withLock { state in
             defer { state.isFetching[place] = true }
             return !state.isFetching[place]

@@ -1,36 +1,53 @@
-import AccessToken
+package import AccessToken
 import Foundation
-import Logging
+package import Logging
 import ServiceLifecycle
 
 /// Keeps an issuer's keys in the key store those of their source, a JWKS or a file: at the start, every few minutes, and
 /// when a token names an unknown key.
 ///
 /// One fetch at a time; keys that were fetched once stay while later fetches fail, up to `maximumStaleness`.
-struct KeyFetcher: Service {
-    let store: KeyStore
+package struct KeyFetcher<Issuer: KeyIssuer>: Service {
+    private let store: KeyStore<Issuer>
     /// The issuer's place in the store.
-    var issuer = 0
+    private let issuer: Int
     /// Seconds for which keys are trusted that can't be fetched again.
-    let maximumStaleness: Int64
-    let logger: Logger
+    private let maximumStaleness: Int64
+    private let logger: Logger
     /// Between two fetches that nothing else causes.
-    let interval: Duration
+    private let interval: Duration
     /// Reads the keys. Ends by itself after a few seconds.
-    let fetch: @Sendable () async throws -> VerificationKeySet
+    private let fetch: @Sendable () async throws -> VerificationKeySet
 
-    var firstRetry = Duration.milliseconds(200)
-    var longestRetry = Duration.seconds(5)
+    package var firstRetry = Duration.milliseconds(200)
+    package var longestRetry = Duration.seconds(5)
+
+    /// - Parameters:
+    ///   - issuer: its place in the store.
+    ///   - maximumStaleness: seconds for which keys are trusted that can't be fetched again.
+    ///   - interval: between two fetches that nothing else causes.
+    ///   - fetch: reads the keys. Ends by itself after a few seconds.
+    package init(
+        store: KeyStore<Issuer>, issuer: Int = 0, maximumStaleness: Int64, logger: Logger, interval: Duration,
+        fetch: @escaping @Sendable () async throws -> VerificationKeySet
+    ) {
+        self.store = store
+        self.issuer = issuer
+        self.maximumStaleness = maximumStaleness
+        self.logger = logger
+        self.interval = interval
+        self.fetch = fetch
+    }
 
     /// Seconds, below which a file that is read every 5 s would be stale between two readings on a busy machine.
-    static let shortestStaleness = 15
+    package static var shortestStaleness: Int { 15 }
 
     /// Between two fetches of keys that are trusted for so many seconds: a fetch that fails, and the next, leave time.
-    static func interval(ofStaleness maximumStaleness: Int64) -> Duration {
+    package static func interval(ofStaleness maximumStaleness: Int64) -> Duration {
         .seconds(min(300, maximumStaleness / 3))
     }
 
-    func run() async throws {
+    package func run() async throws {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await fetchPeriodically() }

@@ -6,8 +6,7 @@ import ServiceKit
 import Synchronization
 import TestKit
 import Testing
-
-@testable import GatewayService
+import TokenValidation
 
 @Suite("Keys that an issuer publishes")
 struct PublishedKeysTests {
@@ -27,7 +26,7 @@ struct PublishedKeysTests {
 
     @Test("An answer that stalls, wherever it does, delays the next fetch for a while only")
     func stalls() async throws {
-        let set = try VerificationKeySet(keys: [GatewayHarness.key.publicKey])
+        let set = try VerificationKeySet(keys: [RSAPrivateKey.generate().publicKey])
         let jwks = String(decoding: set.jwks(), as: UTF8.self)
         let whole = "HTTP/1.1 200 OK\r\nContent-Length: \(jwks.utf8.count)\r\n\r\n\(jwks)"
         let behindHead = whole.dropLast(jwks.count)
@@ -35,7 +34,7 @@ struct PublishedKeysTests {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;" + String(repeating: "x", count: 100)
         let answers = ["", "HTTP/1.1 200 OK\r\n", String(behindHead), String(whole.dropLast(1)), chunkExtension]
         let asked = Mutex(0)
-        let store = KeyStore(issuer: "http://gatehouse.test", audience: "gatehouse")
+        let store = KeyStore(issuers: [TestIssuer(issuer: "http://gatehouse.test")])
         let client = HTTPClient(configuration: .gatehouse())
         try await withTCPServer(onAccept: { connection in
             let number = asked.withLock { asked in

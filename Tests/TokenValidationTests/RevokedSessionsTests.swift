@@ -1,7 +1,6 @@
 import Foundation
 import Testing
-
-@testable import GatewayService
+import TokenValidation
 
 @Suite("Revoked sessions")
 struct RevokedSessionsTests {

@@ -1,0 +1,53 @@
+import AsyncHTTPClient
+public import Foundation
+import ServiceKit
+public import Settings
+
+/// Whose access tokens a service takes, and where it learns what they are worth.
+public struct AccessTokenConfiguration: Sendable {
+    /// `iss`: tokens' `TOKENS_ISSUER`.
+    public var issuer: String
+    /// `aud`: tokens' `TOKENS_AUDIENCE`.
+    public var audience: String
+    /// The replicas of tokens. No gateway leads to what is asked there.
+    public var tokensURLs: [URL]
+    /// One of tokens' `TOKENS_INTROSPECTION_CREDENTIALS`.
+    public var tokensCredential: String
+    /// Seconds for which keys are trusted that can't be fetched again.
+    public var keysMaximumStaleness: Int64
+    /// Seconds for which the last known revocations are trusted once the feed is lost.
+    public var revocationMaximumStaleness: Int64
+    /// How long tokens may take.
+    public var patience: Duration
+
+    /// Reads the settings; of a service `orders` they begin with `ORDERS_`:
+    ///
+    /// - `ORDERS_ISSUER`, in development `http://gatehouse.localhost`; `ORDERS_AUDIENCE`, default `gatehouse`
+    /// - `ORDERS_TOKENS_URL`: one address or several, separated by commas; `ORDERS_TOKENS_CREDENTIAL`
+    /// - `ORDERS_KEYS_MAX_STALENESS`, 15 s or more, default a day; `ORDERS_REVOCATION_MAX_STALENESS`, default an hour,
+    ///   which has to be the longest lifetime of an access token
+    public init(settings: Settings) {
+        issuer = settings.string(
+            "issuer", default: settings.environment == .development ? "http://gatehouse.localhost" : nil)
+        audience = settings.string("audience", default: "gatehouse")
+        tokensURLs = settings.urls("tokensURL")
+        tokensCredential = settings.secret("tokensCredential")
+        keysMaximumStaleness =
+            settings.seconds("keysMaxStaleness", default: 86_400, in: 15...Int(Int32.max)).components.seconds
+        revocationMaximumStaleness = settings.seconds("revocationMaxStaleness", default: 3_600).components.seconds
+        patience = settings.patience
+    }
+
+    func tokens(_ httpClient: HTTPClient) -> ServiceClient {
+        ServiceClient(
+            callee: "tokens", urls: tokensURLs, credential: tokensCredential, httpClient: httpClient,
+            patience: patience)
+    }
+}
+
+extension AccessTokenConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Never the credential: it would end up in a log.
+    public var description: String { "AccessTokenConfiguration(issuer: \(issuer), audience: \(audience))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["issuer": issuer, "audience": audience]) }
+}

@@ -1,0 +1,43 @@
+import Contracts
+import HTTPTypes
+public import Hummingbird
+public import HummingbirdCore
+public import ServiceKit
+
+/// Middleware for routes that the gateway does not stand before: verifies the access token in `Authorization` (RFC 6750
+/// §2.1), and lets the route find its user in ``GatehouseRequestContext/user``.
+///
+/// A request that shows the gateway's credential was verified there, and passes as it is: a service may be reached both
+/// ways.
+public struct BearerAuthentication: RouterMiddleware {
+    public typealias Context = GatehouseRequestContext
+
+    private let judge: any AccessTokenJudge
+    private let isRequired: Bool
+
+    /// - Parameter isRequired: whether a request without a token is refused. A bad token is refused either way.
+    public init(_ judge: any AccessTokenJudge, isRequired: Bool = true) {
+        self.judge = judge
+        self.isRequired = isRequired
+    }
+
+    public func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        guard !context.isFromGateway else { return try await next(request, context) }
+        let fields = request.headers[values: .authorization]
+        guard !fields.isEmpty || isRequired else { return try await next(request, context) }
+        guard fields.count == 1, let token = Self.bearer(fields[0]) else { throw Problem(.invalidToken) }
+        var context = context
+        context.user = try await judge.user(of: token, before: context.deadline)
+        return try await next(request, context)
+    }
+
+    /// The token; `nil` for another scheme. The scheme's name is read in any case (RFC 9110 §11.1).
+    static func bearer(_ field: String) -> String? {
+        let parts = field.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
+        guard parts.count == 2, parts[0].elementsEqual("bearer".utf8, by: { $0 | 0x20 == $1 }) else { return nil }
+        return String(parts[1].drop { $0 == UInt8(ascii: " ") })
+    }
+}

@@ -1,0 +1,11 @@
+// All that a team's own service is written with: the team's package names the product GatehouseService and nothing else.
+@_exported public import ArgumentParser
+@_exported public import Contracts
+@_exported public import HTTPTypes
+@_exported public import Hummingbird
+@_exported public import HummingbirdCore
+@_exported public import Logging
+@_exported public import Observability
+@_exported public import ServiceKit
+@_exported public import ServiceLifecycle
+@_exported public import Settings

@@ -1,0 +1,101 @@
+import AccessToken
+public import AsyncHTTPClient
+public import Contracts
+import Foundation
+import Instruments
+public import Logging
+public import Observability
+public import ServiceKit
+public import ServiceLifecycle
+import TokenValidation
+
+/// Verifies access tokens with the keys that tokens publishes (RFC 7517), and follows its revocation feed: no token is
+/// asked about, and one whose session has ended is refused within a second.
+///
+/// The same that the gateway does. It has to run: hand it to ``ServiceAssembly`` as a service, and its ``readiness`` too.
+/// Keys that were fetched once are good for a day while tokens is away, revocations for the access tokens' lifetime.
+public struct PublishedKeyJudge: AccessTokenJudge, Service {
+    private let keys: KeyStore<OwnIssuer>
+    private let revoked: RevokedSessions
+    private let keyFetcher: KeyFetcher<OwnIssuer>
+    private let feedReader: RevocationFeedReader
+
+    /// - Parameters:
+    ///   - configuration: whose tokens are good, and where tokens is.
+    ///   - httpClient: ``ServiceBoot/httpClient``.
+    public init(_ configuration: AccessTokenConfiguration, httpClient: HTTPClient, logger: Logger) {
+        let issuer = OwnIssuer(issuer: configuration.issuer, audience: configuration.audience)
+        keys = KeyStore(issuers: [issuer])
+        revoked = RevokedSessions(maximumStaleness: configuration.revocationMaximumStaleness)
+        keyFetcher = KeyFetcher(
+            store: keys, maximumStaleness: configuration.keysMaximumStaleness, logger: logger,
+            interval: KeyFetcher<OwnIssuer>.interval(ofStaleness: configuration.keysMaximumStaleness),
+            fetch: PublishedKeys(
+                addresses: configuration.tokensURLs.map { $0.appending(path: ".well-known/jwks.json") },
+                client: httpClient
+            ).read)
+        let tokens = configuration.tokens(httpClient)
+        feedReader = RevocationFeedReader(
+            sessions: revoked,
+            isLost: Gauge(
+                "gatehouse_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read."),
+            live: Gauge("gatehouse_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
+            logger: logger,
+            fetch: { try await tokens.revocations(after: $0, waiting: $1) })
+    }
+
+    /// Whether keys are there, and the feed was read whole: before that every token is answered `UNAVAILABLE`.
+    public var isReady: Bool { keys.isUsable(now: Self.now) && revoked.isUsable(now: Self.now) }
+
+    /// The same for ``ServiceAssembly``.
+    public var readiness: [ReadinessCheck] {
+        [
+            ReadinessCheck("keys") { [keys] in keys.isUsable(now: Self.now) },
+            ReadinessCheck("revocations") { [revoked] in revoked.isUsable(now: Self.now) },
+        ]
+    }
+
+    /// Fetches keys and follows the feed until the service stops.
+    public func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await keyFetcher.run() }
+            group.addTask { try await feedReader.run() }
+            try await group.waitForAll()
+        }
+    }
+
+    public func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
+        let now = Self.now
+        let source = keys.snapshot.sources[0]
+        guard let verifier = source.verifier, source.isUsable(now: now) else { throw Problem(.unavailable) }
+        let claims: AccessTokenClaims
+        do {
+            claims = try verifier.verify(token, now: now)
+        } catch {
+            throw problem(error, didLastFetchFail: source.didLastFetchFail, now: now)
+        }
+        switch revoked.verdict(on: claims.sessionID, now: now) {
+        case .live: return ForwardedUser(claims)
+        case .revoked: throw Problem(.invalidToken)
+        case .unknown: throw Problem(.unavailable)
+        }
+    }
+
+    private func problem(_ error: AccessTokenError, didLastFetchFail: Bool, now: Int64) -> Problem {
+        switch error.code {
+        case .expired: Problem(.tokenExpired)
+        case .cryptography: Problem(.unavailable)
+        // It may be a key that was published just now: fetched at most every 30 s, and asked for again by the client.
+        case .unknownKey where keys.demandFetch(now: now) || didLastFetchFail: Problem(.unavailable)
+        default: Problem(.invalidToken)
+        }
+    }
+
+    private static var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
+}
+
+extension ForwardedUser {
+    fileprivate init(_ claims: AccessTokenClaims) {
+        self.init(id: claims.subject, sessionID: claims.sessionID, role: claims.role, storeIDs: claims.storeIDs)
+    }
+}

@@ -1,0 +1,112 @@
+import AccessToken
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import GatehouseService
+import NIOCore
+import Synchronization
+import TestKit
+
+/// What a service asks of tokens, answered as a test says.
+final class FakeTokens: Sendable {
+    struct Answers: Sendable {
+        /// `nil`: 500.
+        var keys: [RSAPublicKey]? = []
+        /// `nil`: 500.
+        var revoked: [UUID]? = []
+        /// Of introspection.
+        var status = HTTPResponse.Status.ok
+        var introspection = #"{"active":false}"#
+    }
+
+    static let credential = "dev-shop+tokens"
+    static let issuer = "http://gatehouse.localhost"
+    static let key = try! RSAPrivateKey.generate()
+
+    private let state = Mutex(Answers())
+    private let asked = Mutex<[(authorization: String, body: String)]>([])
+
+    /// What introspection was asked, and by whom.
+    var questions: [(authorization: String, body: String)] { asked.withLock { $0 } }
+
+    func answer(_ change: (inout Answers) -> Void) { state.withLock { change(&$0) } }
+
+    /// Runs `body` with a configuration that leads here.
+    static func run(
+        _ body: (FakeTokens, AccessTokenConfiguration, HTTPClient) async throws -> Void
+    ) async throws {
+        let tokens = FakeTokens()
+        let client = HTTPClient(configuration: .gatehouse())
+        try await withHTTPServer(tokens.router) { url in
+            do {
+                let settings = Settings(
+                    service: "shop",
+                    environment: [
+                        "GATEHOUSE_ENVIRONMENT": "development", "GATEHOUSE_PATIENCE_MS": "20000",
+                        "SHOP_TOKENS_URL": url.absoluteString, "SHOP_TOKENS_CREDENTIAL": credential,
+                    ])
+                let configuration = AccessTokenConfiguration(settings: settings)
+                try settings.finish()
+                try await body(tokens, configuration, client)
+            } catch {
+                try? await client.shutdown()
+                throw error
+            }
+            try await client.shutdown()
+        }
+    }
+
+    /// A token for a session of now; `change` makes it another.
+    static func token(key: RSAPrivateKey = key, _ change: (inout AccessTokenClaims) -> Void = { _ in }) throws -> String
+    {
+        let now = Int64(Date.now.timeIntervalSince1970)
+        var claims = AccessTokenClaims(
+            issuer: issuer, audience: "gatehouse", subject: UUID(), sessionID: UUID(), issuedAt: now - 60,
+            expiresAt: now + 600, clientID: "com.example.app", role: "courier", storeIDs: ["store-1"])
+        change(&claims)
+        return try AccessTokenSigner(key: key).sign(claims)
+    }
+
+    private var router: Router<BasicRequestContext> {
+        let router = Router()
+        router.get("/.well-known/jwks.json") { [self] _, _ in
+            guard let keys = state.withLock({ $0.keys }) else { throw HTTPError(.internalServerError) }
+            return Response(
+                status: .ok,
+                body: .init(byteBuffer: .init(bytes: try VerificationKeySet(keys: keys).jwks())))
+        }
+        router.get("/internal/revocations") { [self] request, _ in
+            guard let revoked = state.withLock({ $0.revoked }),
+                request.headers[.init("Gatehouse-Credential")!] == Self.credential
+            else { throw HTTPError(.internalServerError) }
+            // A shorter wait than tokens': what a test changes is told soon.
+            if request.uri.queryParameters["wait"] != "0" { try await Task.sleep(for: .milliseconds(20)) }
+            let page = RevocationPage(
+                entries: revoked.map {
+                    .init(
+                        sessionID: $0, userID: UUID(), revokedAt: .now, accessExpiresAt: .now.addingTimeInterval(600),
+                        reason: .logout)
+                }, cursor: "1", reset: false, more: false)
+            return Response(status: .ok, body: .init(byteBuffer: .init(bytes: try JSON.encode(page))))
+        }
+        router.post("/internal/oauth/introspect") { [self] request, _ in
+            let body = String(buffer: try await request.body.collect(upTo: 65_536))
+            asked.withLock { $0.append((request.headers[.authorization] ?? "", body)) }
+            let answers = state.withLock { $0 }
+            return Response(status: answers.status, body: .init(byteBuffer: .init(string: answers.introspection)))
+        }
+        return router
+    }
+}
+
+extension AccessTokenJudge {
+    /// The code of its refusal; `nil` where it knows the user.
+    func refusal(of token: String) async -> ErrorCode? {
+        do {
+            _ = try await user(of: token, before: .after(.seconds(20)))
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import AccessToken
+import Contracts
+import Foundation
+import GatehouseService
+import TestKit
+import Testing
+
+@Suite("Access tokens by published keys")
+struct PublishedKeyJudgeTests {
+    private func run(_ body: (FakeTokens, PublishedKeyJudge) async throws -> Void) async throws {
+        try await FakeTokens.run { tokens, configuration, client in
+            let judge = PublishedKeyJudge(configuration, httpClient: client, logger: .quiet)
+            let running = Task { try await judge.run() }
+            defer { running.cancel() }
+            try await body(tokens, judge)
+        }
+    }
+
+    private func runReady(_ body: (FakeTokens, PublishedKeyJudge) async throws -> Void) async throws {
+        try await run { tokens, judge in
+            tokens.answer { $0.keys = [FakeTokens.key.publicKey] }
+            try await eventually("it is ready") { judge.isReady }
+            try await body(tokens, judge)
+        }
+    }
+
+    @Test("A good token tells of its user")
+    func good() async throws {
+        try await runReady { _, judge in
+            let (user, session) = (UUID(), UUID())
+            let token = try FakeTokens.token {
+                $0.subject = user
+                $0.sessionID = session
+            }
+            let expected = ForwardedUser(id: user, sessionID: session, role: "courier", storeIDs: ["store-1"])
+            #expect(try await judge.user(of: token, before: .after(.seconds(10))) == expected)
+        }
+    }
+
+    @Test("Other tokens are refused")
+    func refused() async throws {
+        try await runReady { _, judge in
+            let good = try FakeTokens.token()
+            for token in ["", "junk", "a.b.c", good + "A", String(repeating: "a", count: 100_000)] {
+                #expect(await judge.refusal(of: token) == .invalidToken, "\(token.prefix(20))")
+            }
+            #expect(try await judge.refusal(of: FakeTokens.token { $0.issuer = "http://other.test" }) == .invalidToken)
+            #expect(try await judge.refusal(of: FakeTokens.token { $0.audience = "other" }) == .invalidToken)
+            let old = try FakeTokens.token { ($0.issuedAt, $0.expiresAt) = (1_000_000, 1_000_100) }
+            #expect(await judge.refusal(of: old) == .tokenExpired)
+        }
+    }
+
+    @Test("Nothing is known of any token before keys and feed were read")
+    func notReady() async throws {
+        try await run { tokens, judge in
+            tokens.answer { $0.revoked = nil }
+            #expect(try await judge.refusal(of: FakeTokens.token()) == .unavailable)
+            tokens.answer { $0.keys = [FakeTokens.key.publicKey] }
+            let junk = "a.b.c"
+            try await eventually("there are keys") { await judge.refusal(of: junk) == .invalidToken }
+            #expect(try await judge.refusal(of: FakeTokens.token()) == .unavailable && !judge.isReady)
+            tokens.answer { $0.revoked = [] }
+            try await eventually("the feed is read") { judge.isReady }
+            #expect(try await judge.refusal(of: FakeTokens.token()) == nil)
+        }
+    }
+
+    @Test("A token ends with its session")
+    func revoked() async throws {
+        try await runReady { tokens, judge in
+            let session = UUID()
+            let token = try FakeTokens.token { $0.sessionID = session }
+            #expect(await judge.refusal(of: token) == nil)
+            tokens.answer { $0.revoked = [session] }
+            try await eventually("the feed has told of it") { await judge.refusal(of: token) == .invalidToken }
+            #expect(try await judge.refusal(of: FakeTokens.token()) == nil)
+        }
+    }
+
+    @Test("A key that is not known yet is fetched; one that nobody published is refused")
+    func unknownKey() async throws {
+        try await runReady { tokens, judge in
+            let next = try RSAPrivateKey.generate()
+            let token = try FakeTokens.token(key: next)
+            tokens.answer { $0.keys = [FakeTokens.key.publicKey, next.publicKey] }
+            // The client is asked to come again.
+            #expect(await judge.refusal(of: token) == .unavailable)
+            try await eventually("the key is fetched") { await judge.refusal(of: token) == nil }
+            #expect(try await judge.refusal(of: FakeTokens.token(key: .generate())) == .invalidToken)
+        }
+    }
+
+    @Test("Keys and revocations that were read once are good while tokens is away")
+    func outage() async throws {
+        try await runReady { tokens, judge in
+            let session = UUID()
+            let ended = try FakeTokens.token { $0.sessionID = session }
+            tokens.answer { $0.revoked = [session] }
+            try await eventually("the feed has told of it") { await judge.refusal(of: ended) == .invalidToken }
+            tokens.answer { ($0.keys, $0.revoked) = (nil, nil) }
+            #expect(try await judge.refusal(of: FakeTokens.token()) == nil)
+            // Whose key it is cannot be found out.
+            let unknown = try FakeTokens.token(key: .generate())
+            #expect(await judge.refusal(of: unknown) == .unavailable)
+            #expect(await judge.refusal(of: ended) == .invalidToken)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Contracts
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import ServiceKit
+import Settings
+import Synchronization
+import TestKit
+import Testing
+
+@Suite("Deadlines that end work")
+struct DeadlineTests {
+    private struct Trouble: Error {}
+
+    @Test("Work that is through in time gives its value, or its error")
+    func inTime() async throws {
+        #expect(try await Deadline.after(.seconds(60)).run { 7 } == 7)
+        await #expect(throws: Trouble.self) { try await Deadline.after(.seconds(60)).run { throw Trouble() } }
+    }
+
+    @Test("Work that is not is cancelled")
+    func late() async throws {
+        let isCancelled = Mutex(false)
+        await #expect(throws: Problem(.timeout)) {
+            try await Deadline.after(.milliseconds(20)).run {
+                do {
+                    try await Task.sleep(for: .seconds(600))
+                } catch {
+                    isCancelled.withLock { $0 = error is CancellationError }
+                    throw error
+                }
+            }
+        }
+        #expect(isCancelled.withLock { $0 })
+    }
+
+    /// A route that never answers by itself.
+    private enum Sleeper: ServiceApplication {
+        static let name = "sleeper"
+        static let defaultPort = 8099
+
+        static func configuration(from settings: Settings) -> Bool { true }
+
+        static func build(_ endsAtDeadline: Bool, boot: ServiceBoot) async throws -> ServiceAssembly {
+            let router = ServiceRouter()
+            router.get("/v1/sleep") { _, _ in
+                try await Task.sleep(for: .seconds(600))
+                return Response.empty(.ok)
+            }
+            return ServiceAssembly(router: router, endsAtDeadline: endsAtDeadline, boot: boot)
+        }
+    }
+
+    @Test("A route's work ends with its caller's deadline, where the service asks for that")
+    func route() async throws {
+        try await withService(Sleeper.self) { service in
+            let answer = try await TestHTTPClient(service.url, timeout: .seconds(60)).get(
+                "/v1/sleep", headers: [HeaderName.deadline: "50"])
+            #expect(answer.status == 504 && answer.code == "TIMEOUT")
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import Foundation
+import GatehouseService
+
+/// What a caller is told of one thing that is theirs.
+struct Item: Codable, Equatable {
+    var id: Int
+    /// The caller's user id, in lower case.
+    var of: String
+    var role: String
+    var stores: [String]
+
+    init(id: Int, of user: ForwardedUser) {
+        self.id = id
+        of = user.id.uuidString.lowercased()
+        role = user.role
+        stores = user.storeIDs
+    }
+}
+
+/// The answer to `GET /v1/orders`.
+struct ItemList: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case items = "orders"
+        case role
+    }
+
+    var items: [Item]
+    var role: String
+}
