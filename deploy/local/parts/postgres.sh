@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # A private PostgreSQL: TCP on the loopback address only, data under the state folder, one role and database a service.
+# Where its programs are, packages.sh knows.
 
 # postgres_bin [DATA]: the folder of PostgreSQL's programs; of the version that made the data, when there is any.
 postgres_bin() {
     local version='*' folder newest=
     if [ -n "${1:-}" ] && [ -f "$1/PG_VERSION" ]; then version=$(cat "$1/PG_VERSION"); fi
-    for folder in /usr/lib/postgresql/$version/bin /opt/homebrew/opt/postgresql@$version/bin; do
+    while read -r folder; do
         if [ -x "$folder/initdb" ]; then newest=$folder; fi
-    done
+    done < <(postgresql_folders "$version")
     if [ -z "$newest" ] && command -v initdb >/dev/null; then newest=$(dirname "$(command -v initdb)"); fi
     [ -n "$newest" ] && printf '%s' "$newest"
 }
