@@ -3,6 +3,7 @@ import Foundation
 import Observability
 import TestKit
 import Testing
+import TokenValidation
 
 @testable import GatewayService
 @testable import ServiceKit

@@ -4,6 +4,7 @@ import Foundation
 import Observability
 import ServiceKit
 import Settings
+import TokenValidation
 
 /// A page for whoever runs Gatehouse, on the admin port alone: what there is and how it does. It changes nothing.
 ///
