@@ -214,7 +214,7 @@ extension GatewaySettings {
         tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
         idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)
-        upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 4, in: 1...3600)
+        upstreamIdleTimeout = settings.seconds("upstreamIdleTimeout", default: 2, in: 1...3600)
         retryShare = Double(settings.int("retryPercent", default: 20, in: 0...100)) / 100
         accessLogShare = Self.accessLogShare(settings)
         followsClientTraces = settings.bool("tracesFollowClients", default: followsClientTraces)

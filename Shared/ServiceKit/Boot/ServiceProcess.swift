@@ -105,7 +105,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
 
     /// Load balancers need a moment to see that the service is not ready before its port closes.
     private var drainDelay: Duration {
-        configuration.environment == .production ? .seconds(3) : .zero
+        configuration.environment == .production ? Draining.delay : .zero
     }
 
     private func publicServer(_ server: ServiceAssembly.Server, _ limits: ServerConnections) -> HTTPServer {

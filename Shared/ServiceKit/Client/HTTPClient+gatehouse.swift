@@ -6,8 +6,8 @@ extension HTTPClient.Configuration {
     public static func gatehouse() -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow, timeout: .init(connect: .seconds(1)), decompression: .disabled)
-        // Shorter than the servers' keep-alive: a request never meets a connection that is being closed.
-        configuration.connectionPool.idleTimeout = .seconds(30)
+        // A request never meets a connection that is being closed.
+        configuration.connectionPool.idleTimeout = TimeAmount(Draining.longestIdle)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // Whether to try again is decided by the caller, who knows another replica.
         configuration.connectionPool.retryConnectionEstablishment = false

@@ -36,8 +36,8 @@ class Check:
         self.readme = (self.root / "deploy/kubernetes/README.md").read_text()
         self.settings = {name: KnownSettings(root, name) for name in SERVICES + ["apple-simulator"]}
         self.ports = {name: self.default_port(name) for name in SERVICES}
-        boot = (self.root / "Shared/ServiceKit/Boot/ServiceProcess.swift").read_text()
-        self.drain = int(re.search(r"environment == \.production \? \.seconds\((\d+)\)", boot).group(1))
+        boot = (self.root / "Shared/ServiceKit/Boot/Draining.swift").read_text()
+        self.drain = int(re.search(r"static let delay = Duration\.seconds\((\d+)\)", boot).group(1))
 
         pool = (self.root / "Shared/Postgres/Pool/PostgresPoolConfiguration.swift").read_text()
         self.pool = int(re.search(r"maximumConnections = (\d+)", pool).group(1))

@@ -1,3 +1,5 @@
+import ServiceKit
+
 /// Limits and times of the data path.
 struct GatewaySettings: Sendable {
     var trustedProxies = TrustedProxies()
@@ -47,7 +49,7 @@ struct GatewaySettings: Sendable {
     /// The share of requests that may be sent a second time, besides a few.
     var retryShare = 0.2
     /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
-    var upstreamIdleTimeout = Duration.seconds(4)
+    var upstreamIdleTimeout = Draining.longestIdle
     /// `nil`: no limit.
     var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
