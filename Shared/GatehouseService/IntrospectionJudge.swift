@@ -32,7 +32,8 @@ public struct IntrospectionJudge: AccessTokenJudge {
     }
 
     public func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
-        guard token.utf8.count <= Self.longestToken else { throw Problem(.invalidToken) }
+        // Without any, tokens would find fault with the request.
+        guard (1...Self.longestToken).contains(token.utf8.count) else { throw Problem(.invalidToken) }
         let answer = try await ask(about: token, before: deadline.capped(at: configuration.patience))
         guard answer.active, answer.use == "access_token" else { throw Problem(.invalidToken) }
         guard let issuer = answer.issuer, let audience = answer.audience, let subject = answer.subject,

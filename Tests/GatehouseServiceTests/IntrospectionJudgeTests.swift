@@ -52,6 +52,7 @@ struct IntrospectionJudgeTests {
             }
             let asked = tokens.questions.count
             #expect(await judge.refusal(of: String(repeating: "a", count: 8193)) == .invalidToken)
+            #expect(await judge.refusal(of: "") == .invalidToken)
             #expect(tokens.questions.count == asked)
         }
     }

@@ -9,17 +9,20 @@ import Testing
 
 /// Against collectors of every kind, on real sockets.
 @Suite struct OTLPSenderTests {
-    /// Says its text once it is asked.
-    private final class Speaking: ChannelInboundHandler, Sendable {
+    /// Says its text when it is asked: once, in however many pieces the question comes.
+    private final class Speaking: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
 
         private let text: String
+        private var hasSpoken = false
 
         init(_ text: String) {
             self.text = text
         }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard !hasSpoken else { return }
+            hasSpoken = true
             context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
         }
     }
