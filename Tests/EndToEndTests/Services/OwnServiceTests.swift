@@ -18,6 +18,7 @@ extension SystemTests {
             var path: String
             var gateway: TestHTTPClient
             var service: TestHTTPClient
+            var serviceURL: URL
             var credentials: [String]
         }
 
@@ -33,7 +34,8 @@ extension SystemTests {
             let credentials = ["dev-\(UUID().uuidString)", "dev-\(UUID().uuidString)"]
             let output = folder.appending(path: "output.log")
             let process = try example.start(port: port, credentials: credentials, output: output)
-            let service = TestHTTPClient(URL(string: "http://127.0.0.1:\(port)")!)
+            let serviceURL = URL(string: "http://127.0.0.1:\(port)")!
+            let service = TestHTTPClient(serviceURL)
             do {
                 try await eventually("the example listens") {
                     guard process.isRunning else { throw TestKitError(try String(contentsOf: output, encoding: .utf8)) }
@@ -45,7 +47,7 @@ extension SystemTests {
                     try await body(
                         Running(
                             path: "/v1/\(example.name)", gateway: TestHTTPClient(gateway.url), service: service,
-                            credentials: credentials))
+                            serviceURL: serviceURL, credentials: credentials))
                 }
             } catch {
                 await process.kill9()
@@ -108,6 +110,26 @@ extension SystemTests {
                 var nobody = fields(of: user, credential: running.credentials[0])
                 nobody[HeaderName.userID] = nil
                 #expect(try await running.service.get("\(running.path)/7", headers: nobody).status == 401)
+            }
+        }
+
+        /// The gateway sends on a body that comes with a GET, over a connection that other users' requests follow on.
+        @Test(arguments: OwnService.allCases)
+        func takesNoBodyForTheNextRequest(example: OwnService) async throws {
+            try await run(example) { running in
+                let known = fields(of: UUID(), credential: running.credentials[0]).map { "\($0): \($1)\r\n" }.joined()
+                let body = "GET \(running.path)/7 HTTP/1.1\r\nHost: a\r\n\r\n"
+                let (answer, isClosed) = try await rawExchange(
+                    running.serviceURL,
+                    [
+                        "GET \(running.path)/7 HTTP/1.1\r\nHost: a\r\n\(known)Content-Length: \(body.utf8.count)\r\n\r\n"
+                            + body,
+                        "GET \(running.path)/8 HTTP/1.1\r\nHost: a\r\n\(known)Connection: close\r\n\r\n",
+                    ])
+                #expect(answer.hasPrefix("HTTP/1.1 200"), "\(answer)")
+                // What came in the body shows no credential.
+                #expect(!answer.contains("HTTP/1.1 401"), "\(answer)")
+                #expect(isClosed)
             }
         }
 

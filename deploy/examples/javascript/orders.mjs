@@ -26,8 +26,10 @@ const server = createServer(async (request, response) => {
     const id = request.url.split("?")[0].replace(/^\/v1\/orders\//, "");
     const work = new AbortController();
     const late = setTimeout(milliseconds, "late", { signal: work.signal }).catch(() => "late");
-    const found = await Promise.race([lookUp(id, work.signal), late]);
+    const asked = lookUp(id, work.signal).catch((error) => { console.error(error); return "failed"; });
+    const found = await Promise.race([asked, late]);
     work.abort();
+    if (found === "failed") return refuse(500, "INTERNAL", "Something went wrong. Please try again.");
     if (found === "late") return refuse(504, "TIMEOUT", "This took too long.");
     if (!found) return refuse(404, "NOT_FOUND", "There is nothing here.");
     const stores = field("store-ids").split(",").filter(Boolean).map(decodeURIComponent);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """orders.py [PORT]    The example service without a library. ORDERS_GATEWAY_CREDENTIALS: one, or two with a comma."""
-import hmac, json, os, sys  # noqa: E401
+import hmac, json, logging, os, sys  # noqa: E401
 from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +14,8 @@ class Orders(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # Connections are kept.
 
     def do_GET(self):
+        if "Content-Length" in self.headers or "Transfer-Encoding" in self.headers:
+            self.close_connection = True  # A body that nobody reads would be taken for the next user's request.
         shown, user = self.field("Credential").encode("latin-1"), self.field("User-Id")
         if not any([hmac.compare_digest(shown, each) for each in CREDENTIALS]) or not user:
             return self.problem(401, "INVALID_TOKEN", "Please sign in.", {"WWW-Authenticate": "Bearer"})
@@ -26,6 +28,9 @@ class Orders(BaseHTTPRequestHandler):
                 return self.problem(404, "NOT_FOUND", "There is nothing here.", {})
         except TimeoutError:
             return self.problem(504, "TIMEOUT", "This took too long.", {})
+        except Exception:  # The log has the reason, the user has not.
+            logging.exception("orders")
+            return self.problem(500, "INTERNAL", "Something went wrong. Please try again.", {})
         stores = [unquote(each) for each in self.field("Store-Ids").split(",") if each]
         self.answer(200, {"id": int(order), "of": user, "role": self.field("Role"), "stores": stores}, {})
 

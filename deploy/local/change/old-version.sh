@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The binaries of the version before, for `make test-change`.
 
-# Sets `old_binaries`; empty where there is no version before. GATEHOUSE_OLD_BINARIES names a folder with them,
+# Sets `old_binaries`; empty where GATEHOUSE_OLD is `none`. GATEHOUSE_OLD_BINARIES names a folder with them,
 # GATEHOUSE_OLD the revision to build them of; without either the last release's tag counts.
 build_old_version() {
     local revision tree=$root/.local/old-version
@@ -10,10 +10,10 @@ build_old_version() {
         old_binaries=$(cd "$GATEHOUSE_OLD_BINARIES" && pwd)
         return
     fi
+    [ "${GATEHOUSE_OLD:-}" != none ] || return 0
     revision=${GATEHOUSE_OLD:-$(git -C "$root" describe --tags --match 'v*' --abbrev=0 2>/dev/null || true)}
     if [ -z "$revision" ]; then
-        warn "there is no release yet: the step with two versions is left out (GATEHOUSE_OLD=REVISION, or GATEHOUSE_OLD_BINARIES=FOLDER)"
-        return
+        fail "there is no release yet to run beside this version: GATEHOUSE_OLD=REVISION builds one, GATEHOUSE_OLD_BINARIES=FOLDER has its programs, GATEHOUSE_OLD=none leaves the step out"
     fi
     note "Building $revision: as long as a first build takes"
     if [ -d "$tree" ]; then

@@ -36,6 +36,8 @@ class Check:
         self.readme = (self.root / "deploy/kubernetes/README.md").read_text()
         self.settings = {name: KnownSettings(root, name) for name in SERVICES + ["apple-simulator"]}
         self.ports = {name: self.default_port(name) for name in SERVICES}
+        number = (self.root / "Shared/Settings/GatehouseVersion.swift").read_text()
+        self.version = re.search(r'number = "([^"]+)"', number).group(1)
         boot = (self.root / "Shared/ServiceKit/Boot/Draining.swift").read_text()
         self.drain = int(re.search(r"static let delay = Duration\.seconds\((\d+)\)", boot).group(1))
 
@@ -260,8 +262,8 @@ class Check:
                 self.find(variant, f"no disruption budget covers {name}")
         for workload in manifests.workloads():
             image = workload.pod["containers"][0]["image"]
-            if not re.search(r":\d+\.\d+\.\d+$", image):
-                self.find(variant, f"{workload.name} runs {image}: not a version")
+            if not image.endswith(f":{self.version}"):
+                self.find(variant, f"{workload.name} runs {image}: not this version")
             plain, _ = workload.plain_settings(workload.pod["containers"][0])
             if plain.get("GATEHOUSE_ENVIRONMENT") != "production":
                 self.find(variant, f"{workload.name} does not run for production")
