@@ -34,6 +34,10 @@ forget_images() {
     for name in $(images images --json | jq -r '.[].names[]? | select(contains("/gatehouse/"))'); do
         images rmi "$name" >/dev/null
     done
+    # What a build left that was broken off has no name.
+    for name in $(images images --quiet --filter dangling=true --filter label=org.opencontainers.image.title=Gatehouse); do
+        images rmi "$name" >/dev/null
+    done
 }
 
 # described PROGRAM FILTER: of its image, by jq, a line each.
