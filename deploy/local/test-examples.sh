@@ -6,6 +6,8 @@
 . "$(dirname "$0")/parts/common.sh"
 # shellcheck source=parts/packages.sh
 . "$local_scripts/parts/packages.sh"
+# shellcheck source=parts/postgres.sh
+. "$local_scripts/parts/postgres.sh"
 # shellcheck source=parts/kubernetes.sh
 . "$local_scripts/parts/kubernetes.sh"
 
@@ -15,7 +17,7 @@ made=$state/examples/$name
 build=$state/examples/build
 log=$logs/examples.log
 # Of our libraries all that such a service may be compiled with.
-modules="AccessToken Bytes Contracts GatehouseService Observability ServiceKit Settings Threads TokenValidation"
+modules="AccessToken Bytes Contracts GatehouseService Instruments Observability ServiceKit Settings Threads TokenValidation"
 libraries="libpq|libhiredis|libargon2"
 
 ensure_packages
@@ -40,7 +42,7 @@ swift build --package-path "$made" --scratch-path "$build" --build-tests >"$log"
 # The names of our own modules among those that were compiled.
 ours=$(swift package --package-path "$root" describe --type json 2>/dev/null |
     jq -r '.targets[] | select(.type != "test" and (.path | startswith("deploy/") | not)) | .c99name' | LC_ALL=C sort -u)
-compiled=$(find "$build/debug/" -maxdepth 1 -name '*.build' | sed -E 's|.*/(.*)\.build|\1|' | LC_ALL=C sort -u |
+compiled=$(find "$build/debug/" -path '*.build/*' -name '*.o' | sed -E 's|.*/([^/]+)\.build/.*|\1|' | LC_ALL=C sort -u |
     LC_ALL=C comm -12 - <(printf '%s\n' "$ours") | paste -sd ' ' -)
 [ "$compiled" = "$modules" ] || fail "a service is compiled with $compiled, not just $modules"
 if command -v readelf >/dev/null; then
