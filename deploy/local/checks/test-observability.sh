@@ -17,7 +17,7 @@ cd "$root"
 mkdir -p "$tree/deploy/local/checks" "$tree/docs"
 cp -R Services Shared README.md "$tree"
 cp -R deploy/observability "$tree/deploy"
-cp -R docs/runbooks "$tree/docs"
+cp -R docs/runbooks docs/operations "$tree/docs"
 cp deploy/local/checks/observability.py "$tree/deploy/local/checks"
 rules=deploy/observability/rules tests=deploy/observability/tests pages=docs/runbooks
 
