@@ -1,4 +1,5 @@
 import CoreMetrics
+import Instruments
 import Synchronization
 
 /// Takes the spans of a process, from any thread, without ever making it wait: there is room for a number of them, and
@@ -13,15 +14,14 @@ public final class SpanBuffer: Sendable {
     let wakes: AsyncStream<Void>
     private let wake: AsyncStream<Void>.Continuation
     private let queue: Mutex<SpanQueue>
-    private let dropped: Counter
+    private let metrics: SpanMetrics
 
     public convenience init() {
         self.init(capacity: Self.capacity, batch: Self.batch)
     }
 
     init(capacity: Int, batch: Int, metrics: any MetricsFactory = MetricsSystem.factory) {
-        dropped = Counter(
-            label: "gatehouse_trace_spans_dropped_total", dimensions: [("reason", "queue_full")], factory: metrics)
+        self.metrics = SpanMetrics(metrics)
         (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         queue = Mutex(SpanQueue(capacity: capacity, batch: batch))
     }
@@ -31,7 +31,7 @@ public final class SpanBuffer: Sendable {
         switch queue.withLock({ $0.offer(span) }) {
         case .kept: break
         case .completesBatch: wake.yield()
-        case .dropped: dropped.increment()
+        case .dropped: metrics.count(dropped: 1, .queueFull)
         }
     }
 

@@ -4,8 +4,7 @@ struct SpanExportRetries: Sendable {
     enum Step: Equatable {
         case done(rejected: Int)
         case again(after: Duration)
-        /// - Parameter reason: as the metric has it.
-        case drop(reason: String)
+        case drop(SpanDropReason)
     }
 
     /// Attempts in all. Those who do not get through for so long have a collector that is away: newer spans matter more.
@@ -24,14 +23,14 @@ struct SpanExportRetries: Sendable {
     mutating func next(after outcome: SpanExportOutcome, isStopping: Bool, jitter: Double) -> Step {
         made += 1
         let pause: Duration?
-        let reason: String
+        let reason: SpanDropReason
         switch outcome {
         case .taken(let rejected): return .done(rejected: rejected)
-        case .refused: return .drop(reason: "refused")
-        case .busy(let retryAfter): (pause, reason) = (retryAfter, "busy")
-        case .unreachable: (pause, reason) = (nil, "unreachable")
+        case .refused: return .drop(.refused)
+        case .busy(let retryAfter): (pause, reason) = (retryAfter, .busy)
+        case .unreachable: (pause, reason) = (nil, .unreachable)
         }
-        guard made < Self.attempts, !isStopping else { return .drop(reason: reason) }
+        guard made < Self.attempts, !isStopping else { return .drop(reason) }
         let backoff = Self.firstPause * (1 << (made - 1)) * (0.5 + jitter / 2)
         return .again(after: min(pause ?? backoff, Self.longestPause))
     }

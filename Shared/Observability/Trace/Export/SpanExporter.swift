@@ -1,4 +1,5 @@
 import CoreMetrics
+import Instruments
 public import Logging
 public import ServiceLifecycle
 
@@ -17,8 +18,7 @@ public struct SpanExporter: Service {
     private let logger: Logger
     private let interval: Duration
     private let flushTime: Duration
-    private let metrics: any MetricsFactory
-    private let exported: Counter
+    private let metrics: SpanMetrics
     private let send: @Sendable ([UInt8]) async -> SpanExportOutcome
 
     /// - Parameters:
@@ -43,8 +43,7 @@ public struct SpanExporter: Service {
         self.logger = logger
         self.interval = interval
         self.flushTime = flushTime
-        self.metrics = metrics
-        exported = Counter(label: "gatehouse_trace_spans_exported_total", factory: metrics)
+        self.metrics = SpanMetrics(metrics)
         self.send = send
     }
 
@@ -64,7 +63,7 @@ public struct SpanExporter: Service {
         } onGracefulShutdown: {
             spans.finish()
         }
-        count(dropped: spans.takeAll(), reason: "shutdown")
+        metrics.count(dropped: spans.takeAll(), .shutdown)
     }
 
     private func lookNowAndThen() async {
@@ -100,15 +99,15 @@ public struct SpanExporter: Service {
                 let rejected = min(max(reported, 0), batch.count)
                 if isFailing { logger.notice("traces are exported again") }
                 isFailing = false
-                exported.increment(by: batch.count - rejected)
-                return count(dropped: rejected, reason: "rejected")
+                metrics.exported.increment(by: batch.count - rejected)
+                return metrics.count(dropped: rejected, .rejected)
             case .again(let pause):
                 note(outcome, &isFailing)
                 // Ends early when the process is told to stop.
                 try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
             case .drop(let reason):
                 note(outcome, &isFailing)
-                return count(dropped: batch.count, reason: reason)
+                return metrics.count(dropped: batch.count, reason)
             }
         }
     }
@@ -116,13 +115,6 @@ public struct SpanExporter: Service {
     private func note(_ outcome: SpanExportOutcome, _ isFailing: inout Bool) {
         if !isFailing { logger.warning("traces cannot be exported", .reason("\(outcome)")) }
         isFailing = true
-    }
-
-    private func count(dropped: Int, reason: String) {
-        guard dropped > 0 else { return }
-        Counter(
-            label: "gatehouse_trace_spans_dropped_total", dimensions: [("reason", reason)], factory: metrics
-        ).increment(by: dropped)
     }
 }
 
