@@ -6,6 +6,8 @@ export GATEHOUSE_LOCAL=$root/.local/test-lint-compose
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=expectations.sh
 . "$local_scripts/checks/expectations.sh"
+# shellcheck source=refusals.sh
+. "$local_scripts/checks/refusals.sh"
 
 tree=$state/tree
 rm -rf "$state"
@@ -16,18 +18,6 @@ for folder in compose kubernetes observability postgres; do cp -r "$root/deploy/
 
 check() { "$local_scripts/checks/lint-compose.sh" "$tree"; }
 expect "docker-compose.yml as it is passes" check
-
-refused_for() { ! check 2>"$state/findings" && grep -qF -- "$1" "$state/findings"; }
-
-# refuses WHAT FINDING FILE SED-EXPRESSION: for as long as it takes.
-refuses() {
-    local file=$tree/$3
-    cp "$file" "$state/kept"
-    sed -i "$4" "$file"
-    if cmp -s "$file" "$state/kept"; then fail "there is nothing to change in $3: $4"; fi
-    expect "refused: $1" refused_for "$2"
-    cp "$state/kept" "$file"
-}
 
 file=docker-compose.yml
 refuses "a word that Compose does not know" "restarts" $file 's/^    restart: unless-stopped/    restarts: always/'

@@ -6,28 +6,18 @@ export GATEHOUSE_LOCAL=$root/.local/test-lint-documents
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=expectations.sh
 . "$local_scripts/checks/expectations.sh"
+# shellcheck source=refusals.sh
+. "$local_scripts/checks/refusals.sh"
 
 tree=$state/tree
 rm -rf "$state"
 trap 'rm -rf "$state"' EXIT
-mkdir -p "$tree" "$state/kept"
+mkdir -p "$tree"
 tar -C "$root" --exclude='.build*' -cf - \
     Services Shared Tests Client docs deploy .github .ci Package.swift Makefile ./*.md LICENSE | tar -C "$tree" -xf -
 
 check() { "$local_scripts/checks/lint-documents.sh" "$tree"; }
 expect "the documents as they are pass" check
-
-refused_for() { ! check 2>"$state/findings" && grep -qF "$1" "$state/findings"; }
-
-# refuses WHAT FINDING FILE SED-EXPRESSION: for as long as it takes.
-refuses() {
-    local file=$tree/$3
-    cp "$file" "$state/kept/file"
-    sed -i "$4" "$file"
-    if cmp -s "$file" "$state/kept/file"; then fail "there is nothing to change in $3: $4"; fi
-    expect "refused: $1" refused_for "$2"
-    cp "$state/kept/file" "$file"
-}
 
 migration=Services/devices/Sources/Migrations/0001_init.up.sql
 refuses "a new column that the page does not have" "no column devices.devices.badge" \

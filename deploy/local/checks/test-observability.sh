@@ -8,6 +8,8 @@ export GATEHOUSE_LOCAL=$root/.local/test-observability
 . "$local_scripts/parts/packages.sh"
 # shellcheck source=expectations.sh
 . "$local_scripts/checks/expectations.sh"
+# shellcheck source=refusals.sh
+. "$local_scripts/checks/refusals.sh"
 
 ensure_python_yaml
 tree=$state/tree
@@ -21,21 +23,9 @@ cp -R docs/runbooks docs/operations "$tree/docs"
 cp deploy/local/checks/observability.py "$tree/deploy/local/checks"
 rules=deploy/observability/rules tests=deploy/observability/tests pages=docs/runbooks
 
-check() { "$python" "$tree/deploy/local/checks/observability.py" "$@"; }
-expect "the tree as it is passes" check lint
-
-refused() { ! check lint 2>"$tree/findings" && grep -qF -- "$1" "$tree/findings"; }
-
-# refuses WHAT FINDING FILE SED-EXPRESSION: a file that is another, and only for as long as it takes.
-refuses() {
-    local file=$tree/$3
-    cp "$file" "$tree/kept"
-    sed -i.before "$4" "$file"
-    ! cmp -s "$file" "$tree/kept" || fail "nothing changes: $4"
-    expect "refused: $1" refused "$2"
-    rm -f "$file.before"
-    mv "$tree/kept" "$file"
-}
+observability() { "$python" "$tree/deploy/local/checks/observability.py" "$@"; }
+check() { observability lint; }
+expect "the tree as it is passes" check
 
 refuses "a metric that the code no longer makes" "no service makes the metric tokens_refresh_total" \
     Services/tokens/Sources/Refreshing/RefreshMetrics.swift 's/tokens_refresh_total"/tokens_refreshes_total"/'
@@ -65,4 +55,4 @@ refuses "a dashboard for what is not there" "no service makes the metric redis_t
     deploy/observability/grafana/dashboards/data.json 's/redis_timeouts_total/redis_timeout_total/'
 
 printf '# TYPE tokens_forgotten_total counter\ntokens_forgotten_total 1\n' >"$tree/metrics"
-refuse "refused: a metric that a service prints and the sources, as they are read, lack" check scraped "$tree/metrics"
+refuse "refused: a metric that a service prints and the sources, as they are read, lack" observability scraped "$tree/metrics"
