@@ -18,31 +18,31 @@ if [ -d Client ]; then sources+=(Client); fi
 swift format lint --strict --parallel --recursive "${sources[@]}" || failed=1
 
 note "Imports"
-deploy/local/checks/lint-imports.sh || failed=1
+deploy/local/lint/lint-imports.sh || failed=1
 
 note "The map"
-deploy/local/checks/lint-map.sh || failed=1
+deploy/local/lint/lint-map.sh || failed=1
 
 note "Compose"
-deploy/local/checks/lint-compose.sh || failed=1
+deploy/local/lint/lint-compose.sh || failed=1
 
 note "Kubernetes"
-deploy/local/checks/lint-kubernetes.sh || failed=1
+deploy/local/lint/lint-kubernetes.sh || failed=1
 
 note "Computed figures"
-python3 deploy/local/checks/scaling.py || failed=1
+python3 deploy/local/lint/scaling.py || failed=1
 
 note "Documents"
-deploy/local/checks/lint-documents.sh || failed=1
+deploy/local/lint/lint-documents.sh || failed=1
 
 note "OpenAPI"
-deploy/local/checks/lint-openapi.sh || failed=1
+deploy/local/lint/lint-openapi.sh || failed=1
 
 note "Scripts"
 find deploy Tests -name '*.sh' -exec shellcheck .ci/run deploy/examples/new-service {} + || failed=1
 
 note "Alerts, runbooks, dashboards"
-deploy/local/checks/lint-observability.sh || failed=1
+deploy/local/lint/lint-observability.sh || failed=1
 
 [ "$failed" = 0 ] || fail "lint found something"
 note "Nothing found"

@@ -16,7 +16,7 @@ mkdir -p "$tree/deploy"
 cp -r "$root/Services" "$root/Shared" "$root/docker-compose.yml" "$tree"
 for folder in compose kubernetes observability postgres; do cp -r "$root/deploy/$folder" "$tree/deploy"; done
 
-check() { "$local_scripts/checks/lint-compose.sh" "$tree"; }
+check() { "$local_scripts/lint/lint-compose.sh" "$tree"; }
 expect "docker-compose.yml as it is passes" check
 
 file=docker-compose.yml

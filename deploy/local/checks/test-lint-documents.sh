@@ -16,7 +16,7 @@ mkdir -p "$tree"
 tar -C "$root" --exclude='.build*' -cf - \
     Services Shared Tests Client docs deploy .github .ci Package.swift Makefile ./*.md LICENSE | tar -C "$tree" -xf -
 
-check() { "$local_scripts/checks/lint-documents.sh" "$tree"; }
+check() { "$local_scripts/lint/lint-documents.sh" "$tree"; }
 expect "the documents as they are pass" check
 
 migration=Services/devices/Sources/Migrations/0001_init.up.sql

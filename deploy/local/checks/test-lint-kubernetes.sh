@@ -16,7 +16,7 @@ mkdir -p "$tree/deploy"
 cp -r "$root/Services" "$root/Shared" "$tree"
 cp -r "$root/deploy/kubernetes" "$root/deploy/postgres" "$tree/deploy"
 
-check() { "$local_scripts/checks/lint-kubernetes.sh" "$tree" production; }
+check() { "$local_scripts/lint/lint-kubernetes.sh" "$tree" production; }
 expect "the manifests as they are pass" check
 
 kubernetes=deploy/kubernetes

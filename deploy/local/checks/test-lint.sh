@@ -25,9 +25,9 @@ swift_file Services/orders/Sources/HTTP/Routes.swift 'import NIOCore' 'let answe
 swift_file Shared/Bytes/Base64URL.swift 'enum Base64URL {}'
 swift_file Shared/Contracts/Order.swift 'public import Foundation'
 swift_file Tests/OrdersTests/Domain/OrderTests.swift 'import Testing'
-expect "a tree that keeps to the map passes" "$local_scripts/checks/lint-map.sh" "$tree"
+expect "a tree that keeps to the map passes" "$local_scripts/lint/lint-map.sh" "$tree"
 
-refused_by_name() { ! "$local_scripts/checks/lint-map.sh" "$tree" 2>"$state/findings" && grep -q "^$1:" "$state/findings"; }
+refused_by_name() { ! "$local_scripts/lint/lint-map.sh" "$tree" 2>"$state/findings" && grep -q "^$1:" "$state/findings"; }
 
 # refuses WHAT PATH LINE…: a file more, and only for as long as it takes.
 refuses() {

@@ -16,14 +16,14 @@ tree=$state/tree
 rm -rf "$state"
 trap 'rm -rf "$state"' EXIT
 cd "$root"
-mkdir -p "$tree/deploy/local/checks" "$tree/docs"
+mkdir -p "$tree/deploy/local/lint" "$tree/docs"
 cp -R Services Shared README.md "$tree"
 cp -R deploy/observability "$tree/deploy"
 cp -R docs/runbooks docs/operations "$tree/docs"
-cp deploy/local/checks/observability.py "$tree/deploy/local/checks"
+cp deploy/local/lint/observability.py "$tree/deploy/local/lint"
 rules=deploy/observability/rules tests=deploy/observability/tests pages=docs/runbooks
 
-observability() { "$python" "$tree/deploy/local/checks/observability.py" "$@"; }
+observability() { "$python" "$tree/deploy/local/lint/observability.py" "$@"; }
 check() { observability lint; }
 expect "the tree as it is passes" check
 

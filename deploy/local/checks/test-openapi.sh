@@ -23,7 +23,7 @@ cp -r "$root/docs/openapi" "$root/docs/api.md" "$tree/docs"
 cp "$root/deploy/local/openapi.py" "$tree/deploy/local"
 cp "$root/deploy/local/parts/api_page.py" "$tree/deploy/local/parts"
 
-expect "the files as they are pass" "$local_scripts/checks/lint-openapi.sh" "$tree"
+expect "the files as they are pass" "$local_scripts/lint/lint-openapi.sh" "$tree"
 
 refused_for() {
     local finding=$1
@@ -46,7 +46,7 @@ change() {
 # drifts WHAT FINDING FILE EDIT: for as long as it takes.
 drifts() {
     change "$3" "$4"
-    expect "refused: $1" refused_for "$2" "$openapi_python" "$local_scripts/checks/lint-openapi.py" "$tree"
+    expect "refused: $1" refused_for "$2" "$openapi_python" "$local_scripts/lint/lint-openapi.py" "$tree"
     cp "$state/kept" "$tree/$3"
 }
 
@@ -113,7 +113,7 @@ cp "$state/kept" "$tree/$published"
 drifts "a document that is not described" "GET /manual" Services/gateway/Sources/Domain/Routing/PublicDocument.swift \
     's|case page = "/docs"|case page = "/manual"|'
 
-breaking() { python3 "$local_scripts/checks/openapi-breaking.py" "$root/docs/openapi/public.json" "$state/new.json"; }
+breaking() { python3 "$local_scripts/lint/openapi-breaking.py" "$root/docs/openapi/public.json" "$state/new.json"; }
 edit() {
     jq "$1" "$root/docs/openapi/public.json" >"$state/new.json"
     if cmp -s <(jq . "$root/docs/openapi/public.json") "$state/new.json"; then fail "there is nothing to change: $1"; fi

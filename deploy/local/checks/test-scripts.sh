@@ -37,7 +37,7 @@ metrics_are_in_sources() {
     for name in gateway identity tokens devices; do
         curl -fsS -o "$state/$name.metrics" "$(admin_url "$name")/metrics" || return 1
     done
-    python3 "$local_scripts/checks/observability.py" scraped "$state"/*.metrics
+    python3 "$local_scripts/lint/observability.py" scraped "$state"/*.metrics
 }
 
 # By the rules of Prometheus' field: a text for each, names with their units, no type in a name.

@@ -4,7 +4,7 @@
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=imports.sh
-. "$local_scripts/checks/imports.sh"
+. "$local_scripts/lint/imports.sh"
 
 cd "${1:-$root}"
 most_files=15

@@ -12,7 +12,7 @@ ensure_openapi_tools
 tree=${1:-$root}
 failed=0
 python3 "$tree/deploy/local/openapi.py" --check || failed=1
-"$openapi_python" "$local_scripts/checks/lint-openapi.py" "$tree" || failed=1
-python3 "$local_scripts/checks/openapi-breaking.py" "$tree/docs/openapi/released/public.json" \
+"$openapi_python" "$local_scripts/lint/lint-openapi.py" "$tree" || failed=1
+python3 "$local_scripts/lint/openapi-breaking.py" "$tree/docs/openapi/released/public.json" \
     "$tree/docs/openapi/public.json" || failed=1
 exit "$failed"

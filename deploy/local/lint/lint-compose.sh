@@ -14,5 +14,5 @@ tree=${1:-$root}
 failed=0
 "$compose_tools/check-jsonschema" --quiet --builtin-schema vendor.compose-spec "$tree/docker-compose.yml" >&2 ||
     failed=1
-"$python" "$local_scripts/checks/check-compose.py" "$tree" || failed=1
+"$python" "$local_scripts/lint/check-compose.py" "$tree" || failed=1
 exit "$failed"

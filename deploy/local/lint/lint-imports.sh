@@ -7,7 +7,7 @@
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=imports.sh
-. "$local_scripts/checks/imports.sh"
+. "$local_scripts/lint/imports.sh"
 
 cd "$root"
 command -v jq >/dev/null || fail "there is no jq: make lint installs it"

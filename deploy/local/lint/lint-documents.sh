@@ -6,6 +6,6 @@
 . "$(dirname "$0")/../parts/common.sh"
 
 failed=0
-python3 "$local_scripts/checks/database_docs.py" "${1:-$root}" || failed=1
-python3 "$local_scripts/checks/documents.py" "${1:-$root}" || failed=1
+python3 "$local_scripts/lint/database_docs.py" "${1:-$root}" || failed=1
+python3 "$local_scripts/lint/documents.py" "${1:-$root}" || failed=1
 exit "$failed"

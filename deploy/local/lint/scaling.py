@@ -183,7 +183,7 @@ def check_comments(f):
 def main():
     measured = figures()
     check_comments(measured)
-    mark = "<!-- computed by deploy/local/checks/scaling.py -->\n"
+    mark = "<!-- computed by deploy/local/lint/scaling.py -->\n"
     before, _, rest = page.read_text().partition(mark)
     after = rest.split("\n\n", 1)[1]
     wanted = before + mark + tables(measured) + "\n\n" + after
@@ -191,7 +191,7 @@ def main():
         page.write_text(wanted)
     elif wanted != page.read_text():
         name = page.relative_to(root)
-        sys.exit(f"{name} is not what the READMEs' figures give: python3 deploy/local/checks/scaling.py --write")
+        sys.exit(f"{name} is not what the READMEs' figures give: python3 deploy/local/lint/scaling.py --write")
 
 
 main()

@@ -14,8 +14,8 @@ expressions=$(mktemp)
 trap 'rm -f "$expressions"' EXIT
 
 "$python" grafana/dashboards.py --check || failed=1
-"$python" "$local_scripts/checks/observability.py" lint || failed=1
-"$python" "$local_scripts/checks/observability.py" expressions >"$expressions" || failed=1
+"$python" "$local_scripts/lint/observability.py" lint || failed=1
+"$python" "$local_scripts/lint/observability.py" expressions >"$expressions" || failed=1
 
 # What promtool prints is of interest only when something is wrong.
 quietly() {

@@ -10,7 +10,7 @@
 . "$local_scripts/parts/kubernetes.sh"
 
 ensure_kubernetes_tools
-check() { "$kubernetes_tools/python" "$local_scripts/checks/check-manifests.py" "$kubectl" "$@"; }
+check() { "$kubernetes_tools/python" "$local_scripts/lint/check-manifests.py" "$kubectl" "$@"; }
 
 if [ $# -gt 0 ]; then
     check "$@"
