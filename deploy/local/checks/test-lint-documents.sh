@@ -14,7 +14,7 @@ rm -rf "$state"
 trap 'rm -rf "$state"' EXIT
 mkdir -p "$tree"
 tar -C "$root" --exclude='.build*' -cf - \
-    Services Shared Tests Client docs deploy .github .ci Package.swift Makefile ./*.md LICENSE | tar -C "$tree" -xf -
+    Services Shared Tests Client docs deploy .github .ci Package.swift Makefile docker-compose.yml ./*.md LICENSE | tar -C "$tree" -xf -
 
 check() { "$local_scripts/lint/lint-documents.sh" "$tree"; }
 expect "the documents as they are pass" check
@@ -44,6 +44,23 @@ refuses "a test that was renamed" "names T/TokensTests/Domain/RotationRulesTest.
 refuses "a setting that no source knows" "names the setting TOKENS_RETRY_WINDOWS" \
     SECURITY.md 's/TOKENS_RETRY_WINDOW/&S/'
 refuses "a target that the Makefile does not have" "names make sboms" SECURITY.md 's/make sbom/make sboms/'
+refuses "a target in a command" "names make prometheuses" deploy/observability/README.md 's/^make prometheus/&es/'
+refuses "a target behind a variable" "names make ups" README.md 's/^GATEHOUSE_PORT_BASE=9080 make up/&s/'
+refuses "a target whose name begins in another line" "names make simulates" CONTRIBUTING.md 's/make simulate/make\nsimulates/'
+refuses "a script that was renamed, in a command" "names deploy/local/run-service.sh" \
+    docs/operations/backup.md 's|local/service.sh tokens|local/run-service.sh tokens|'
+refuses "a setting that no source knows, in a service's page" "names the setting DEVICES_TOKENS_ADDRESS" \
+    Services/devices/README.md 's/DEVICES_TOKENS_URL/DEVICES_TOKENS_ADDRESS/'
+refuses "a setting that no source knows, in a command" "names the setting TOKENS_ACCESS_LIFETIME" \
+    README.md 's/TOKENS_ACCESS_TOKEN_LIFETIME=60/TOKENS_ACCESS_LIFETIME=60/'
+refuses "a link to nowhere in the app's pages" "links to docs/no-such-page.md" \
+    README-ios.md 's|(docs/auth-ios.md)|(docs/no-such-page.md)|'
+refuses "a line that is too long" "has a line of" Client/README.md '3s/.*/& & &/'
+changelog=$tree/CHANGELOG.md
+cp "$changelog" "$state/kept-file"
+sed -i 's/^### For whoever runs it/- **Breaking** \x60TOKENS_OLD_WINDOW\x60 is gone.\n\n&/' "$changelog"
+expect "a changelog may name a setting that is gone" check
+cp "$state/kept-file" "$changelog"
 refuses "a decision that the index does not list" "does not list the folder's pages" \
     docs/decisions/README.md '/0004-/d'
 refuses "a decision without its consequences" "0005-a-gateway-of-our-own.md does not have the headings" \

@@ -1,7 +1,9 @@
-"""Holds the papers to the code: links, names of tests and settings, decisions, versions, owners, licences.
+"""Holds the papers to the code: links, names of files, tests, settings and make targets, decisions, versions, owners,
+licences.
 
     documents.py [FOLDER]   FOLDER: another copy of the tree
 """
+import os
 import re
 import sys
 from functools import cache
@@ -11,9 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "parts"))
 from sbom import debian_packages  # noqa: E402
 from settings_in_source import KnownSettings  # noqa: E402
 
-PAPERS = [
-    "SECURITY.md", "CHANGELOG.md", "docs/database.md", "docs/development.md", "docs/teams.md", "docs/licences.md",
-    "docs/decisions"]
+# What builds and tools leave in the tree.
+MADE = re.compile(r"\.(git|local|swiftpm|build.*)")
 HEADINGS = ["Context", "Decision", "Consequences", "What was measured or read", "Look again when"]
 # One page.
 MOST_LINES = 60
@@ -22,14 +23,31 @@ NOT_SHIPPED = {"swift-docc-plugin"}
 
 
 def papers(root):
-    for name in PAPERS:
-        path = root / name
-        yield from sorted(path.glob("*.md")) if path.is_dir() else [path]
+    for folder, inner, files in os.walk(root):
+        inner[:] = sorted(name for name in inner if not MADE.fullmatch(name))
+        yield from (Path(folder) / name for name in sorted(files) if name.endswith(".md"))
+
+
+BLOCK = re.compile(r"(?ms)^\s*```(\w*)\n(.*?)^\s*```$")
 
 
 def prose(text):
     """Without blocks of code."""
-    return re.sub(r"(?ms)^\s*```.*?^\s*```$", "", text)
+    return BLOCK.sub("", text)
+
+
+def commands(text):
+    """What stands in blocks for a shell, without its comments."""
+    blocks = "\n".join(code for language, code in BLOCK.findall(text) if language in ("sh", "bash"))
+    return re.sub(r"(?m)(^|\s)#.*", "", blocks)
+
+
+def of_now(path, text):
+    """Without what a changelog says of former versions and of what is gone."""
+    if path.name != "CHANGELOG.md":
+        return text
+    text = re.sub(r"(?ms)^## \[\d.*?(?=^## [^\[]|\Z)", "", text)
+    return re.sub(r"(?ms)^- \*\*Breaking\*\*.*?(?=^- |^#|\Z)", "", text)
 
 
 def anchor(heading):
@@ -68,34 +86,66 @@ def sources(root):
 
 @cache
 def known_settings(root):
-    return [KnownSettings(root, name) for name in ("gateway", "identity", "tokens", "devices")]
+    return [KnownSettings(root, name) for name in ("gateway", "identity", "tokens", "devices", "apple-simulator")]
+
+
+@cache
+def make_targets(root):
+    return set(re.findall(r"(?m)^([a-z-]+):", (root / "Makefile").read_text()))
+
+
+@cache
+def variables(root):
+    """Where names of variables stand that are no settings of a service: compose, `.local/env`, options of tests."""
+    files = [root / name for name in ("Makefile", "Package.swift", "docker-compose.yml")]
+    # Not those that try these rules: their names are wrong on purpose.
+    files += [*root.glob("deploy/local/*.sh"), *root.glob("deploy/local/parts/*.sh")]
+    options = "\n".join(path.read_text() for path in root.glob("Tests/**/*.swift"))
+    text = "\n".join(path.read_text() for path in files)
+    return {*re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", text), *re.findall(r"\bGATEHOUSE(?:_[A-Z]+)+\b", options)}
+
+
+def is_there(root, name):
+    """Whether a file has this name; `NAME` in it stands for any."""
+    name = re.sub("^T/", "Tests/", re.sub("^S/", "Services/", name))
+    return any(root.glob(name.replace("NAME", "*").rstrip("/"))) if "NAME" in name else (root / name).exists()
+
+
+FILE = r"(T|Tests|S|Services|Shared|Client|deploy|docs|\.github)/[\w./+-]+"
+SETTING = re.compile(r"(?<![\w<])(?:GATEWAY|IDENTITY|TOKENS|DEVICES|APPLE_SIMULATOR|GATEHOUSE)(?:_[A-Z]+)+(?![\w<*…])")
+MAKE = re.compile(r'(?:^|[;&|(]\s*|\bsudo |[A-Z]=(?:"[^"\n]*"|\S*) )make ((?:[a-z][a-z-]* ?)+)', re.M)
 
 
 def names(root, text):
-    """What stands between backticks, as far as its form says what it is."""
-    targets = set(re.findall(r"(?m)^([a-z-]+):", (root / "Makefile").read_text()))
-    for name in sorted(set(re.findall(r"`([^`\n]+)`", text))):
-        if re.fullmatch(r"(T|Tests|S|Services|Shared|Client|deploy|docs|\.github)/[\w./+-]+", name):
-            path = name.replace("T/", "Tests/", 1) if name.startswith("T/") else name
-            path = path.replace("S/", "Services/", 1) if path.startswith("S/") else path
-            if not (root / path).exists():
-                yield f"names {name}, which is not there"
-        elif re.fullmatch(r"\w+Tests", name) and name not in swift_files(root):
+    """What the text names, as far as its form says what it is."""
+    # Between backticks, which may begin in one line and end in the next.
+    quoted = {" ".join(name.split()) for name in re.findall(r"`((?:(?!\n\n)[^`])+)`", prose(text))}
+    shell = commands(text)
+    for name in sorted(quoted):
+        if re.fullmatch(FILE, name) and not is_there(root, name):
+            yield f"names {name}, which is not there"
+        elif re.fullmatch(r"\w+Tests", name) and name not in swift_files(root) and not (root / "Tests" / name).is_dir():
             yield f"names the tests {name}, which are not there"
-        elif re.fullmatch(r"(GATEWAY|IDENTITY|TOKENS|DEVICES)_[A-Z_]+[A-Z]", name):
-            if not any(service.knows(name) for service in known_settings(root)):
-                yield f"names the setting {name}, which no source knows"
         elif re.fullmatch(r"(identity|tokens|devices|gatehouse)_\w+_total", name):
             if name.removesuffix("_total").removeprefix("gatehouse_") not in sources(root):
                 yield f"names the metric {name}, which no source knows"
-        elif match := re.match(r"make ([a-z -]+)$", name):
-            for target in match[1].split():
-                if target not in targets:
-                    yield f"names make {target}, which the Makefile does not have"
+    for name in sorted(set(re.findall(rf"(?:^|\s)({FILE})", shell))):
+        if not is_there(root, name[0].rstrip(".")):
+            yield f"names {name[0]}, which is not there"
+    for name in sorted(set(SETTING.findall(text))):
+        known = any(service.knows(name) for service in known_settings(root)) or name in variables(root)
+        if not known and f"{name}=$(" not in shell:
+            yield f"names the setting {name}, which no source knows"
+    for words in sorted({*MAKE.findall(shell), *(words for name in quoted for words in MAKE.findall(name))}):
+        for target in words.split():
+            if target not in make_targets(root):
+                yield f"names make {target}, which the Makefile does not have"
 
 
 def width(text):
-    for number, line in enumerate(text.splitlines(), 1):
+    """Of prose: a table's row, a command and an address stand in one line."""
+    blank = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
+    for number, line in enumerate(blank.splitlines(), 1):
         if len(line) > 120 and not line.startswith("|"):
             yield f"has a line of {len(line)} characters: {number}"
 
@@ -185,9 +235,8 @@ def licences(root):
 def findings(root):
     for path in papers(root):
         text = path.read_text()
-        plain = prose(text)
         where = path.relative_to(root)
-        for flaw in [*links(root, path, plain), *names(root, plain), *width(text)]:
+        for flaw in [*links(root, path, prose(text)), *names(root, of_now(path, text)), *width(text)]:
             yield f"{where} {flaw}"
     for check in (decisions, version, owners, licences):
         yield from check(root)
