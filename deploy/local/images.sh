@@ -29,6 +29,13 @@ trap 'exit 130' INT TERM HUP
 
 label() { described "$1" ".OCIv1.config.Labels[\"org.opencontainers.image.$2\"]"; }
 
+check_labels() {
+    [ "$(label "$1" title) $(label "$1" licenses)" = "Gatehouse Apache-2.0" ] ||
+        fail "the image of $1 does not name Gatehouse and its licence"
+    [ "$(label "$1" version) $(label "$1" revision)" = "$version $revision" ] ||
+        fail "the image of $1 does not name its version and commit"
+}
+
 check() {
     local program=$1 packed unpacked
     packed=$(packed_megabytes "$program")
@@ -37,8 +44,7 @@ check() {
         "of which the program has $(unpacked_megabytes "$2/usr/local/bin/$program") MB"
     [ "$packed" -le "$most_megabytes" ] || fail "the image of $program has more than $most_megabytes MB"
     [ "$(described "$program" .OCIv1.config.User)" = 10001:10001 ] || fail "$program does not run as 10001"
-    [ "$(label "$program" version) $(label "$program" revision)" = "$version $revision" ] ||
-        fail "the image of $program does not name its version and commit"
+    check_labels "$program"
     [ "$("$state/bin/$program" --version)" = "$version ($revision)" ] || fail "$program --version tells something else"
 }
 
@@ -73,6 +79,7 @@ for program in $programs keys; do
     build "$program"
     say "$program: built in $((SECONDS - began)) s"
 done
+check_labels keys
 
 export GATEHOUSE_LOCAL=$state/system GATEHOUSE_BINARIES=$state/bin
 keys=$GATEHOUSE_LOCAL/keys
