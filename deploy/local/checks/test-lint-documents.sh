@@ -65,6 +65,7 @@ refuses "a decision that the index does not list" "does not list the folder's pa
     docs/decisions/README.md '/0004-/d'
 refuses "a decision without its consequences" "0005-a-gateway-of-our-own.md does not have the headings" \
     docs/decisions/0005-a-gateway-of-our-own.md '/^## Consequences/d'
+refuses "a page for operators that no index lists" "does not list docs/operations/backup.md" deploy/README.md '/backup.md/d'
 refuses "a version without its section" "newest version is" CHANGELOG.md 's/^## \[0\.9\.0\]/## [0.8.0]/'
 refuses "two owners of one folder" "edge owns Services/gateway, in .github/CODEOWNERS it is push" \
     .github/CODEOWNERS '/^\/Services\/gateway/s/edge/push/'

@@ -170,6 +170,13 @@ def decisions(root):
             yield f"{where} is longer than a page: {MOST_LINES} lines"
 
 
+def operations(root):
+    index = (root / "deploy/README.md").read_text()
+    for path in sorted((root / "docs/operations").glob("*.md")):
+        if f"](../docs/operations/{path.name})" not in index:
+            yield f"deploy/README.md does not list {path.relative_to(root)}"
+
+
 def version(root):
     source = (root / "Shared/Settings/GatehouseVersion.swift").read_text()
     number = re.search(r'static let number = "([^"]+)"', source)[1]
@@ -238,7 +245,7 @@ def findings(root):
         where = path.relative_to(root)
         for flaw in [*links(root, path, prose(text)), *names(root, of_now(path, text)), *width(text)]:
             yield f"{where} {flaw}"
-    for check in (decisions, version, owners, licences):
+    for check in (decisions, operations, version, owners, licences):
         yield from check(root)
 
 

@@ -1,5 +1,6 @@
-"""scaling.py [--write]: the table of docs/operations/scaling.md, computed from the figures that the services' READMEs
-have measured. Compares it with the page, or writes it into it. Compares the comments of the manifests, too.
+"""scaling.py [--write]: the tables of docs/operations/scaling.md and sharding.md, computed from the figures that the
+services' READMEs have measured. Compares them with the pages, or writes them into these. Compares the comments of the
+manifests, too.
 """
 
 import re
@@ -8,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 root = Path(__file__).resolve().parents[3]
-page = root / "docs/operations/scaling.md"
+pages = root / "docs/operations"
 DAY, HOUR = 86_400, 3_600
 
 # What is assumed of the users. To compute with others, change these and run this with --write.
@@ -25,18 +26,20 @@ CORES_A_REPLICA, UTILIZATION = 2, 0.6
 CONNECTIONS_A_GATEWAY = 20_000
 IDLE_SECONDS = 75
 ROTATIONS_A_PRIMARY = 5_000
+PRIMARIES = [16, 32]  # of tokens, beside the fewest that do
 TARGET_SIGNATURE = 200
 
 
 def figures():
-    """Measured: µs of CPU time, MB, GB."""
+    """Measured: µs of CPU time, MB, GB. And what the source has: connections, ms."""
     found = {}
 
-    def take(service, pattern, *names):
-        text = " ".join((root / f"Services/{service}/README.md").read_text().split())
+    def take(file, pattern, *names):
+        file = file if "/" in file else f"Services/{file}/README.md"
+        text = " ".join((root / file).read_text().split())
         match = re.search(pattern, text)
         if not match:
-            sys.exit(f"scaling.py: Services/{service}/README.md has no figure of the form {pattern}")
+            sys.exit(f"scaling.py: {file} has no figure of the form {pattern}")
         found.update({name: float(value.replace(",", "")) for name, value in zip(names, match.groups())})
 
     number = r"([\d.,]*\d)"
@@ -52,6 +55,9 @@ def figures():
     take("gateway", rf"tokens, caches of 1,000: Gatehouse \| {number}", "request_new")
     take("gateway", rf"{number} connections that had one response each and are idle: {number} MB", "idle", "idle_mb")
     take("gateway", rf"{number} revocations:.{{0,80}}?{number} MB", "revocations", "revocations_mb")
+    take("Shared/Postgres/Pool/PostgresPoolConfiguration.swift", rf"maximumConnections = {number}", "pool")
+    feed = "Services/tokens/Sources/Revocation/RevocationFeed.swift"
+    take(feed, rf"pollInterval: Duration = \.milliseconds\({number}\)", "poll")
     return found
 
 
@@ -63,41 +69,79 @@ def text(value):
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
-def tables(f):
+def active(users):
+    return users * ACTIVE_A_DAY
+
+
+def at_peak(users, times):
+    return active(users) * times / DAY * PEAK
+
+
+def refreshes(users):
+    return at_peak(users, VISITS)
+
+
+def requests(users):
+    return at_peak(users, REQUESTS)
+
+
+def connections(users):
+    return active(users) * VISITS * (VISIT_SECONDS + IDLE_SECONDS) / DAY * PEAK
+
+
+def whole(value):
+    return f"{value:,.0f}"
+
+
+def cores(f, name):
+    return lambda users: refreshes(users) * f[f"refresh_{name}"] / 1e6
+
+
+def gateway_cores(f):
+    new = f["refresh_gateway"] + f["request_new"]
+    return lambda users: (requests(users) * f["request"] + refreshes(users) * new) / 1e6
+
+
+def replicas(cores_of):
+    return lambda users: max(2, ceil(cores_of(users) / UTILIZATION / CORES_A_REPLICA))
+
+
+def gateways(f):
+    return lambda users: max(replicas(gateway_cores(f))(users), ceil(connections(users) / CONNECTIONS_A_GATEWAY))
+
+
+def gigabytes(f):
+    return lambda users: users * SESSIONS * f["filled_gb"] / (f["filled_millions"] * 1e6)
+
+
+def primaries(users):
+    return ceil(refreshes(users) / ROTATIONS_A_PRIMARY)
+
+
+def polls(f):
+    return lambda users: gateways(f)(users) / (f["poll"] / 1000)
+
+
+class Table:
+    """In Markdown, with a value for each of the columns."""
+
+    def __init__(self, head, columns):
+        self.columns = columns
+        self.lines = [head, "|---" * (head.count("|") - 1) + "|"]
+
+    def row(self, name, how, value, show=text):
+        values = " | ".join(show(value(column)) for column in self.columns)
+        self.lines.append(f"| {name} | {how} | {values} |")
+
+    def __str__(self):
+        return "\n".join(self.lines)
+
+
+def of_users(f):
+    """For scaling.md."""
     scale = TARGET_SIGNATURE / f["signature"]
-    columns = [10e6, 1000e6]
-    rows = []
-
-    def row(name, how, value, show=text):
-        rows.append((name, how, [show(value(users)) for users in columns]))
-
-    def active(users):
-        return users * ACTIVE_A_DAY
-
-    def at_peak(users, times):
-        return active(users) * times / DAY * PEAK
-
-    def refreshes(users):
-        return at_peak(users, VISITS)
-
-    def requests(users):
-        return at_peak(users, REQUESTS)
-
-    def connections(users):
-        return active(users) * VISITS * (VISIT_SECONDS + IDLE_SECONDS) / DAY * PEAK
-
-    def gateway(users):
-        return (requests(users) * f["request"] + refreshes(users) * (f["refresh_gateway"] + f["request_new"])) / 1e6
-
-    def cores(name):
-        return lambda users: refreshes(users) * f[f"refresh_{name}"] / 1e6
-
-    def replicas(cores_of):
-        return lambda users: max(2, ceil(cores_of(users) / UTILIZATION / CORES_A_REPLICA))
-
-    def whole(value):
-        return f"{value:,.0f}"
-
+    table = Table("| at the peak of a day | from | 10 million users | 1,000 million |", [10e6, 1000e6])
+    row = table.row
     row("users active in a day", f"{ACTIVE_A_DAY} of all", active)
     row("refreshes a second", f"active × {VISITS} visits ÷ {DAY:,} s × {PEAK} (peak)", refreshes)
     row("requests a second to your services", f"active × {REQUESTS} ÷ {DAY:,} s × {PEAK}", requests)
@@ -112,7 +156,7 @@ def tables(f):
         "gateway, cores",
         f"requests × {f['request']:g} µs"
         f" + refreshes × ({f['refresh_gateway']:g} + {f['request_new']:g} µs: a new token)",
-        gateway,
+        gateway_cores(f),
     )
     row(
         "gateway, memory for connections, GB",
@@ -122,29 +166,30 @@ def tables(f):
     row(
         "**gateway, replicas**",
         f"the larger of cores ÷ {UTILIZATION} ÷ {CORES_A_REPLICA} and connections ÷ {CONNECTIONS_A_GATEWAY:,}",
-        lambda users: max(replicas(gateway)(users), ceil(connections(users) / CONNECTIONS_A_GATEWAY)),
+        gateways(f),
         whole,
     )
-    row("tokens, cores", f"refreshes × {f['refresh_tokens']:g} µs", cores("tokens"))
+    row("tokens, cores", f"refreshes × {f['refresh_tokens']:g} µs", cores(f, "tokens"))
     row(
         "the same where RS256 signs in 200 µs",
         f"× {TARGET_SIGNATURE} ÷ {f['signature']:g}",
-        lambda users: cores("tokens")(users) * scale,
+        lambda users: cores(f, "tokens")(users) * scale,
     )
-    row("**tokens, replicas**", f"cores ÷ {UTILIZATION} ÷ {CORES_A_REPLICA}", replicas(cores("tokens")), whole)
-    row("PostgreSQL of tokens, cores", f"refreshes × {f['refresh_postgres']:g} µs", cores("postgres"))
+    row("**tokens, replicas**", f"cores ÷ {UTILIZATION} ÷ {CORES_A_REPLICA}", replicas(cores(f, "tokens")), whole)
+    row("PostgreSQL of tokens, cores", f"refreshes × {f['refresh_postgres']:g} µs", cores(f, "postgres"))
     row(
         "PostgreSQL of tokens, GB",
         f"users × {SESSIONS} sessions × {f['filled_gb']:g} GB ÷ {f['filled_millions']:g} million",
-        lambda users: users * SESSIONS * f["filled_gb"] / (f["filled_millions"] * 1e6),
+        gigabytes(f),
     )
     row(
         "**primaries of tokens**",
         f"refreshes ÷ {ROTATIONS_A_PRIMARY:,} synchronous commits a second",
-        lambda users: ceil(refreshes(users) / ROTATIONS_A_PRIMARY),
+        primaries,
         whole,
     )
-    row("Redis for race locks, cores", f"refreshes × {f['refresh_redis']:g} µs; a Redis uses one", cores("redis"))
+    row("queries of the revocation feed a second", f"gateways ÷ {f['poll']:g} ms", polls(f))
+    row("Redis for race locks, cores", f"refreshes × {f['refresh_redis']:g} µs; a Redis uses one", cores(f, "redis"))
     row(
         "revoked sessions that a gateway remembers",
         f"active × {SESSIONS_ENDED} ÷ {DAY:,} s × {HOUR:,} s × {PEAK}",
@@ -155,9 +200,44 @@ def tables(f):
         f"{f['revocations_mb']:g} MB for {f['revocations']:,.0f}",
         lambda users: active(users) * SESSIONS_ENDED / DAY * HOUR * PEAK / f["revocations"] * f["revocations_mb"],
     )
-    lines = ["| at the peak of a day | from | 10 million users | 1,000 million |", "|---|---|---|---|"]
-    lines += [f"| {name} | {how} | {first} | {second} |" for name, how, (first, second) in rows]
-    return "\n".join(lines)
+    return table
+
+
+def of_primaries(f):
+    """For sharding.md: what each of several primaries of tokens has to do for 1,000 million users."""
+    users = 1000e6
+    columns = [primaries(users), *PRIMARIES]
+    table = Table(f"| for each of | from | {' | '.join(f'{count} primaries' for count in columns)} |", columns)
+    tokens = replicas(cores(f, "tokens"))(users)
+
+    def share(value):
+        return lambda count: value / count
+
+    table.row("refreshes a second", f"{text(refreshes(users))} at the peak of a day", share(refreshes(users)))
+    table.row(
+        "of the commits that it can make, %", f"of {ROTATIONS_A_PRIMARY:,}",
+        share(refreshes(users) / ROTATIONS_A_PRIMARY * 100), whole,
+    )  # fmt: skip
+    table.row("sessions, million", f"{text(users * SESSIONS / 1e6)}", share(users * SESSIONS / 1e6))
+    table.row("GB", text(gigabytes(f)(users)), share(gigabytes(f)(users)))
+    table.row("PostgreSQL, cores for refreshes", text(cores(f, "postgres")(users)), share(cores(f, "postgres")(users)))
+    table.row("Redis for race locks, cores", text(cores(f, "redis")(users)), share(cores(f, "redis")(users)))
+    table.row(
+        "connections, a pool of today for each primary", f"{tokens} replicas of tokens × {f['pool']:g}",
+        lambda count: tokens * f["pool"], whole,
+    )  # fmt: skip
+    table.row(
+        "those of a replica of tokens", f"{f['pool']:g} × primaries", lambda count: f["pool"] * count, whole
+    )  # fmt: skip
+    table.row(
+        "queries of the feed a second, each reader for itself", f"{gateways(f)(users)} gateways ÷ {f['poll']:g} ms",
+        lambda count: polls(f)(users),
+    )  # fmt: skip
+    table.row(
+        "the same, one for all readers of a replica", f"{tokens} replicas of tokens ÷ {f['poll']:g} ms",
+        lambda count: tokens / (f["poll"] / 1000),
+    )  # fmt: skip
+    return table
 
 
 def quoted(f):
@@ -184,14 +264,16 @@ def main():
     measured = figures()
     check_comments(measured)
     mark = "<!-- computed by deploy/local/lint/scaling.py -->\n"
-    before, _, rest = page.read_text().partition(mark)
-    after = rest.split("\n\n", 1)[1]
-    wanted = before + mark + tables(measured) + "\n\n" + after
-    if "--write" in sys.argv:
-        page.write_text(wanted)
-    elif wanted != page.read_text():
-        name = page.relative_to(root)
-        sys.exit(f"{name} is not what the READMEs' figures give: python3 deploy/local/lint/scaling.py --write")
+    for name, table in (("scaling.md", of_users(measured)), ("sharding.md", of_primaries(measured))):
+        page = pages / name
+        before, _, rest = page.read_text().partition(mark)
+        after = rest.split("\n\n", 1)[1]
+        wanted = f"{before}{mark}{table}\n\n{after}"
+        if "--write" in sys.argv:
+            page.write_text(wanted)
+        elif wanted != page.read_text():
+            place = page.relative_to(root)
+            sys.exit(f"{place} is not what the READMEs' figures give: python3 deploy/local/lint/scaling.py --write")
 
 
 main()
