@@ -20,6 +20,15 @@ check() { "$local_scripts/lint/lint-kubernetes.sh" "$tree" production; }
 expect "the manifests as they are pass" check
 
 kubernetes=deploy/kubernetes
+refuses "a field that Kubernetes does not know" "Deployment tokens, Kubernetes 1.35: spec.template.spec.containers.0" \
+    $kubernetes/base/tokens/deployment.yaml 's/^\( *\)image:/\1pullPolicy: Always\n&/'
+refuses "a value of another type" "PodDisruptionBudget tokens, Kubernetes 1.37: spec" \
+    $kubernetes/base/tokens/scaling.yaml 's/maxUnavailable: 1/maxUnavailable: [1]/'
+refuses "a version of an API that is gone" "there is no HorizontalPodAutoscaler of autoscaling/v2beta2" \
+    $kubernetes/base/devices/scaling.yaml 's|autoscaling/v2|autoscaling/v2beta2|'
+cp -r "$tree/$kubernetes/components/ingress" "$tree/$kubernetes/components/mesh"
+expect "refused: a component that no variant has" refused_for "components/mesh: is in no variant"
+rm -r "$tree/$kubernetes/components/mesh"
 refuses "a setting that no source knows" "TOKENS_RETRY_WINDOWS, which no source" \
     $kubernetes/base/tokens/settings.env "\$aTOKENS_RETRY_WINDOWS=60"
 refuses "a setting that was renamed in the source" "DEVICES_TOKENS_URL, which no source" \

@@ -1,6 +1,6 @@
-"""check-manifests.py KUBECTL ROOT [VARIANT]: builds every variant of deploy/kubernetes, or one, and holds it to the
-services' source, to the tables of its README.md, to what `restricted` allows, and to the arithmetic of a drain. Prints
-what is wrong.
+"""check-manifests.py KUBECTL VERSIONS ROOT [VARIANT]: builds every variant of deploy/kubernetes, or one, and holds it to
+the schemas of these versions of Kubernetes, to the services' source, to the tables of its README.md, to what `restricted`
+allows, and to the arithmetic of a drain. Prints what is wrong.
 """
 
 import re
@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "parts"))
+from kubernetes_schemas import flaws  # noqa: E402
 from manifests import Manifests, edges, selects  # noqa: E402
 from settings_in_source import KnownSettings  # noqa: E402
 
@@ -22,7 +23,10 @@ VARIANTS = {
     "production with gateway-api": ("production", ["gateway-api"]),
     "production with service-monitors": ("production", ["load-balancer", "service-monitors"]),
     "production with traces": ("production", ["load-balancer", "traces"]),
+    "production with all that goes together": ("production", ["ingress", "service-monitors", "traces"]),
 }
+# Manifests that are no installation of Gatehouse: for their schemas alone.
+OTHERS = ["deploy/examples/orders/kubernetes"]
 SERVICES = ["gateway", "identity", "tokens", "devices"]
 SECRET_SETTING = "(CREDENTIALS?|SECRET|PASSWORD|SIGNING_KEY|DATABASE_URL|REDIS_URL)$"
 # MiB that a hashing thread needs, and a service with nothing to do.
@@ -30,8 +34,8 @@ HASHING_THREAD, IDLE = 19, 64
 
 
 class Check:
-    def __init__(self, kubectl, root):
-        self.kubectl, self.root = kubectl, Path(root)
+    def __init__(self, kubectl, versions, root):
+        self.kubectl, self.versions, self.root = kubectl, versions.split(), Path(root)
         self.findings = []
         self.readme = (self.root / "deploy/kubernetes/README.md").read_text()
         self.settings = {name: KnownSettings(root, name) for name in SERVICES + ["apple-simulator"]}
@@ -59,6 +63,7 @@ class Check:
                 manifests = self.build(Path(folder) / variant.replace(" ", "-"), overlay, components)
                 if manifests is None:
                     continue
+                self.check_schemas(variant, manifests)
                 self.check_settings(variant, manifests)
                 self.check_ports(variant, manifests)
                 self.check_pods(variant, manifests)
@@ -67,9 +72,29 @@ class Check:
                 self.check_edges(variant, manifests, [overlay] + components)
                 if overlay == "production":
                     self.check_production(variant, manifests)
+        self.check_variants()
         if only is None:
+            for folder in OTHERS:
+                self.check_schemas(folder, Manifests.build(self.kubectl, self.root / folder))
             self.check_secret_script()
         return self.findings
+
+    def check_variants(self):
+        """Whatever can be built is a variant here, or a part of one."""
+        folder = self.root / "deploy/kubernetes"
+        built = {overlay for overlay, _ in VARIANTS.values()}
+        built |= {f"components/{name}" for _, names in VARIANTS.values() for name in names}
+        for file in sorted(folder.rglob("kustomization.yaml")):
+            name = str(file.parent.relative_to(folder))
+            if name not in built and name.split("/")[0] != "base":
+                self.find(name, "is in no variant that is checked: see VARIANTS in check-manifests.py")
+        span = f"Kubernetes {self.versions[0]} to {self.versions[-1]}"
+        if span not in " ".join(self.readme.split()):
+            self.find("README.md", f"does not say that the manifests are checked for {span}")
+
+    def check_schemas(self, where, manifests):
+        for flaw in flaws(manifests.objects, self.versions):
+            self.find(where, flaw)
 
     def build(self, folder, overlay, components):
         """A copy, with these components where the overlay names some."""
@@ -360,7 +385,7 @@ class Check:
 
 
 if __name__ == "__main__":
-    found = Check(*sys.argv[1:3]).run(*sys.argv[3:])
+    found = Check(*sys.argv[1:4]).run(*sys.argv[4:])
     for line in found:
         print(f"deploy/kubernetes: {line}", file=sys.stderr)
     sys.exit(1 if found else 0)
