@@ -69,6 +69,10 @@ refuses "a page for operators that no index lists" "does not list docs/operation
 refuses "a version without its section" "newest version is" CHANGELOG.md 's/^## \[0\.9\.0\]/## [0.8.0]/'
 refuses "two owners of one folder" "edge owns Services/gateway, in .github/CODEOWNERS it is push" \
     .github/CODEOWNERS '/^\/Services\/gateway/s/edge/push/'
+refuses "a contract that another team owns" "sessions owns docs/openapi/tokens.json, in .github/CODEOWNERS it is platform" \
+    .github/CODEOWNERS '/openapi.tokens/d'
+refuses "a contract that nobody answers for" "no team answers for docs/openapi/devices.json" \
+    docs/teams.md 's/; .docs.openapi.devices.json.//'
 refuses "alerts that nobody is on call for" "redis.yml is in one of them" docs/teams.md 's/, .redis\.yml.//'
 refuses "a package without its licence" "docs/licences.md does not have swift-nio 2." \
     docs/licences.md '/^| \[swift-nio\]/d'
