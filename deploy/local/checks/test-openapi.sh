@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries lint-openapi.sh and openapi-breaking.py: on a copy each slip is refused, with what is said of it, and what may
-# come passes.
+# Tries lint-openapi.sh and openapi-breaking.py: on a copy each slip is refused, with what is said of it; what may come
+# passes, and so does what breaks where the changelog says so.
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 export GATEHOUSE_LOCAL=$root/.local/test-openapi
 # shellcheck source=../parts/common.sh
@@ -20,6 +20,7 @@ trap 'rm -rf "$state"' EXIT
 mkdir -p "$tree/deploy/local/parts" "$tree/docs"
 cp -r "$root/Services" "$root/Shared" "$tree"
 cp -r "$root/docs/openapi" "$root/docs/api.md" "$tree/docs"
+cp "$root/CHANGELOG.md" "$tree"
 cp "$root/deploy/local/openapi.py" "$tree/deploy/local"
 cp "$root/deploy/local/parts/api_page.py" "$tree/deploy/local/parts"
 
@@ -113,10 +114,17 @@ cp "$state/kept" "$tree/$published"
 drifts "a document that is not described" "GET /manual" Services/gateway/Sources/Domain/Routing/PublicDocument.swift \
     's|case page = "/docs"|case page = "/manual"|'
 
-breaking() { python3 "$local_scripts/lint/openapi-breaking.py" "$root/docs/openapi/public.json" "$state/new.json"; }
+# What was released, and what is now. `file` is the one that is changed.
+released=$state/released current=$state/current changelog=$state/CHANGELOG.md
+mkdir "$released" "$current"
+cp "$root"/docs/openapi/*.json "$released"
+printf '%s\n' '# Changelog' '' '## [Unreleased]' '' '- Something else.' >"$changelog"
+file=public.json
+breaking() { python3 "$local_scripts/lint/openapi-breaking.py" "$released" "$current" "$changelog"; }
 edit() {
-    jq "$1" "$root/docs/openapi/public.json" >"$state/new.json"
-    if cmp -s <(jq . "$root/docs/openapi/public.json") "$state/new.json"; then fail "there is nothing to change: $1"; fi
+    cp "$released"/*.json "$current"
+    jq "$1" "$released/$file" >"$current/$file"
+    if cmp -s <(jq . "$released/$file") "$current/$file"; then fail "there is nothing to change: $1"; fi
 }
 breaks() {
     edit "$3"
@@ -171,3 +179,31 @@ passes "a longer field of a request" "$schemas.Registration.properties.bundleId.
 passes "a code and a status" "$login.responses[\"402\"] = {\"\$ref\": \"#/components/responses/Forbidden\"}"
 passes "a body that is no longer needed" "$login.requestBody.required = false"
 passes "other words" "$schemas.User.description = \"Somebody.\""
+
+# What the services say to each other, and refer to in common.json.
+sessions='.paths["/internal/sessions"].post'
+file=tokens.json
+breaks "an internal route is gone" "PUT /internal/users/{id}/snapshot: is gone" 'del(.paths["/internal/users/{id}/snapshot"])'
+breaks "an internal request's field is needed" "reason is needed" \
+    "$schemas.CreateSessionRequest |= (.properties.reason = {type: \"string\"} | .required += [\"reason\"])"
+breaks "an internal answer's field is gone" "cursor is gone" "del($schemas.RevocationPage.properties.cursor)"
+breaks "a caller is turned away" "devices may no longer call" '.paths["/internal/revocations"].get["x-callers"] -= ["devices"]'
+passes "another caller" "${sessions}[\"x-callers\"] += [\"devices\"]"
+passes "an optional field of an internal request" "$schemas.CreateSessionRequest.properties.reason = {type: [\"string\", \"null\"]}"
+file=common.json
+breaks "a field that a service's file refers to" "GET /internal/users/{id}/sessions 200.sessions[]: createdAt is gone" \
+    "del($schemas.Session.properties.createdAt)"
+
+# What is meant to break is told, and where.
+file=public.json
+gone='del(.paths["/v1/auth/login"])'
+# told LINE…: of the changelog.
+told() { printf '%s\n' '# Changelog' '' "$@" >"$changelog"; }
+told '## [Unreleased]' '' '- **Breaking** No more passwords:' "  \`POST /v1/auth/login\` is gone."
+passes "a break that the changelog tells" "$gone"
+told '## [Unreleased]' '' "- **Breaking** \`POST /v1/auth/register\` is gone."
+breaks "the changelog tells another break" "CHANGELOG.md says nothing of it" "$gone"
+told '## [Unreleased]' '' "- \`POST /v1/auth/login\` is gone."
+breaks "the changelog does not say that it breaks" "CHANGELOG.md says nothing of it" "$gone"
+told '## [Unreleased]' '' '## [0.9.0] - 2026-11-22' '' "- **Breaking** \`POST /v1/auth/login\` is gone."
+breaks "the changelog tells it of a version that is out" "CHANGELOG.md says nothing of it" "$gone"

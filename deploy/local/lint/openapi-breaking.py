@@ -1,12 +1,15 @@
-"""openapi-breaking.py BASE [NEW]   refuses a change of a description that breaks whoever goes by BASE, the last
-released one. NEW is docs/openapi/public.json unless given.
+"""openapi-breaking.py OLD NEW CHANGELOG   refuses a change of the descriptions in the folder NEW that breaks whoever goes
+by those in OLD, the last released ones: apps by public.json, the services themselves by the others. What is meant to
+break needs a line **Breaking** in the changelog's unreleased part which names the route, as `POST /v1/auth/login` or
+`/v1/auth/login`.
 
 What may come: a route, an answer's field, a value where there may be more (`x-extensible-enum`), a code, an optional
-field of a request. What may not: see the words below. What this script does not know, and what has changed, is refused
-as well.
+field of a request, a caller. What may not: see the words below. What this script does not know, and what has changed,
+is refused as well.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -31,17 +34,29 @@ KNOWN = {
 }
 
 findings = []
-documents = {}
+# Of each side, by file.
+documents = {"base": {}, "new": {}}
 
 
 def find(place, text):
     findings.append(f"{place}: {text}")
 
 
+def absolute(value, file):
+    """With references that say in which file they are."""
+    if isinstance(value, dict):
+        return {
+            key: file + item if key == "$ref" and item.startswith("#") else absolute(item, file)
+            for key, item in value.items()
+        }
+    return [absolute(item, file) for item in value] if isinstance(value, list) else value
+
+
 def resolve(side, value):
     while "$ref" in value:
-        target = documents[side]
-        for part in value["$ref"].removeprefix("#/").split("/"):
+        file, _, pointer = value["$ref"].partition("#/")
+        target = documents[side][file]
+        for part in pointer.split("/"):
             target = target[part.replace("~1", "/").replace("~0", "~")]
         value = {**target, **{key: item for key, item in value.items() if key != "$ref"}}
     return value
@@ -133,6 +148,9 @@ def compare_operation(place, base, new):
     for need in base["security"] or [{}]:
         if need not in (new["security"] or [{}]):
             find(place, f"security: {need or 'nothing'} is no longer enough")
+    for caller in base.get("x-callers") or []:
+        if caller not in (new.get("x-callers") or [caller]):
+            find(place, f"{caller} may no longer call")
     parameters = {}
     for side, operation in (("base", base), ("new", new)):
         parameters[side] = {(p["in"], p["name"]): p for p in (resolve(side, p) for p in operation["parameters"])}
@@ -173,24 +191,45 @@ def compare_answers(place, base, new):
         compare_content(f"{place} {status}", was.get("content", {}), now.get("content", {}), False)
 
 
-def main():
-    if not sys.argv[1:]:
-        sys.exit(__doc__)
-    public = Path(__file__).resolve().parents[3] / "docs" / "openapi" / "public.json"
-    documents["base"] = json.loads(Path(sys.argv[1]).read_text())
-    documents["new"] = json.loads(Path(sys.argv[2] if sys.argv[2:] else public).read_text())
-    for path, item in documents["base"]["paths"].items():
+def announced(changelog):
+    """What the unreleased part says of what breaks: a text for each line."""
+    part = re.search(r"(?ms)^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changelog)
+    lines = re.findall(r"(?ms)^- \*\*Breaking\*\*(.*?)(?=^- |^#|^$|\Z)", part[1] if part else "")
+    return [" ".join(line.split()) for line in lines]
+
+
+def compare_files(name):
+    base, new = documents["base"][name], documents["new"].get(name, {"paths": {}})
+    for path, item in base["paths"].items():
         for method in METHODS:
             if method in item:
-                new = documents["new"]["paths"].get(path, {}).get(method)
+                other = new["paths"].get(path, {}).get(method)
                 place = f"{method.upper()} {path}"
-                if new is None:
+                if other is None:
                     find(place, "is gone")
                 else:
-                    compare_operation(place, item[method], new)
+                    compare_operation(place, item[method], other)
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    for side, folder in zip(documents, sys.argv[1:]):
+        for file in sorted(Path(folder).glob("*.json")):
+            documents[side][file.name] = absolute(json.loads(file.read_text()), file.name)
+    for name, document in documents["base"].items():
+        if "paths" in document:
+            compare_files(name)
+    version = documents["base"]["public.json"]["info"]["version"]
+    told = announced(Path(sys.argv[3]).read_text())
+    failed = False
+    # A public route is in two files.
     for finding in dict.fromkeys(findings):
-        print(f"breaks {documents['base']['info']['version']}: {finding}", file=sys.stderr)
-    sys.exit(bool(findings))
+        method, path = re.match(r"(\S+) ([^\s:]+)", finding).groups()
+        if not any(f"`{method} {path}`" in line or f"`{path}`" in line for line in told):
+            print(f"breaks {version}: {finding}. CHANGELOG.md says nothing of it", file=sys.stderr)
+            failed = True
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
