@@ -258,7 +258,8 @@ let everyTest: [Target] =
         tests(
             "TokenValidation",
             uses: [
-                "AccessToken", "Contracts", "Instruments", "ServiceKit", "TokenValidation", .asyncHTTPClient, .nioCore,
+                "AccessToken", "Contracts", "Instruments", "ServiceKit", "TokenValidation", .asyncHTTPClient,
+                .metricsTestKit, .nioCore,
             ]),
         tests(
             "GatehouseService",
@@ -279,9 +280,9 @@ let everyTest: [Target] =
         tests(
             "ServiceKit",
             uses: [
-                "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres", "Settings",
-                .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging,
-                .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
+                "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres",
+                "Settings", .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging,
+                .metricsTestKit, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPTypes, .serviceContext,
             ]),
         tests(
             "AppleSimulator",

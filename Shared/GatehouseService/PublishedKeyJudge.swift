@@ -37,8 +37,15 @@ public struct PublishedKeyJudge: AccessTokenJudge, Service {
         let tokens = configuration.tokens(httpClient)
         feedReader = RevocationFeedReader(
             sessions: revoked,
-            isLost: Gauge(
-                "gatehouse_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read."),
+            metrics: RevocationFeedMetrics(
+                isLost: Gauge(
+                    "gatehouse_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read."),
+                readAt: Gauge(
+                    "gatehouse_revocation_feed_read_timestamp_seconds",
+                    help: "When the revocation feed was last read to its end, in seconds since 1970."),
+                delay: DurationHistogram(
+                    "gatehouse_revocation_delay_seconds",
+                    help: "From a session's revocation until this service knew of it.")),
             live: Gauge("gatehouse_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
             logger: logger,
             fetch: { try await tokens.revocations(after: $0, waiting: $1) })

@@ -2,6 +2,7 @@ package import Contracts
 import Foundation
 package import Instruments
 package import Logging
+package import ServiceKit
 import ServiceLifecycle
 
 /// Follows the revocation feed of tokens by long polling, so that a session's access tokens end with it.
@@ -17,19 +18,19 @@ package struct RevocationFeedReader: Service {
     var firstRetry = Duration.milliseconds(100)
     var longestRetry = Duration.seconds(1)
 
-    private let isLost: Gauge
+    private let metrics: RevocationFeedMetrics
     private let live: Gauge
 
     /// - Parameters:
-    ///   - isLost: 1 while the feed cannot be read, else 0.
+    ///   - metrics: how it fares.
     ///   - live: how many sessions are known that may still have access tokens.
     ///   - fetch: reads the page after a cursor.
     package init(
-        sessions: RevokedSessions, isLost: Gauge, live: Gauge, logger: Logger,
+        sessions: RevokedSessions, metrics: RevocationFeedMetrics, live: Gauge, logger: Logger,
         fetch: @escaping @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
     ) {
         self.sessions = sessions
-        self.isLost = isLost
+        self.metrics = metrics
         self.live = live
         self.logger = logger
         self.fetch = fetch
@@ -38,6 +39,7 @@ package struct RevocationFeedReader: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             var cursor: String?
+            var metrics = metrics
             // The first page comes at once, and so are those that follow while more wait.
             var wait = 0
             var retry = firstRetry
@@ -45,17 +47,17 @@ package struct RevocationFeedReader: Service {
                 do {
                     let page = try await fetch(cursor, wait)
                     apply(page)
+                    metrics.read(page)
                     cursor = page.cursor
                     wait = page.more ? 0 : Self.wait
                     if retry > firstRetry { logger.notice("following the revocation feed again") }
                     retry = firstRetry
-                    isLost.set(0)
                 } catch {
                     guard !Task.isCancelled else { return }
                     if retry == firstRetry {
                         logger.warning("lost the revocation feed", metadata: ["error": "\(error)"])
                     }
-                    isLost.set(1)
+                    metrics.failed()
                     sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
                     // What was revoked meanwhile is told at once, not at the end of a wait.
                     wait = 0

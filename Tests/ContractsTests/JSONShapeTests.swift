@@ -193,13 +193,25 @@ import Testing
         try check(
             RevocationPage(
                 entries: [
-                    .init(sessionID: id, userID: other, revokedAt: noon, accessExpiresAt: noon, reason: .replay)
+                    .init(
+                        sessionID: id, userID: other, revokedAt: noon, age: 0.25, accessExpiresAt: noon, reason: .replay
+                    )
                 ], cursor: "c", reset: false, more: true),
             """
-            {"cursor":"c","entries":[{"accessExpiresAt":"2026-11-20T12:00:00Z","reason":"replay",\
+            {"cursor":"c","entries":[{"accessExpiresAt":"2026-11-20T12:00:00Z","age":0.25,"reason":"replay",\
             "revokedAt":"2026-11-20T12:00:00Z","sessionID":"0f8fad5b-d9cb-469f-a165-70867728950e",\
             "userID":"7c9e6679-7425-40de-944b-e07fc1f90ae7"}],"more":true,"reset":false}
             """)
+    }
+
+    @Test func signingKeys() throws {
+        try check(
+            SigningKeyList(keys: [.init(kid: "k", state: .active, since: noon), .init(kid: "l", state: .next)]),
+            """
+            {"keys":[{"kid":"k","since":"2026-11-20T12:00:00Z","state":"active"},{"kid":"l","state":"next"}]}
+            """)
+        let page = Data(#"{"keys":[{"kid":"k","state":"asleep"}]}"#.utf8)
+        #expect(try JSON.decode(SigningKeyList.self, from: page).keys[0].state.isKnown == false)
     }
 
     @Test func problems() throws {

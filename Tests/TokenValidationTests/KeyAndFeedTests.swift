@@ -2,6 +2,8 @@ import AccessToken
 import Contracts
 import Foundation
 import Instruments
+import MetricsTestKit
+import ServiceKit
 import Synchronization
 import TestKit
 import Testing
@@ -11,8 +13,15 @@ import TokenValidation
 struct KeyAndFeedTests {
     private struct Outage: Error {}
 
-    private let isLost = Gauge("lost", help: "")
     private let live = Gauge("live", help: "")
+
+    private var metrics: RevocationFeedMetrics { metrics(of: TestMetrics()) }
+
+    private func metrics(of factory: TestMetrics) -> RevocationFeedMetrics {
+        RevocationFeedMetrics(
+            isLost: Gauge("lost", help: "", factory: factory), readAt: Gauge("read", help: "", factory: factory),
+            delay: DurationHistogram("delay", help: "", factory: factory))
+    }
 
     private var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
@@ -116,7 +125,7 @@ struct KeyAndFeedTests {
                 sessionID: ids[number], userID: UUID(), revokedAt: .now, accessExpiresAt: expiry, reason: .logout)
         }
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let feed = RevocationFeedReader(sessions: sessions, isLost: isLost, live: live, logger: .quiet) {
+        let feed = RevocationFeedReader(sessions: sessions, metrics: metrics, live: live, logger: .quiet) {
             cursor, wait in
             calls.withLock { $0.append("\(cursor ?? "-") \(wait)") }
             switch calls.withLock({ $0.count }) {
@@ -145,8 +154,10 @@ struct KeyAndFeedTests {
     @Test("A lost feed is known to be lost")
     func loss() async throws {
         let sessions = RevokedSessions(maximumStaleness: 0)
+        let told = TestMetrics()
+        let metrics = metrics(of: told)
         let isDown = Mutex(false)
-        let feed = RevocationFeedReader(sessions: sessions, isLost: isLost, live: live, logger: .quiet) { _, wait in
+        let feed = RevocationFeedReader(sessions: sessions, metrics: metrics, live: live, logger: .quiet) { _, wait in
             if isDown.withLock({ $0 }) { throw Outage() }
             try await Task.sleep(for: .milliseconds(1))
             return RevocationPage(entries: [], cursor: "1", reset: false, more: false)
@@ -157,8 +168,14 @@ struct KeyAndFeedTests {
             #expect(sessions.isUsable(now: now + 1000))
             isDown.withLock { $0 = true }
             try await eventually("the loss is noticed") { !sessions.isUsable(now: now + 1000) }
+            #expect(try told.expectMeter("lost").lastValue == 1)
             isDown.withLock { $0 = false }
-            try await eventually("the feed is back") { sessions.isUsable(now: now + 1000) }
+            let before = Date.now.timeIntervalSince1970
+            try await eventually("the feed is back") { try told.expectMeter("lost").lastValue == 0 }
+            #expect(sessions.isUsable(now: now + 1000))
+            try await eventually("it is at the end") {
+                try (told.expectMeter("read").lastValue ?? 0) >= before
+            }
         }
     }
 

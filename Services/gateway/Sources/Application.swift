@@ -51,9 +51,16 @@ public enum GatewayApplication: ServiceApplication {
         services.append(
             RevocationFeedReader(
                 sessions: revoked,
-                isLost: Gauge(
-                    "gatehouse_gateway_revocation_feed_lost",
-                    help: "1 while the revocation feed of tokens cannot be read."),
+                metrics: RevocationFeedMetrics(
+                    isLost: Gauge(
+                        "gatehouse_gateway_revocation_feed_lost",
+                        help: "1 while the revocation feed of tokens cannot be read."),
+                    readAt: Gauge(
+                        "gatehouse_gateway_revocation_feed_read_timestamp_seconds",
+                        help: "When the revocation feed was last read to its end, in seconds since 1970."),
+                    delay: DurationHistogram(
+                        "gatehouse_gateway_revocation_delay_seconds",
+                        help: "From a session's revocation until this gateway knew of it.")),
                 live: Gauge(
                     "gatehouse_gateway_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
                 logger: boot.logger,

@@ -90,14 +90,21 @@ public struct RevocationPage: Codable, Sendable, Equatable {
         @LowercaseUUID public var sessionID: UUID
         @LowercaseUUID public var userID: UUID
         public var revokedAt: Date
+        /// Seconds since the revocation when the page was made, both by the database's clock; `nil` from a tokens that
+        /// does not say so yet.
+        public var age: Double?
         /// No access token of the session lives longer than this.
         public var accessExpiresAt: Date
         public var reason: RevocationReason
 
-        public init(sessionID: UUID, userID: UUID, revokedAt: Date, accessExpiresAt: Date, reason: RevocationReason) {
+        public init(
+            sessionID: UUID, userID: UUID, revokedAt: Date, age: Double? = nil, accessExpiresAt: Date,
+            reason: RevocationReason
+        ) {
             self.sessionID = sessionID
             self.userID = userID
             self.revokedAt = revokedAt
+            self.age = age
             self.accessExpiresAt = accessExpiresAt
             self.reason = reason
         }

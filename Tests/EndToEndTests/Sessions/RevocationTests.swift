@@ -60,6 +60,34 @@ import Testing
                 return known == all && all >= Double(crowd.count * (1 + Self.others))
             }
             #expect(try await journey.me(kept.accessToken).status == 200)
+            // It says that it heard of them late, and that it is at the end again.
+            let late = try await gateway.metric("gatehouse_gateway_revocation_delay_seconds_count")
+            #expect((late ?? 0) >= Double(crowd.count * (1 + Self.others)))
+            #expect(try await gateway.metric("gatehouse_gateway_revocation_feed_lost") == 0)
+        }
+    }
+
+    @Test func devicesTellThatTheyLostTheFeed() async throws {
+        try await withTCPProxy(to: try #require(system.process("tokens").url.port)) { proxy in
+            let settings = ["DEVICES_TOKENS_URL": "http://127.0.0.1:\(proxy.port)"]
+            try await system.withReplica(of: "devices", settings: settings) { devices in
+                try await devices.start()
+                let started = try await devices.metric("devices_revocation_feed_read_timestamp_seconds") ?? 0
+                #expect(started > 0 && started <= Date.now.timeIntervalSince1970)
+                proxy.sever()
+                try await eventually("devices has lost the feed") {
+                    try await devices.metric("devices_revocation_feed_lost") == 1
+                }
+                proxy.join()
+                let session = try await system.journey.register()
+                let logout = try await system.gateway.call(
+                    "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: session.refreshToken))
+                #expect(logout.status == 204, "\(logout.text)")
+                try await eventually("devices is at the feed's end again") {
+                    let readAt = try await devices.metric("devices_revocation_feed_read_timestamp_seconds") ?? 0
+                    return try await devices.metric("devices_revocation_feed_lost") == 0 && readAt > started
+                }
+            }
         }
     }
 

@@ -43,6 +43,21 @@ import Testing
         }
     }
 
+    @Test func anEntrySaysHowOldItIs() async throws {
+        try await TokensFixture.with { tokens in
+            try await tokens.database.pool.query(
+                """
+                INSERT INTO revocations (session_id, user_id, access_expires_at, reason, revoked_at)
+                VALUES (gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() - interval '90.5 seconds'),
+                    (gen_random_uuid(), gen_random_uuid(), now(), 'logout', now() + interval '1 hour')
+                """)
+            let feed = RevocationFeed(pool: tokens.database.pool)
+            let ages = try await feed.page(after: nil, waitingUntil: .now).entries.compactMap(\.age)
+            try #require(ages.count == 2)
+            #expect(ages[0] >= 90.5 && ages[0] < 3600 && ages[1] == 0)
+        }
+    }
+
     /// Pages are in the order of transaction numbers, also where these gain a digit.
     @Test(arguments: 1...4) func noPageSkipsAnEntry(pageSize: Int) async throws {
         try await TokensFixture.with { tokens in

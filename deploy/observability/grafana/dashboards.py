@@ -394,18 +394,41 @@ dashboards = [
         ),
         (
             "Revocation feed",
-            graph("Lost, by gateway", ("gatehouse_gateway_revocation_feed_lost", "{{instance}}"), unit="short", most=1),
             graph(
-                "Read, of what its readers should",
-                (
-                    "20 * sum(rate(http_server_requests_total{"
-                    'job="tokens", route="/internal/revocations", status="200"}[5m])) '
-                    '/ sum(up{job=~"gateway|devices"})',
-                    "share",
-                ),
-                unit="percentunit",
-                text="Below 100 %: a reader is missing. Above: sessions end.",
+                "Lost",
+                ("gatehouse_gateway_revocation_feed_lost", "gateway {{instance}}"),
+                ("devices_revocation_feed_lost", "devices {{instance}}"),
+                unit="short",
+                most=1,
             ),
+            graph(
+                "Behind the feed",
+                (
+                    "time() - gatehouse_gateway_revocation_feed_read_timestamp_seconds",
+                    "gateway {{instance}}",
+                ),
+                ("time() - devices_revocation_feed_read_timestamp_seconds", "devices {{instance}}"),
+                unit="s",
+                text="Since a reader was at the feed's end. It waits there for 20 s at a time, so up to 35 s are well.",
+            ),
+            graph(
+                "A revocation is known after",
+                *(
+                    (
+                        f"histogram_quantile({share}, sum by (le) (rate({metric}_bucket[$__rate_interval])))",
+                        f"{reader} p{share * 100:g}",
+                    )
+                    for reader, metric in (
+                        ("gateway", "gatehouse_gateway_revocation_delay_seconds"),
+                        ("devices", "devices_revocation_delay_seconds"),
+                    )
+                    for share in (0.5, 0.99)
+                ),
+                unit="s",
+            ),
+        ),
+        (
+            "Sessions that have ended",
             graph(
                 "Revoked sessions whose access tokens may live",
                 ("gatehouse_gateway_revoked_sessions", "{{instance}}"),

@@ -20,18 +20,29 @@ struct RevocationConsumer: Service {
     private let resets = Counter(
         "devices_revocation_feed_resets_total",
         help: "How often the feed had to be read from its beginning, with entries lost.")
+    private let metrics = RevocationFeedMetrics(
+        isLost: Gauge(
+            "devices_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read."),
+        readAt: Gauge(
+            "devices_revocation_feed_read_timestamp_seconds",
+            help: "When the revocation feed was last read to its end, in seconds since 1970."),
+        delay: DurationHistogram(
+            "devices_revocation_delay_seconds",
+            help: "From a session's revocation until this service knew of it."))
     private let detached = Counter(
         "devices_detached_total", help: "Registrations that were detached from a revoked session.")
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             var pause = Self.backoff.lowerBound
+            var metrics = metrics
             while !Task.isCancelled {
                 do {
-                    try await readPage()
+                    metrics.read(try await readPage())
                     pause = Self.backoff.lowerBound
                 } catch {
                     guard !Task.isCancelled else { return }
+                    metrics.failed()
                     logger.warning("revocation feed not read", error: error)
                     try? await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
                     pause = min(pause * 2, Self.backoff.upperBound)
@@ -41,7 +52,7 @@ struct RevocationConsumer: Service {
     }
 
     /// Asks for the page after the cursor, and applies it.
-    func readPage() async throws {
+    private func readPage() async throws -> RevocationPage {
         let cursor = try await store.cursor()
         let page = try await tokens.revocations(after: cursor, waiting: Self.wait)
         if page.reset, cursor != nil {
@@ -53,5 +64,6 @@ struct RevocationConsumer: Service {
             detached.increment(by: count)
         }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
+        return page
     }
 }

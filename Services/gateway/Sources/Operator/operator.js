@@ -49,9 +49,10 @@ function rate(name, condition) {
     return Math.max(0, sum(last.metrics, name, condition) - sum(first.metrics, name, condition)) / seconds;
 }
 
-// The seconds within which a part of what was counted ended; `null` where nothing was.
-function quantile(part, name, condition) {
-    const [first, last] = [kept[0], kept[kept.length - 1]];
+// The seconds within which a part of what was counted since `first` ended; `null` where nothing was. With the newest
+// metrics for `first`: since the process started.
+function quantile(part, name, condition, first = kept[0]) {
+    const last = kept[kept.length - 1];
     const counts = new Map();
     for (const [metrics, sign] of [[last.metrics, 1], [first.metrics, -1]]) {
         if (sign < 0 && first === last) continue;
@@ -253,11 +254,18 @@ function showTokens(status, metrics, now) {
     );
     const feed = status.feed.lostSince
         ? [`lost for ${age(status.feed.lostSince, now)}`, "bad"]
-        : [status.feed.readAt ? `read ${age(status.feed.readAt, now)} ago` : "never read", "good"];
+        : [
+              status.feed.readAt ? `read ${age(status.feed.readAt, now)} ago` : "never read",
+              // A reader is at the feed's end every 20 s.
+              status.feed.readAt && now - new Date(status.feed.readAt) < 60000 ? "good" : "bad",
+          ];
+    const newest = kept[kept.length - 1];
+    const delay = quantile(0.99, "gatehouse_gateway_revocation_delay_seconds", undefined, newest);
     const hits = rate("gatehouse_gateway_token_cache_lookups_total", ({ result }) => result === "hit");
     const lookups = rate("gatehouse_gateway_token_cache_lookups_total");
     const entries = [
         ["Revocation feed", feed],
+        ["99 % of revocations known after", [duration(delay), delay > 2.5 ? "bad" : ""]],
         ["Revoked sessions in memory", String(status.feed.revokedSessions)],
         ["Bearers found in the cache", lookups > 0 ? `${((100 * hits) / lookups).toFixed(0)} %` : "–"],
     ];

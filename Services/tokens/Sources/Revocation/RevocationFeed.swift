@@ -112,7 +112,8 @@ struct RevocationFeed: Sendable {
         let snapshot = last?.snapshot ?? now.snapshot
         let rows = try await pool.query(
             """
-            SELECT transaction_id::text, id, session_id, user_id, revoked_at, access_expires_at, reason
+            SELECT transaction_id::text, id, session_id, user_id, revoked_at,
+                greatest(0, extract(epoch FROM clock_timestamp() - revoked_at)::double precision), access_expires_at, reason
             FROM revocations
             WHERE (transaction_id, id) > (\(String(last?.transaction ?? 0))::xid8, \(last?.id ?? 0))
                 AND transaction_id >= \(firstNotIn: seen)
@@ -120,7 +121,7 @@ struct RevocationFeed: Sendable {
                     AND pg_visible_in_snapshot(transaction_id, \(snapshot)::pg_snapshot))
             ORDER BY revocations.transaction_id, id LIMIT \(pageSize)
             """)
-        let decoded = try rows.decode((String, Int64, UUID, UUID, Date, Date, String).self)
+        let decoded = try rows.decode((String, Int64, UUID, UUID, Date, Double, Date, String).self)
         var next = RevocationCursor(history: now.history, seen: snapshot)
         if decoded.count == pageSize, let end = decoded.last {
             next = RevocationCursor(
@@ -129,8 +130,8 @@ struct RevocationFeed: Sendable {
         }
         let entries = decoded.map { row in
             RevocationPage.Entry(
-                sessionID: row.2, userID: row.3, revokedAt: row.4, accessExpiresAt: row.5,
-                reason: RevocationReason(rawValue: row.6))
+                sessionID: row.2, userID: row.3, revokedAt: row.4, age: row.5,
+                accessExpiresAt: row.6, reason: RevocationReason(rawValue: row.7))
         }
         return RevocationPage(entries: entries, cursor: next.text, reset: false, more: next.scan != nil)
     }
