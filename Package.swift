@@ -170,8 +170,8 @@ let services =
         "gateway",
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Redis", "ServiceKit", "Settings",
-            "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .lifecycle, .logging, .nioCore,
-            .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
+            "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging,
+            .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
         embeds: ["html", "css", "js"].map { .embedInCode("Operator/operator.\($0)") }
     )

@@ -85,7 +85,7 @@ public enum GatewayApplication: ServiceApplication {
             ],
             admin: OperatorPage(
                 gateway: gateway, replicas: ReplicaWatch(of: gateway, client: boot.httpClient),
-                readiness: boot.readiness
+                keyStates: KeyWatch(of: tokens), readiness: boot.readiness
             ).routes, boot: boot)
     }
 

@@ -63,7 +63,7 @@ public enum TokensApplication: MigratingApplication {
         OAuthRoutes(refresher: refresher, revoker: revoker, clientID: configuration.clientID).add(to: router)
         try WellKnownRoutes(issuer: configuration.issuer, keys: signingKeyStore).add(to: router)
         InternalRoutes(
-            store: store, feed: RevocationFeed(pool: pool), keys: keys, issuer: issuer,
+            store: store, feed: RevocationFeed(pool: pool), keys: keys, issuer: issuer, signingKeys: signingKeyStore,
             sessionLimit: configuration.sessionLimit
         ).add(to: router)
 

@@ -39,6 +39,7 @@ import Testing
                 try await published().allSatisfy { $0 == [second] }
             }
             try await goesOn(load, with: second)
+            try await theOperatorSeesSinceWhenItSigns(second)
             load.end()
             try await group.waitForAll()
         }
@@ -49,6 +50,23 @@ import Testing
     private func goesOn(_ load: SignedTokenLoad, with keyID: String) async throws {
         let before = load.served(by: keyID)
         try await eventually("clients are served") { load.served(by: keyID) > before }
+    }
+
+    private struct OperatorStatus: Decodable {
+        struct Key: Decodable {
+            var kid: String
+            var state: String?
+            var since: Date?
+        }
+
+        var keys: [Key]
+    }
+
+    private func theOperatorSeesSinceWhenItSigns(_ keyID: String) async throws {
+        let status = try await TestHTTPClient(system.process("gateway").adminURL).get("/operator.json")
+        let key = try status.decode(OperatorStatus.self).keys.first { $0.kid == keyID }
+        let noted = try await keys("list").contains("\(keyID)  active since ")
+        #expect(noted && key?.state == "active" && (key?.since ?? .distantFuture) <= .now, "\(status.text)")
     }
 
     private func bothReplicasSign(with keyID: String) async throws {

@@ -1,6 +1,8 @@
 import AccessToken
+import Contracts
 import Foundation
 import Observability
+import Synchronization
 import TestKit
 import Testing
 import TokenValidation
@@ -11,6 +13,7 @@ import TokenValidation
 @Suite("The operator's page")
 struct OperatorPageTests {
     private func withPage(
+        keys: @escaping KeyWatch.Ask = { SigningKeyList(keys: []) },
         _ body: @Sendable (GatewayHarness, OperatorPage) async throws -> Void
     ) async throws {
         try await GatewayHarness.withGateway { gateway in
@@ -19,7 +22,9 @@ struct OperatorPageTests {
                 ask: { _ in (200, Data(#"{"status":"ready","version":"<script>"}"#.utf8)) })
             try await body(
                 gateway,
-                OperatorPage(gateway: gateway.gateway, replicas: watch, readiness: Readiness(logger: .quiet)))
+                OperatorPage(
+                    gateway: gateway.gateway, replicas: watch, keyStates: KeyWatch(ask: keys),
+                    readiness: Readiness(logger: .quiet)))
         }
     }
 
@@ -42,6 +47,38 @@ struct OperatorPageTests {
             let lost = await page.status(at: .now).feed.lostSince
             #expect(lost == Date(timeIntervalSince1970: 1_800_000_000))
         }
+    }
+
+    private struct Outage: Error {}
+
+    @Test("The key that signs is as old as tokens says, and of unknown age where it says nothing")
+    func keyAges() async throws {
+        let since = Date(timeIntervalSince1970: 1_700_000_000)
+        let told: [SigningKeyList.Key] = [
+            .init(kid: "another", state: .next, since: .now),
+            .init(kid: GatehouseKey.thumbprint, state: .active, since: since),
+        ]
+        try await withPage(keys: { SigningKeyList(keys: told) }) { _, page in
+            let keys = await page.status(at: .now).keys
+            #expect(keys.map(\.state) == ["active"] && keys.map(\.since) == [since])
+        }
+        try await withPage(keys: { throw Outage() }) { _, page in
+            let keys = await page.status(at: .now).keys
+            #expect(keys.count == 1 && keys[0].state == nil && keys[0].since == nil)
+        }
+    }
+
+    @Test("tokens is asked once, however many pages are open")
+    func keysOnce() async throws {
+        let asked = Mutex(0)
+        let watch = KeyWatch {
+            asked.withLock { $0 += 1 }
+            return SigningKeyList(keys: [.init(kid: "k", state: .active)])
+        }
+        await withTaskGroup(of: Void.self) { pages in
+            for _ in 0..<20 { pages.addTask { #expect(await watch.look().map(\.kid) == ["k"]) } }
+        }
+        #expect(asked.withLock { $0 } == 1)
     }
 
     @Test("Its parts come from the admin port alone, and nothing else may run in it")

@@ -1,3 +1,4 @@
+import AccessToken
 import Contracts
 import Foundation
 import TestKit
@@ -25,6 +26,12 @@ extension ServiceTests {
                 for headers in [[:], RunningTokens.identity] {
                     #expect(try await tokens.client.get("/internal/revocations", headers: headers).code == "FORBIDDEN")
                 }
+                for headers in [[:], RunningTokens.identity, RunningTokens.devices] {
+                    #expect(try await tokens.client.get("/internal/keys", headers: headers).code == "FORBIDDEN")
+                }
+                let keys = try await tokens.client.get("/internal/keys", headers: gateway)
+                let kid = TokensFixture.signingKey.publicKey.thumbprint
+                #expect(try keys.decode(SigningKeyList.self) == SigningKeyList(keys: [.init(kid: kid, state: .active)]))
                 for headers in [gateway, RunningTokens.devices] {
                     let page = try await tokens.client.get("/internal/revocations", headers: headers)
                     #expect(page.status == 200)

@@ -93,6 +93,10 @@ def look_at_page(browser):
     refusal = browser.value(row("INVALID_TOKEN"))
     expect("a refusal is there", refusal and refusal[1] == "/v1/auth/me" and int(refusal[3]) > 0, refusal)
     expect("keys are there", browser.value("document.querySelectorAll('#keys tr').length") >= 2)
+    signs = browser.value(row("signs"))
+    expect("the key that signs is there with its age", signs and signs[3] != "unknown", signs)
+    delay = browser.value(tile("99 % of revocations known after"))
+    expect("how late revocations are known is there", delay[0].isdigit() and delay.endswith("s"), delay)
     expect("circuits are there", browser.value("document.querySelectorAll('#circuits tr').length") >= 4)
     elsewhere = [url for url in browser.requests if not url.startswith(admin + "/")]
     expect("no other host is asked", not elsewhere, elsewhere)

@@ -12,6 +12,7 @@ import TokenValidation
 struct OperatorPage: Sendable {
     let gateway: Gateway
     let replicas: ReplicaWatch
+    let keyStates: KeyWatch
     let readiness: Readiness
 
     /// Everything comes from here, and nothing that is written into the page can be run.
@@ -34,22 +35,27 @@ struct OperatorPage: Sendable {
     }
 
     func status(at time: Date) async -> OperatorStatus {
+        async let told = keyStates.look()
         let statuses = await replicas.look()
         let feed = gateway.revoked.feed
         return OperatorStatus(
             at: time, version: GatehouseVersion.number, revision: GatehouseVersion.revision(),
             startedAt: Telemetry.startedAt, failing: readiness.failing, replicas: statuses,
-            replicasNotAsked: await replicas.notAsked, keys: keys,
+            replicasNotAsked: await replicas.notAsked, keys: keys(await told),
             feed: OperatorStatus.Feed(
                 readAt: feed.readAt.map(Self.date), lostSince: feed.lostAt.map(Self.date),
                 revokedSessions: gateway.revoked.count))
     }
 
-    private var keys: [OperatorStatus.Key] {
-        zip(gateway.keys.issuers, gateway.keys.history).flatMap { issuer, history in
-            history.seenSince.sorted { $0.key < $1.key }.map { kid, since in
-                OperatorStatus.Key(
-                    issuer: issuer.issuer, kid: kid, seenSince: since, fetchedAt: history.fetchedAt)
+    /// - Parameter told: what tokens says of its own keys, which are those of the first issuer.
+    private func keys(_ told: [SigningKeyList.Key]) -> [OperatorStatus.Key] {
+        zip(gateway.keys.issuers, gateway.keys.history).enumerated().flatMap { place, known in
+            let (issuer, history) = known
+            return history.seenSince.sorted { $0.key < $1.key }.map { kid, since in
+                let own = place == 0 ? told.first { $0.kid.isVerbatim(kid) } : nil
+                return OperatorStatus.Key(
+                    issuer: issuer.issuer, kid: kid, seenSince: since, state: own?.state.rawValue, since: own?.since,
+                    fetchedAt: history.fetchedAt)
             }
         }
     }

@@ -7,6 +7,10 @@ struct OperatorStatus: Encodable, Equatable {
         var kid: String
         /// When this gateway first saw it. The key may be older.
         var seenSince: Date
+        /// What it is for, as tokens says; `nil`: tokens did not say, or it is another issuer's.
+        var state: String?
+        /// Since when it is in that state; `nil`: nobody knows.
+        var since: Date?
         /// When the issuer's keys were last read or fetched.
         var fetchedAt: Date?
     }

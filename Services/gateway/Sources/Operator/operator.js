@@ -246,11 +246,21 @@ function showCircuits(metrics) {
     );
 }
 
+// As tokens says them; others may come.
+const keyStates = { active: "signs", next: "signs next", retiring: "signs no more" };
+
 function showTokens(status, metrics, now) {
     table(
         "keys",
-        ["Issuer", "Key", "Known here for", "Fetched"],
-        status.keys.map((key) => [key.issuer, key.kid, age(key.seenSince, now), `${age(key.fetchedAt, now)} ago`]),
+        ["Issuer", "Key", "State", "For", "Known here for", "Fetched"],
+        status.keys.map((key) => [
+            key.issuer,
+            key.kid,
+            keyStates[key.state] ?? key.state ?? "unknown",
+            key.since ? age(key.since, now) : "unknown",
+            age(key.seenSince, now),
+            `${age(key.fetchedAt, now)} ago`,
+        ]),
     );
     const feed = status.feed.lostSince
         ? [`lost for ${age(status.feed.lostSince, now)}`, "bad"]

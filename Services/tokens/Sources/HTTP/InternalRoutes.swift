@@ -9,6 +9,7 @@ struct InternalRoutes: Sendable {
     let feed: RevocationFeed
     let keys: RefreshKeyRing
     let issuer: TokenIssuer
+    let signingKeys: SigningKeyStore
     let sessionLimit: Int
 
     /// The longest that a reader of the feed may wait.
@@ -22,6 +23,7 @@ struct InternalRoutes: Sendable {
         identity.post("/users/{id}/revoke", use: revokeSessions)
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
         router.internal(callers: "gateway", "devices", "introspection").get("/revocations", use: revocations)
+        router.internal(callers: "gateway").get("/keys", use: listKeys)
     }
 
     /// Creates a session for a user whose credentials identity has checked.
@@ -68,6 +70,11 @@ struct InternalRoutes: Sendable {
         guard snapshot.user.id == userID else { throw Problem.invalid("user.id", "This is not the user of the path.") }
         try await store.update(snapshot, deadline: deadline)
         return .empty()
+    }
+
+    /// What the operator's page shows of the keys: no key.
+    @Sendable func listKeys(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        try .json(SigningKeyList(keys: signingKeys.states))
     }
 
     /// The revocation feed, a long poll: `after` the cursor of the page before, `wait` in seconds.

@@ -1,4 +1,5 @@
 import AccessToken
+import Contracts
 import Instruments
 import Logging
 import ServiceKit
@@ -13,11 +14,16 @@ final class SigningKeyStore: Service {
         var signer: AccessTokenSigner
         var published: VerificationKeySet
         var verifier: AccessTokenVerifier
+        var states: [SigningKeyList.Key]
 
         init(_ keys: SigningKeys, issuer: String, audience: String) throws {
             signer = try AccessTokenSigner(key: keys.active)
             published = try VerificationKeySet(keys: keys.published)
             verifier = try AccessTokenVerifier(issuer: issuer, audience: audience, keys: published)
+            states = keys.entries.map {
+                SigningKeyList.Key(
+                    kid: $0.keyID, state: SigningKeyState(rawValue: $0.state.rawValue), since: $0.since)
+            }
         }
     }
 
@@ -57,6 +63,9 @@ final class SigningKeyStore: Service {
     var signer: AccessTokenSigner { present.withLock { $0.signer } }
 
     var published: VerificationKeySet { present.withLock { $0.published } }
+
+    /// What each published key is for, and since when.
+    var states: [SigningKeyList.Key] { present.withLock { $0.states } }
 
     /// Verifies tokens that were signed with any of the published keys.
     var verifier: AccessTokenVerifier { present.withLock { $0.verifier } }
