@@ -145,7 +145,7 @@ let libraries: [Target] = [
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "ServiceKit", "Settings",
             "TokenValidation", .argumentParser, .asyncHTTPClient, .httpTypes, .hummingbird, .hummingbirdCore,
-            .lifecycle, .logging, .nioCore, .nioHTTP1,
+            .lifecycle, .logging,
         ]),
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
@@ -264,8 +264,8 @@ let everyTest: [Target] =
         tests(
             "GatehouseService",
             uses: [
-                "AccessToken", "Contracts", "GatehouseService", "ServiceKit", .asyncHTTPClient, .httpTypes,
-                .hummingbird, .nioCore,
+                "AccessToken", "Contracts", "GatehouseService", "Observability", "ServiceKit", .asyncHTTPClient,
+                .httpTypes, .hummingbird, .nioCore, .serviceContext,
             ]),
         .testTarget(
             name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],

@@ -10,7 +10,8 @@ public protocol AccessTokenJudge: Sendable {
     /// - Parameters:
     ///   - token: the text after `Bearer`; anything that a stranger may send.
     ///   - deadline: when the caller stops waiting.
-    /// - Throws: `INVALID_TOKEN` for a token that is not good, or whose session has ended; `TOKEN_EXPIRED`;
-    ///   `UNAVAILABLE` where nothing is known of it: a client that was told otherwise would sign its user out.
+    /// - Throws: `INVALID_TOKEN` for a token that is not good, or whose session has ended; `TOKEN_EXPIRED` from a judge
+    ///   that can tell, which ``PublishedKeyJudge`` can and ``IntrospectionJudge`` cannot; `UNAVAILABLE` where nothing is
+    ///   known of it: a client that was told otherwise would sign its user out.
     func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser
 }

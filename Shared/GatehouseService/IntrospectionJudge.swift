@@ -3,19 +3,18 @@ import Bytes
 public import Contracts
 import Foundation
 public import Logging
-import NIOCore
-import NIOHTTP1
 public import ServiceKit
 
 /// Asks tokens about each access token (RFC 7662): it is refused from the moment at which its session has ended, at the
 /// price of a call for each request.
+///
+/// tokens does not say why a token is good no more (RFC 7662 §2.2): an expired one is `INVALID_TOKEN`, too.
 public struct IntrospectionJudge: AccessTokenJudge {
     /// As in the other judge; also what tokens would not take for an access token.
     private static let longestToken = 8192
-    private static let longestAnswer = 65_536
 
     private let configuration: AccessTokenConfiguration
-    private let httpClient: HTTPClient
+    private let tokens: ServiceClient
     private let logger: Logger
     private let authorization: String
 
@@ -24,7 +23,7 @@ public struct IntrospectionJudge: AccessTokenJudge {
     ///   - httpClient: ``ServiceBoot/httpClient``.
     public init(_ configuration: AccessTokenConfiguration, httpClient: HTTPClient, logger: Logger) {
         self.configuration = configuration
-        self.httpClient = httpClient
+        tokens = configuration.tokens(httpClient)
         self.logger = logger
         // Both form-encoded first (RFC 6749 §2.3.1); of the client id nothing changes.
         let secret = FormBody.encode([("", configuration.tokensCredential)]).dropFirst()
@@ -34,7 +33,7 @@ public struct IntrospectionJudge: AccessTokenJudge {
     public func user(of token: String, before deadline: Deadline) async throws(Problem) -> ForwardedUser {
         // Without any, tokens would find fault with the request.
         guard (1...Self.longestToken).contains(token.utf8.count) else { throw Problem(.invalidToken) }
-        let answer = try await ask(about: token, before: deadline.capped(at: configuration.patience))
+        let answer = try await ask(about: token, before: deadline)
         guard answer.active, answer.use == "access_token" else { throw Problem(.invalidToken) }
         guard let issuer = answer.issuer, let audience = answer.audience, let subject = answer.subject,
             let session = answer.sessionID
@@ -69,26 +68,14 @@ public struct IntrospectionJudge: AccessTokenJudge {
         var storeIDs: [String]?
     }
 
+    /// Asking changes nothing, so that it may be repeated at another replica.
     private func ask(about token: String, before deadline: Deadline) async throws(Problem) -> Answer {
-        guard let address = configuration.tokensURLs.randomElement() else { throw unavailable("no address") }
-        var request = HTTPClientRequest(url: address.appending(path: "internal/oauth/introspect").absoluteString)
-        request.method = .POST
-        request.headers = [
-            "Authorization": authorization, "Content-Type": "application/x-www-form-urlencoded",
-            HeaderName.deadline: String(deadline.milliseconds),
-        ]
-        request.body = .bytes(ByteBuffer(string: FormBody.encode([("token", token)])))
-        let answer: WholeAnswer
         do {
-            answer = try await httpClient.exchange(request, upTo: Self.longestAnswer, before: deadline)
+            return try await tokens.post(
+                form: [("token", token)], to: "/internal/oauth/introspect", authorization: authorization,
+                deadline: deadline, idempotent: true)
         } catch {
             throw unavailable("\(error)")
-        }
-        guard answer.status == 200 else { throw unavailable("status \(answer.status)") }
-        do {
-            return try StrictJSON.decode(Answer.self, from: Array(buffer: answer.body))
-        } catch {
-            throw unavailable("an answer that cannot be read")
         }
     }
 

@@ -24,10 +24,17 @@ final class FakeTokens: Sendable {
     static let key = try! RSAPrivateKey.generate()
 
     private let state = Mutex(Answers())
-    private let asked = Mutex<[(authorization: String, body: String)]>([])
+    private let asked = Mutex<[Question]>([])
 
     /// What introspection was asked, and by whom.
-    var questions: [(authorization: String, body: String)] { asked.withLock { $0 } }
+    struct Question: Sendable {
+        var authorization: String
+        var requestID: String
+        var traceparent: String
+        var body: String
+    }
+
+    var questions: [Question] { asked.withLock { $0 } }
 
     func answer(_ change: (inout Answers) -> Void) { state.withLock { change(&$0) } }
 
@@ -91,7 +98,11 @@ final class FakeTokens: Sendable {
         }
         router.post("/internal/oauth/introspect") { [self] request, _ in
             let body = String(buffer: try await request.body.collect(upTo: 65_536))
-            asked.withLock { $0.append((request.headers[.authorization] ?? "", body)) }
+            func field(_ name: String) -> String { request.headers[.init(name)!] ?? "" }
+            let question = Question(
+                authorization: field("Authorization"), requestID: field(HeaderName.internalRequestID),
+                traceparent: field(HeaderName.traceparent), body: body)
+            asked.withLock { $0.append(question) }
             let answers = state.withLock { $0 }
             return Response(status: answers.status, body: .init(byteBuffer: .init(string: answers.introspection)))
         }

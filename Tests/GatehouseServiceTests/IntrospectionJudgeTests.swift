@@ -1,8 +1,12 @@
 import Contracts
 import Foundation
 import GatehouseService
+import NIOCore
+import ServiceContextModule
 import TestKit
 import Testing
+
+@testable import Observability
 
 @Suite("Access tokens by introspection")
 struct IntrospectionJudgeTests {
@@ -54,6 +58,42 @@ struct IntrospectionJudgeTests {
             #expect(await judge.refusal(of: String(repeating: "a", count: 8193)) == .invalidToken)
             #expect(await judge.refusal(of: "") == .invalidToken)
             #expect(tokens.questions.count == asked)
+        }
+    }
+
+    @Test("A replica that is gone, or hangs up, costs nothing: the other one is asked")
+    func anotherReplica() async throws {
+        try await withTCPServer(onAccept: { $0.close(promise: nil) }) { port in
+            let gone = try freePort()
+            try await FakeTokens.run { tokens, configuration, client in
+                tokens.answer { $0.introspection = answer() }
+                for other in [gone, port] {
+                    var configuration = configuration
+                    configuration.tokensURLs.append(try #require(URL(string: "http://127.0.0.1:\(other)")))
+                    // So many that some draw the other one first; each has a client that knows nothing of it yet.
+                    for _ in 0..<16 {
+                        let judge = IntrospectionJudge(configuration, httpClient: client, logger: .quiet)
+                        #expect(await judge.refusal(of: "token") == nil)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("tokens learns of the request that it is asked for")
+    func scope() async throws {
+        try await run { tokens, judge in
+            tokens.answer { $0.introspection = answer() }
+            let trace = TraceContext()
+            let spans = SpanBuffer()
+            var context = ServiceContext.topLevel
+            context.requestScope = RequestScope(requestID: "from-caller", trace: trace, spans: spans)
+            let refusal = await ServiceContext.withValue(context) { await judge.refusal(of: "token") }
+            let question = try #require(tokens.questions.first)
+            #expect(refusal == nil && question.requestID == "from-caller")
+            #expect(question.traceparent.contains(trace.traceID))
+            let span = try #require(spans.take().first)
+            #expect(span.name == "POST tokens" && question.traceparent.contains(span.spanID))
         }
     }
 

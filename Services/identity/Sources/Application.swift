@@ -64,10 +64,8 @@ struct IdentityParts {
     ) {
         database = configuration.database.pool(logger: logger, tracing: tracing)
         var redisConfiguration = configuration.redis
-        if tracing != nil {
-            redisConfiguration.onCommand =
-                DatabaseSpans(system: "redis", server: redisConfiguration.host, port: redisConfiguration.port).command
-        }
+        redisConfiguration.onCommand = DatabaseSpans.redisCommands(
+            at: redisConfiguration.host, redisConfiguration.port, tracing)
         redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
         configuration.pepperKeys.tellMetrics(as: "pepper")
         configuration.sealingKeys.tellMetrics(as: "sealing")

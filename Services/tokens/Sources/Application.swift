@@ -25,10 +25,8 @@ public enum TokensApplication: MigratingApplication {
         database.pool.check = DatabaseOrigin.check
         let pool = database.pool(logger: boot.logger, tracing: boot.tracing)
         var redisConfiguration = configuration.redis
-        if boot.tracing != nil {
-            redisConfiguration.onCommand =
-                DatabaseSpans(system: "redis", server: redisConfiguration.host, port: redisConfiguration.port).command
-        }
+        redisConfiguration.onCommand = DatabaseSpans.redisCommands(
+            at: redisConfiguration.host, redisConfiguration.port, boot.tracing)
         let redis = RedisClient(
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let keys = configuration.refreshKeys

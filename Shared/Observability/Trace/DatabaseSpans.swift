@@ -32,6 +32,15 @@ public struct DatabaseSpans: Sendable {
         return { [common] error in span.end(common, error: error) }
     }
 
+    /// What a client of Redis calls for each command.
+    ///
+    /// - Parameter tracing: `nil` where no traces are recorded: then nothing is called.
+    public static func redisCommands(
+        at host: String, _ port: Int, _ tracing: Tracing?
+    ) -> (@Sendable (_ name: String) -> End?)? {
+        tracing.map { _ in DatabaseSpans(system: "redis", server: host, port: port).command }
+    }
+
     /// A command of Redis begins.
     ///
     /// - Parameter name: its first word.

@@ -54,13 +54,7 @@ public struct ServiceClient: Sendable {
         idempotent: Bool? = nil, as type: Response.Type = Response.self
     ) async throws(ServiceClientError) -> Response {
         let deadline = deadline.capped(at: timeout ?? self.timeout)
-        let (_, bytes) = try await call(method, path, body, query, deadline, idempotent)
-        do {
-            return try StrictJSON.decode(type, from: bytes)
-        } catch {
-            throw .unavailable(
-                "\(callee) gave an answer that cannot be read: \(error.errors.map(\.field))", mayHaveActed: true)
-        }
+        return try decode(await call(method, path, .json(body), query, deadline, idempotent))
     }
 
     /// As the other form, for a call whose answer holds nothing of use.
@@ -69,19 +63,46 @@ public struct ServiceClient: Sendable {
         query: [(String, String)] = [], deadline: Deadline, timeout: Duration? = nil,
         idempotent: Bool? = nil
     ) async throws(ServiceClientError) {
-        _ = try await call(method, path, body, query, deadline.capped(at: timeout ?? self.timeout), idempotent)
+        _ = try await call(
+            method, path, .json(body), query, deadline.capped(at: timeout ?? self.timeout), idempotent)
+    }
+
+    /// Posts a form, and decodes the answer.
+    ///
+    /// - Parameters:
+    ///   - form: names and values, not yet encoded.
+    ///   - authorization: what stands in `Authorization`, for a route that does not go by ours.
+    ///   - idempotent: whether a call whose outcome is unknown may be made again.
+    /// - Throws: as the other form does; a refusal of OAuth's shape is that the callee is unavailable.
+    public func post<Response: Decodable>(
+        form: [(String, String)], to path: String, authorization: String? = nil, deadline: Deadline,
+        idempotent: Bool = false, as type: Response.Type = Response.self
+    ) async throws(ServiceClientError) -> Response {
+        let body = CallBody.form(FormBody.encode(form), authorization: authorization)
+        return try decode(await call(.post, path, body, [], deadline.capped(at: timeout), idempotent))
+    }
+
+    private func decode<Response: Decodable>(
+        _ answer: (status: Int, body: [UInt8])
+    ) throws(ServiceClientError) -> Response {
+        do {
+            return try StrictJSON.decode(Response.self, from: answer.body)
+        } catch {
+            throw .unavailable(
+                "\(callee) gave an answer that cannot be read: \(error.errors.map(\.field))", mayHaveActed: true)
+        }
     }
 
     // MARK: Attempts
 
     private func call(
-        _ method: HTTPRequest.Method, _ path: String, _ body: (any Encodable & Sendable)?,
+        _ method: HTTPRequest.Method, _ path: String, _ body: CallBody,
         _ query: [(String, String)], _ deadline: Deadline, _ idempotent: Bool?
     ) async throws(ServiceClientError) -> (status: Int, body: [UInt8]) {
         let target = query.isEmpty ? path : path + "?" + FormBody.encode(query)
         var call = Call(method: method.rawValue, target: target)
         do {
-            call.body = try body.map { try JSON.encode($0) }
+            (call.fields, call.body) = try body.encoded()
         } catch {
             throw .unavailable("a request to \(callee) cannot be encoded", mayHaveActed: false)
         }
@@ -105,6 +126,8 @@ public struct ServiceClient: Sendable {
     private struct Call {
         var method: String
         var target: String
+        /// Of this request alone.
+        var fields: [(String, String)] = []
         var body: Data?
     }
 
@@ -123,10 +146,8 @@ public struct ServiceClient: Sendable {
         request.method = .init(rawValue: call.method)
         let span = SpanRecording.client("\(call.method) \(callee)")
         request.headers = headers(deadline: deadline, trace: span?.context)
-        if let body = call.body {
-            request.headers.add(name: "Content-Type", value: "application/json")
-            request.body = .bytes(ByteBuffer(bytes: body))
-        }
+        request.headers.add(contentsOf: call.fields)
+        if let body = call.body { request.body = .bytes(ByteBuffer(bytes: body)) }
         do {
             let answer = try await httpClient.exchange(request, upTo: Self.maximumResponseBytes, before: deadline)
             span?.end(answeredWith: answer.status, .ofCall(call.method, of: callee, at: replica.base))

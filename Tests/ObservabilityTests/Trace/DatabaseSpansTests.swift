@@ -10,6 +10,19 @@ import Testing
         return ServiceContext.withValue(context, operation: body)
     }
 
+    @Test func commandsOfRedisAreLookedAtWhereTracesAreRecorded() {
+        let spans = SpanBuffer()
+        let tracing = Tracing(sampler: TraceSampler(percent: 100), spans: spans)
+        serving(spans, TraceContext()) {
+            #expect(DatabaseSpans.redisCommands(at: "cache", 6379, nil) == nil)
+            DatabaseSpans.redisCommands(at: "cache", 6379, tracing)?("SET")?(nil)
+        }
+        #expect(
+            spans.take().map(\.attributes) == [
+                [.requestID("r"), .databaseSystem("redis"), .server("cache"), .serverPort(6379), .operation("SET")]
+            ])
+    }
+
     @Test func areChildrenOfTheRequestThatIsServed() {
         let spans = SpanBuffer()
         let trace = TraceContext(isSampled: true)

@@ -73,6 +73,17 @@ import Testing
         }
     }
 
+    @Test func postsForms() async throws {
+        try await withService(EchoApplication.self, settings: echoSettings) { service in
+            try await withClient([service.url]) { client in
+                let form = [("a", "b c&d=é+"), ("e", "")]
+                let echo = try await client.post(
+                    form: form, to: "/oauth/form", deadline: deadline, as: [String: String].self)
+                #expect(echo == ["a": "b c&d=é+", "e": ""])
+            }
+        }
+    }
+
     @Test func passesOnRefusalsOfTheMatterItself() async throws {
         try await withService(EchoApplication.self, settings: echoSettings) { service in
             try await withClient([service.url]) { client in

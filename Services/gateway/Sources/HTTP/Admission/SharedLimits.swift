@@ -8,6 +8,8 @@ import Redis
 /// when it says that all replicas together are over the limit, this process refuses until they no longer are. So the
 /// replicas together may admit a little more than the limit at first, and make up for it. While Redis is away, each
 /// counts alone.
+///
+/// A command tells of several requests and runs behind them, so that it is part of no request's trace.
 struct SharedLimits: Sendable {
     /// `nil`: each replica counts alone.
     var redis: RedisClient?
