@@ -131,7 +131,7 @@ let libraries: [Target] = [
         uses: [
             "Bytes", "Contracts", "Instruments", "Observability", "Settings", .argumentParser, .asyncHTTPClient,
             .httpTypes, .hummingbird, .hummingbirdCore, .lifecycle, .logging, .nioCore, .nioPosix, .nioHTTP1,
-            .nioHTTPTypes, .serviceContext, .unixSignals,
+            .nioHTTPTypes, .nioSSL, .nioTLS, .serviceContext, .unixSignals,
         ]),
     shared(
         "TokenValidation",

@@ -5,14 +5,18 @@ extension RedisClient {
     /// What a server says of itself (`INFO`), asked over a connection that is closed afterwards.
     ///
     /// - Parameter timeout: for connecting and answering together.
-    /// - Throws: ``RedisError``.
+    /// - Throws: what the socket or TLS said where there is no connection, else ``RedisError``.
     public static func info(
         of configuration: RedisConfiguration, on eventLoopGroup: any EventLoopGroup, logger: Logger,
         timeout: Duration = .seconds(3)
-    ) async throws(RedisError) -> String {
+    ) async throws -> String {
         let client = RedisClient(configuration: configuration, eventLoopGroup: eventLoopGroup, logger: logger)
         let running = Task { await client.run() }
         defer { running.cancel() }
-        return try await client.send("INFO", timeout: timeout).string ?? ""
+        do {
+            return try await client.send("INFO", timeout: timeout).string ?? ""
+        } catch {
+            throw error.underlying ?? error
+        }
     }
 }

@@ -9,11 +9,14 @@ public import Settings
 public struct DatabaseConfiguration: Sendable {
     /// The connection's settings.
     public var connection: PostgresConfiguration
+    /// Whether it is a production's.
+    let isProduction: Bool
     /// The pool's settings.
     public var pool: PostgresPoolConfiguration
 
     /// Reads the settings; what is wrong is noted there.
     public init(settings: Settings) {
+        isProduction = settings.environment == .production
         pool = PostgresPoolConfiguration()
         pool.name = settings.service
         // A request waits for a connection as long as it would for the answer.

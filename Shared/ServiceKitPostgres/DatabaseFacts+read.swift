@@ -3,7 +3,7 @@ public import Postgres
 public import ServiceKit
 
 extension Examination {
-    /// Looks at a service's database.
+    /// Looks at a service's database, and at the certificates of its servers.
     ///
     /// - Parameters:
     ///   - migrations: those that the service's program knows.
@@ -12,12 +12,24 @@ extension Examination {
         of service: String, _ configuration: DatabaseConfiguration, migrations: [PostgresMigration],
         _ further: (PostgresConnection) async throws -> [Finding] = { _ in [] }
     ) async -> [Finding] {
+        var findings = await answer(of: service, configuration, migrations, further)
+        for server in configuration.connection.verifiedServers {
+            findings += await certificate(
+                of: TLSServer("PostgreSQL", host: server.host, port: server.port, greeting: .postgres))
+        }
+        return findings
+    }
+
+    private func answer(
+        of service: String, _ configuration: DatabaseConfiguration, _ migrations: [PostgresMigration],
+        _ further: (PostgresConnection) async throws -> [Finding]
+    ) async -> [Finding] {
         do {
             let connection = try await PostgresConnection.connect(configuration.connection)
             let findings: Result<[Finding], any Error>
             do {
                 let facts = try await DatabaseFacts(
-                    of: connection, poolConnections: configuration.pool.maximumConnections,
+                    of: connection, configuration,
                     PostgresMigrator(migrations: migrations, logger: logger))
                 findings = .success(facts.findings(of: service) + (try await further(connection)))
             } catch {
@@ -30,7 +42,8 @@ extension Examination {
                 Are address, role, password and certificate in \(service.uppercased())_DATABASE_URL right, is the \
                 server a primary, and may this machine connect to it?
                 """
-            return [.problem("PostgreSQL cannot be used: \(error)", remedy: remedy)]
+            let why = (error as? PostgresError)?.words ?? "\(error)"
+            return [.problem("PostgreSQL cannot be used: \(why).", remedy: remedy)]
         }
     }
 }
@@ -38,7 +51,7 @@ extension Examination {
 extension DatabaseFacts {
     /// - Throws: `PostgresError`
     init(
-        of connection: PostgresConnection, poolConnections: Int, _ migrator: PostgresMigrator
+        of connection: PostgresConnection, _ configuration: DatabaseConfiguration, _ migrator: PostgresMigrator
     ) async throws {
         let sent = Date.now
         let clock = try await connection.query("SELECT clock_timestamp()")[0].decode(Date.self)
@@ -61,7 +74,9 @@ extension DatabaseFacts {
             (String, Int, Bool, [String], Int, Int, Int, Double?).self)
         self.init(
             version: version, versionNumber: number, ahead: clock.timeIntervalSince(middle), isEncrypted: isEncrypted,
-            off: off, maximumConnections: maximum, connections: connections, poolConnections: poolConnections,
+            needsEncryption: configuration.isProduction && !configuration.connection.staysOnThisMachine, off: off,
+            maximumConnections: maximum, connections: connections,
+            poolConnections: configuration.pool.maximumConnections,
             transactionAge: age, preparedTransactionAge: prepared,
             migrations: try await migrator.status(on: connection))
     }

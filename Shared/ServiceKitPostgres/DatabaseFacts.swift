@@ -11,6 +11,8 @@ struct DatabaseFacts: Sendable, Equatable {
     /// Seconds that the server's clock is ahead of this machine's.
     var ahead: TimeInterval
     var isEncrypted: Bool
+    /// Whether it has to be: a production's server on another machine.
+    var needsEncryption: Bool
     /// Settings without which what was committed may not survive a crash, and that are off.
     var off: [String]
     var maximumConnections: Int
@@ -28,12 +30,23 @@ struct DatabaseFacts: Sendable, Equatable {
     func findings(of service: String) -> [Finding] {
         let state = "PostgreSQL \(version) takes writes\(isEncrypted ? ", over TLS" : "")."
         return [versionNumber < 140_000 ? tooOld : .fine(state)] + migrationFindings(service)
-            + [ClockFinding.finding("PostgreSQL", ahead: ahead), durability, room(service), wraparound, prepared]
+            + [
+                encryption(service), ClockFinding.finding("PostgreSQL", ahead: ahead), durability, room(service),
+                wraparound, prepared,
+            ]
             .compactMap(\.self)
     }
 
     private var tooOld: Finding {
         .problem("PostgreSQL is version \(version).", remedy: "Gatehouse needs 14 or later.")
+    }
+
+    private func encryption(_ service: String) -> Finding? {
+        guard needsEncryption, !isEncrypted else { return nil }
+        let setting = "\(service.uppercased())_DATABASE_URL"
+        return .problem(
+            "PostgreSQL is spoken to without TLS: whoever is on the way reads what is kept, and may change it.",
+            remedy: "Add sslmode=verify-full and sslrootcert to \(setting) (docs/operations/managed-databases.md).")
     }
 
     private func migrationFindings(_ service: String) -> [Finding] {

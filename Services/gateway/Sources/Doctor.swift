@@ -12,7 +12,9 @@ extension GatewayApplication: ExaminedApplication {
         for peer in peers(configuration) { findings += await examination.look(at: peer) }
         findings += await keys(configuration, examination)
         if let redis = configuration.redis {
-            findings += await examination.redis {
+            findings += await examination.redis(
+                tls: redis.tls.map { _ in TLSServer("Redis", host: redis.host, port: redis.port) }
+            ) {
                 try await RedisClient.info(
                     of: redis, on: examination.eventLoopGroup, logger: examination.logger)
             }
@@ -56,9 +58,10 @@ extension GatewayApplication: ExaminedApplication {
                 let reply = try await examination.ask(url)
                 sets.append(Set(try VerificationKeySet(jwks: Array(reply.body.utf8)).keyIDs))
             } catch {
+                let why = NetworkTrouble.words(error)
                 return [
                     .problem(
-                        "The keys that verify access tokens cannot be fetched from \(url): \(error).",
+                        "The keys that verify access tokens cannot be fetched from \(url): \(why).",
                         remedy: "Run `tokens doctor` there.")
                 ]
             }

@@ -9,9 +9,12 @@ extension IdentityApplication: ExaminedApplication {
         _ configuration: IdentityConfiguration, _ examination: Examination
     ) async -> [Finding] {
         var findings = await examination.database(of: name, configuration.database, migrations: migrations)
-        findings += await examination.redis {
+        let redis = configuration.redis
+        findings += await examination.redis(
+            tls: redis.tls.map { _ in TLSServer("Redis", host: redis.host, port: redis.port) }
+        ) {
             try await RedisClient.info(
-                of: configuration.redis, on: examination.eventLoopGroup, logger: examination.logger)
+                of: redis, on: examination.eventLoopGroup, logger: examination.logger)
         }
         let nobody = UUID().uuidString.lowercased()
         findings += await examination.look(
@@ -50,7 +53,8 @@ extension IdentityApplication: ExaminedApplication {
             }
             return [.fine("Apple's keys can be fetched.")]
         } catch {
-            return [.warning("Apple's keys cannot be fetched from \(url): \(error).", remedy: remedy)]
+            let why = NetworkTrouble.words(error)
+            return [.warning("Apple's keys cannot be fetched from \(url): \(why).", remedy: remedy)]
         }
     }
 }

@@ -11,9 +11,12 @@ extension TokensApplication: ExaminedApplication {
         var findings = await examination.database(
             of: name, configuration.database, migrations: migrations
         ) { try await restoration($0) }
-        findings += await examination.redis {
+        let redis = configuration.redis
+        findings += await examination.redis(
+            tls: redis.tls.map { _ in TLSServer("Redis", host: redis.host, port: redis.port) }
+        ) {
             try await RedisClient.info(
-                of: configuration.redis, on: examination.eventLoopGroup, logger: examination.logger)
+                of: redis, on: examination.eventLoopGroup, logger: examination.logger)
         }
         let keys = (try? configuration.signingKeyFile?.read()) ?? configuration.signingKeys
         findings += keys.findings(at: .now, accessTokenLifetime: configuration.lifetimes.access)

@@ -87,7 +87,20 @@ public struct PostgresConfiguration: Sendable {
     /// Whether no one on the way can read what is sent or answer in a server's place: every server is on this machine,
     /// or has to prove itself with a certificate (`sslmode=verify-full`, or `verify-ca`).
     public var isProtected: Bool {
-        servers.allSatisfy(\.isLocal) || ["verify-full", "verify-ca"].contains(parameters["sslmode"])
+        staysOnThisMachine || ["verify-full", "verify-ca"].contains(parameters["sslmode"])
+    }
+
+    /// Whether what is sent to any of the servers stays on this machine.
+    public var staysOnThisMachine: Bool { servers.allSatisfy(\.isLocal) }
+
+    /// Where to find the servers that have to prove themselves by a certificate, of those that are reached by a network;
+    /// none where any certificate, or none, will do.
+    public var verifiedServers: [(host: String, port: Int)] {
+        let mode = parameters["sslmode"]
+        // With authorities to go by, libpq verifies for `require` as well.
+        guard mode == "verify-full" || mode == "verify-ca" || mode == "require" && parameters["sslrootcert"] != nil
+        else { return [] }
+        return servers.compactMap(\.networkAddress)
     }
 
     /// When a call that names no deadline gives up.

@@ -21,6 +21,13 @@ struct ServerAddress: Sendable, Hashable {
         return host.isPathOfSocket || host == "localhost" || host.isLoopback
     }
 
+    /// Where it is in a network; nil for a Unix socket.
+    var networkAddress: (host: String, port: Int)? {
+        let named = hostaddr.flatMap { $0.isEmpty ? nil : $0 } ?? host
+        guard let named, !named.isEmpty, !named.isPathOfSocket, let port = Int(port ?? "5432") else { return nil }
+        return (named, port)
+    }
+
     /// The servers of a URL's lists of hosts, addresses and ports, in order. Lists that do not fit together are left to
     /// libpq, which says what is wrong with them.
     static func list(host: String?, hostaddr: String?, port: String?) -> [ServerAddress] {

@@ -63,7 +63,7 @@ extension Examination {
         } catch {
             return [
                 .problem(
-                    "\(name) gives no answer: \(error).",
+                    "\(name) gives no answer: \(NetworkTrouble.words(error)).",
                     remedy: "Is it running, is the address right, and may this machine connect to it?")
             ]
         }
@@ -97,7 +97,9 @@ extension Examination {
                         remedy: "Look into its log."))
             }
         } catch {
-            findings.append(.problem("\(name) gives no answer any more: \(error).", remedy: "Look into its log."))
+            findings.append(
+                .problem(
+                    "\(name) gives no answer any more: \(NetworkTrouble.words(error)).", remedy: "Look into its log."))
         }
         return findings
     }

@@ -44,16 +44,24 @@ public struct RedisFacts: Sendable, Equatable {
 }
 
 extension Examination {
-    /// Asks Redis.
+    /// Asks Redis, and looks at its certificate.
     ///
-    /// - Parameter info: sends `INFO` and returns what it answers.
-    public func redis(_ info: () async throws -> String) async -> [Finding] {
+    /// - Parameters:
+    ///   - tls: `nil` where it is spoken to without.
+    ///   - info: sends `INFO` and returns what it answers.
+    public func redis(tls: TLSServer?, _ info: () async throws -> String) async -> [Finding] {
+        let certificate = if let tls { await certificate(of: tls) } else { [] as [Finding] }
+        return await answer(info) + certificate
+    }
+
+    private func answer(_ info: () async throws -> String) async -> [Finding] {
         do {
             return RedisFacts(info: try await info()).findings
         } catch {
+            let why = NetworkTrouble.words(error)
             return [
                 .warning(
-                    "Redis gives no answer: \(error). Everything works without it, and each replica limits for itself.",
+                    "Redis gives no answer: \(why). Everything works without it, and each replica limits for itself.",
                     remedy: "Is it running, and are address, password and certificate right?")
             ]
         }

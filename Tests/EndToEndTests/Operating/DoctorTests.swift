@@ -33,7 +33,9 @@ import Testing
     @Test func aServiceThatIsAway() async throws {
         let nobody = "http://127.0.0.1:\(try freePort())"
         try await expect("identity", ["IDENTITY_DEVICES_URL": nobody]) { said in
-            said.contains { $0.hasPrefix("problem") && $0.contains("devices at \(nobody) gives no answer") }
+            said.contains {
+                $0.hasPrefix("problem") && $0.contains("devices at \(nobody) gives no answer: nobody listens there.")
+            }
         }
     }
 
@@ -45,8 +47,8 @@ import Testing
         ]
         try await expect("tokens", settings) { said in
             let text = said.joined(separator: "\n")
-            return text.contains("PostgreSQL cannot be used") && text.contains("Redis gives no answer")
-                && !text.contains("secret-password")
+            return text.contains("PostgreSQL cannot be used: nobody listens there.")
+                && text.contains("Redis gives no answer: nobody listens there.") && !text.contains("secret-password")
         }
     }
 
@@ -80,6 +82,58 @@ import Testing
         ]
         try await expect("gateway", settings) { said in
             said.contains { $0.hasPrefix("problem") && $0.contains("expires in") }
+        }
+    }
+
+    @Test func certificatesOfDatabaseAndRedisThatAreAboutToExpire() async throws {
+        try await withPostgresServer(tls: true) { postgres in
+            try await withRedisServer(tls: true) { redis in
+                let roots = try #require(postgres.trustRootsFile)
+                let settings = [
+                    "TOKENS_DATABASE_URL": postgres.url("sslmode=verify-full&sslrootcert=\(roots)"),
+                    "TOKENS_REDIS_URL": redis.url,
+                ]
+                // Made for two days.
+                try await expect("tokens", settings) { said in
+                    ["PostgreSQL at 127.0.0.1:\(postgres.port)", "Redis at 127.0.0.1:\(redis.port)"].allSatisfy {
+                        server in
+                        said.contains {
+                            $0.hasPrefix("problem") && $0.contains("certificate of \(server) expires in 4")
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("identity", "IDENTITY_PEPPER_KEYS_FILE"), ("identity", "IDENTITY_SEALING_KEYS_FILE"),
+            ("tokens", "TOKENS_SIGNING_KEY_FILE"), ("tokens", "TOKENS_REFRESH_KEYS_FILE"),
+        ])
+    func aKeyFileThatIsOpenToEverybody(_ program: String, _ setting: String) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-doctor-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "key").path
+        try FileManager.default.copyItem(atPath: try #require(system.settings[setting]), toPath: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        try await expect(program, [setting: file]) { said in
+            said.contains { $0.hasPrefix("problem") && $0.contains("open to everybody (mode 644): \(file)") }
+        }
+    }
+
+    @Test func aKeyOfTheGatewaysCertificateThatIsOpenToEverybody() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-doctor-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try await TestCertificate.make(in: folder)
+        try FileManager.default.setAttributes([.posixPermissions: 0o604], ofItemAtPath: files.key.path)
+        let settings = [
+            "GATEWAY_TLS_CERTIFICATE_FILE": files.certificate.path, "GATEWAY_TLS_KEY_FILE": files.key.path,
+        ]
+        try await expect("gateway", settings) { said in
+            said.contains { $0.hasPrefix("problem") && $0.contains("open to everybody (mode 604)") }
         }
     }
 

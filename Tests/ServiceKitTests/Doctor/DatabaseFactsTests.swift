@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct DatabaseFactsTests {
     private static let good = DatabaseFacts(
-        version: "15.4", versionNumber: 150_004, ahead: 0, isEncrypted: true, off: [], maximumConnections: 100,
+        version: "15.4", versionNumber: 150_004, ahead: 0, isEncrypted: true, needsEncryption: true, off: [],
+        maximumConnections: 100,
         connections: 20, poolConnections: 16, transactionAge: 1000, preparedTransactionAge: nil, migrations: [])
 
     /// What is found besides what is fine.
@@ -23,6 +24,9 @@ import Testing
     @Test func eachFaultIsNamed() {
         let old = complaints { (facts) in (facts.versionNumber, facts.version) = (130_010, "13.10") }
         #expect(old == ["problem: PostgreSQL is version 13.10."])
+        #expect(
+            complaints { $0.isEncrypted = false }.first?.hasPrefix("problem: PostgreSQL is spoken to without") == true)
+        #expect(complaints { ($0.isEncrypted, $0.needsEncryption) = (false, false) } == [])
         #expect(complaints { $0.ahead = -40 } == ["problem: PostgreSQL's clock is 40 s behind this machine's."])
         #expect(
             complaints { $0.off = ["fsync", "full_page_writes"] }.first?.hasPrefix(

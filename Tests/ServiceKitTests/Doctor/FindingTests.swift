@@ -41,6 +41,18 @@ import Testing
         #expect(finding.text.contains("expired") == (days < 0))
     }
 
+    @Test func aServersCertificate() {
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        let server = TLSServer("Redis", host: "cache", port: 6379)
+        let expired = CertificateFinding.finding(of: server, expiresAt: now - 90_000, now: now)
+        #expect(
+            expired.text == "The certificate of Redis at cache:6379 expired 25 hours ago: no service connects any more."
+        )
+        #expect(expired.severity == .problem)
+        #expect(CertificateFinding.finding(of: server, expiresAt: now + 86_400 * 90, now: now).severity == .fine)
+        #expect(server.name == "cache" && TLSServer("Redis", host: "::1", port: 1).name == nil)
+    }
+
     @Test func openFiles() {
         #expect(DescriptorFinding.finding(limit: 1024).severity == .warning)
         #expect(DescriptorFinding.finding(limit: 20_000).severity == .fine)
