@@ -51,13 +51,12 @@ actor AppleKeys {
     @discardableResult
     private func startFetching() -> Task<Void, Never> {
         if let fetching { return fetching }
-        cache.attempted(now: .now)
         let task = Task {
             do {
                 let keys = try await fetch()
                 cache.fetched(keys, now: .now)
             } catch {
-                cache.failed()
+                cache.failed(now: .now)
                 failures.increment()
                 logger.warning("Apple's keys could not be fetched", metadata: ["error": "\(error)"])
             }
