@@ -79,6 +79,13 @@ import Testing
             _ = try await simulator.post("/simulator/fault", text: #"{"mode":"garbage"}"#)
             let garbage = try await simulator.get("/auth/keys")
             #expect(garbage.status == 200 && garbage.text.hasPrefix("<html>"))
+            _ = try await simulator.post("/simulator/fault", text: #"{"mode":"stalled"}"#)
+            async let stalled = simulator.get("/auth/keys")
+            try await eventually("the answer has begun") {
+                try await simulator.get("/simulator/log").decode(Log.self).entries.count == 3
+            }
+            _ = try await simulator.post("/simulator/fault", text: #"{"mode":"none"}"#)
+            #expect(try await stalled.text == "{}")
             // How slow shows in the clients that give up; nobody waits for it here.
             #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"slow"}"#).status == 200)
             #expect(try await simulator.post("/simulator/fault", text: #"{"mode":"none"}"#).status == 200)

@@ -23,6 +23,17 @@ struct Journey: Sendable {
         var sub: String
     }
 
+    /// What Apple is to tell the app's server.
+    struct AppleEvent: Codable, Sendable {
+        var type: String
+        var sub: String
+        var email: String?
+        var audience: String?
+        /// Seconds since 1970.
+        var eventTime: Int?
+        var eventsAsObject: Bool?
+    }
+
     static func uniqueEmail() -> String { "user-\(UUID().uuidString.lowercased())@example.com" }
 
     /// A number in the range that is kept free for fiction in no country: random enough never to meet itself.
@@ -34,6 +45,13 @@ struct Journey: Sendable {
         let answer = try await apple.call("POST", "/simulator/sign-in", json: request)
         try #require(answer.status == 200, "\(answer.text)")
         return try answer.decode(AppleSignInAnswer.self)
+    }
+
+    /// What Apple would post to the app's server, signed as Apple signs it.
+    func appleNotification(_ event: AppleEvent) async throws -> AppleNotificationRequest {
+        let answer = try await apple.call("POST", "/simulator/notification", json: event)
+        try #require(answer.status == 200, "\(answer.text)")
+        return try answer.decode(AppleNotificationRequest.self)
     }
 
     func signInWithApple(_ request: AppleSignInRequest) async throws -> AuthResponse {

@@ -7,6 +7,8 @@ enum FaultMode: String, Codable, Sendable, CaseIterable {
     case down
     /// The right answer, ten seconds later.
     case slow
+    /// 200 and the beginning of a body, which goes on when the fault has ended.
+    case stalled
     /// 200, and a web page in the place of JSON.
     case garbage
 }

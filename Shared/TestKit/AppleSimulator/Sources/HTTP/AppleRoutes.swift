@@ -54,10 +54,24 @@ struct AppleRoutes: Sendable {
             return try await body()
         case .down:
             return .empty(.serviceUnavailable)
+        case .stalled:
+            return Response(status: .ok, headers: [.contentType: "application/json"], body: stalledBody)
         case .garbage:
             return Response(
                 status: .ok, headers: [.contentType: "text/html"],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: "<html><body>We'll be back soon.</body></html>")))
+        }
+    }
+}
+
+extension AppleRoutes {
+    /// Begins, and does not go on as long as the fault lasts.
+    private var stalledBody: ResponseBody {
+        ResponseBody { [fault] writer in
+            try await writer.write(ByteBuffer(string: "{"))
+            while fault.mode == .stalled { try await Task.sleep(for: .milliseconds(50)) }
+            try await writer.write(ByteBuffer(string: "}"))
+            try await writer.finish(nil)
         }
     }
 }
