@@ -81,6 +81,7 @@ struct IdentityParts {
         let passwordResets = PasswordResetStore(database: database)
         let appleIdentities = AppleIdentityStore(database: database)
         let appleGrants = AppleGrantStore(database: database, sealer: sealer)
+        let appleMail = AppleMailStore(database: database)
         let nonces = NonceStore(database: database)
         let providers = AuthProviderStore(database: database, grants: appleGrants)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
@@ -103,7 +104,8 @@ struct IdentityParts {
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
             appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
             passwordResets: PasswordResetDelivery(
-                passwords: passwords, resets: passwordResets, limits: limits, sealer: sealer, hook: resetHook))
+                passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
+                hook: resetHook))
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
@@ -149,7 +151,7 @@ struct IdentityParts {
             nonces: nonceIssuer, limits: limits,
             linking: AppleLinking(identities: appleIdentities, proofs: proofs, limits: limits, worker: worker),
             notifications: AppleNotifications(
-                notifications: AppleNotificationStore(database: database), identities: appleIdentities,
+                notifications: AppleNotificationStore(database: database), mail: appleMail, identities: appleIdentities,
                 grants: appleGrants, providers: providers, tokens: tokens, verifier: verifier,
                 policy: configuration.apple.policy, deletion: deletion, worker: worker, logger: logger))
         accountRoutes = AccountRoutes(

@@ -11,12 +11,17 @@ public struct AccountExport: Codable, Sendable, Equatable {
         /// The address that Apple gave last.
         public var email: String?
         public var linkedAt: Date
+        /// Whether mail to the private relay address is forwarded; absent where Apple has not told.
+        public var mailForwarding: Bool?
 
-        public init(subject: String, clientId: String, email: String? = nil, linkedAt: Date) {
+        public init(
+            subject: String, clientId: String, email: String? = nil, linkedAt: Date, mailForwarding: Bool? = nil
+        ) {
             self.subject = subject
             self.clientId = clientId
             self.email = email
             self.linkedAt = linkedAt
+            self.mailForwarding = mailForwarding
         }
     }
 

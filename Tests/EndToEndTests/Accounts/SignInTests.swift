@@ -35,39 +35,6 @@ extension SystemTests {
             try await useAndLeave(second)
         }
 
-        /// From the simulator's key to the gateway's refusal.
-        @Test func whoWithdrawsTheConsentAtAppleIsSignedOut() async throws {
-            struct Wanted: Codable {
-                var type = "consent-revoked"
-                var sub: String
-                var eventTime: Int?
-                var eventsAsObject: Bool?
-            }
-            for isLate in [true, false] {
-                let token = try await journey.appleToken()
-                let session = try await journey.signInWithApple(
-                    AppleSignInRequest(
-                        identityToken: token.identityToken, authorizationCode: token.authorizationCode))
-                let time = isLate ? Int(Date.now.timeIntervalSince1970) - 3600 : nil
-                let wanted = Wanted(sub: token.sub, eventTime: time, eventsAsObject: isLate)
-                let notification = try await journey.apple.call("POST", "/simulator/notification", json: wanted)
-                try #require(notification.status == 200, "\(notification.text)")
-                let told = try await journey.api.call(
-                    "POST", "/v1/auth/apple/notifications",
-                    json: notification.decode(AppleNotificationRequest.self))
-                #expect(told.status == 200, "\(told.text)")
-                if isLate {
-                    // It is about an earlier consent than this one.
-                    #expect(try await journey.refresh(session.refreshToken).status == 200)
-                } else {
-                    try await eventually("the session has ended") {
-                        try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN"
-                    }
-                    try await journey.expectRefusedSoon(session.accessToken)
-                }
-            }
-        }
-
         @Test(arguments: ["email", "phone"])
         func passwordUserFromRegistrationToLogout(kind: String) async throws {
             let identifier = kind == "email" ? Journey.uniqueEmail() : Journey.uniquePhone()

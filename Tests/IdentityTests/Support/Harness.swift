@@ -86,6 +86,7 @@ struct Harness: Sendable {
                 + (SELECT count(*) FROM passwords WHERE user_id = \(user))
                 + (SELECT count(*) FROM known_devices WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_identities WHERE user_id = \(user))
+                + (SELECT count(*) FROM apple_mail_forwarding WHERE user_id = \(user))
                 + (SELECT count(*) FROM password_resets WHERE user_id = \(user))
                 + (SELECT count(*) FROM outbox WHERE user_id = \(user))
             """

@@ -33,11 +33,27 @@ struct AppleIdentityStore: Sendable {
     /// What the user's export says of the Apple account.
     func identity(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> AccountExport.Apple? {
         try await database.query(
-            "SELECT subject, client_id, email, created_at FROM apple_identities WHERE user_id = \(userID)",
-            deadline: deadline
-        ).decode((String, String, String?, Date).self).first.map { subject, clientID, email, linkedAt in
-            AccountExport.Apple(subject: subject, clientId: clientID, email: email, linkedAt: linkedAt)
+            """
+            SELECT i.subject, i.client_id, i.email, i.created_at, m.enabled
+            FROM apple_identities i LEFT JOIN apple_mail_forwarding m ON m.user_id = i.user_id
+            WHERE i.user_id = \(userID)
+            """, deadline: deadline
+        ).decode((String, String, String?, Date, Bool?).self).first.map { subject, clientID, email, linkedAt, mail in
+            AccountExport.Apple(
+                subject: subject, clientId: clientID, email: email, linkedAt: linkedAt, mailForwarding: mail)
         }
+    }
+
+    /// Whether the user has given consent at Apple after that time.
+    func hasConsented(
+        _ userID: UUID, since time: Date, deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        try await !database.query(
+            """
+            SELECT subject FROM apple_identities
+            WHERE user_id = \(userID) AND coalesce(consented_at, created_at) > \(time)
+            """, deadline: deadline
+        ).isEmpty
     }
 
     /// Links the Apple account to the user, and uses the nonce up. Linking the same one again changes nothing.

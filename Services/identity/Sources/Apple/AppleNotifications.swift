@@ -7,6 +7,7 @@ import ServiceKit
 /// that was cut off in between is acted on again, which does no harm.
 struct AppleNotifications: Sendable {
     let notifications: AppleNotificationStore
+    let mail: AppleMailStore
     let identities: AppleIdentityStore
     let grants: AppleGrantStore
     let providers: AuthProviderStore
@@ -24,31 +25,42 @@ struct AppleNotifications: Sendable {
         else { throw Problem(.invalidAppleToken) }
         let deadline = context.deadline.forDatabase
         guard try await !notifications.knows(notification.id, deadline: deadline) else { return }
-        if let (account, _) = try await identities.account(subject: notification.event.subject, deadline: deadline) {
-            try await act(on: notification, of: account, deadline: context.deadline)
+        if let (account, email) = try await identities.account(
+            subject: notification.event.subject, deadline: deadline)
+        {
+            try await act(on: notification, of: account, email: email, deadline: context.deadline)
         }
         logger.info("Apple sent a notification", metadata: ["type": "\(notification.event.type.prefix(64))"])
         try await notifications.add(notification.id, deadline: deadline)
     }
 
     private func act(
-        on notification: AppleNotification, of account: Account, deadline: Deadline
+        on notification: AppleNotification, of account: Account, email: String?, deadline: Deadline
     ) async throws {
+        let time = notification.happenedAt
         switch notification.consequence {
         case .endSessions:
-            let time = notification.happenedAt
             if try await grants.endConsent(of: account.id, at: time, deadline: deadline.forDatabase) {
                 worker.ring()
             } else {
                 try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
             }
         case .unlink:
+            // Somebody who has signed in with the Apple account since has not lost it.
+            if try await identities.hasConsented(account.id, since: time, deadline: deadline.forDatabase) {
+                return try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
+            }
             let outcome = try await providers.unlink(
                 .apple, from: account.id, actor: .apple, deadline: deadline.forDatabase)
             if case .lastOne = outcome {
                 try await deletion(account.id, actor: .apple, deadline: deadline)
             }
             worker.ring()
+        case .setMailForwarding(let isForwarded):
+            // An address that Gatehouse does not accept is nobody's identifier, and no mail is sent there.
+            guard let address = (notification.event.email ?? email).flatMap({ try? EmailAddress($0) }) else { return }
+            try await mail.note(
+                isForwarded: isForwarded, to: address, of: account.id, since: time, deadline: deadline.forDatabase)
         case .nothing:
             break
         }

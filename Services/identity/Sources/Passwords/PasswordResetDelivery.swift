@@ -6,6 +6,7 @@ import Sealing
 struct PasswordResetDelivery: Sendable {
     let passwords: PasswordStore
     let resets: PasswordResetStore
+    let mail: AppleMailStore
     let limits: AttemptLimits
     let sealer: Sealer
     /// `nil` where the team has named no sender: then nothing is sent.
@@ -25,6 +26,9 @@ struct PasswordResetDelivery: Sendable {
         else { return }
         guard try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5)) != nil else {
             return
+        }
+        if case .email(let address) = identifier {
+            guard try await mail.mayReceiveMail(address, deadline: .now + .seconds(5)) else { return }
         }
         try await limits.sending {
             let token = ResetToken()

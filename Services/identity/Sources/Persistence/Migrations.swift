@@ -14,4 +14,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 4, name: "audit_age", up: PackageResources._004_audit_age_up_sql,
         down: PackageResources._004_audit_age_down_sql),
+    PostgresMigration(
+        number: 5, name: "apple_mail", up: PackageResources._005_apple_mail_up_sql,
+        down: PackageResources._005_apple_mail_down_sql),
 ]

@@ -29,6 +29,7 @@ extension AppleNotification.Event: Decodable {
     enum CodingKeys: String, CodingKey {
         case type
         case subject = "sub"
+        case email
         case time = "event_time"
     }
 
@@ -36,6 +37,7 @@ extension AppleNotification.Event: Decodable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         type = try container.decode(String.self, forKey: .type)
         subject = try container.decode(String.self, forKey: .subject)
+        email = try container.decodeIfPresent(String.self, forKey: .email)
         // Documented in seconds, delivered in milliseconds.
         time = try container.decodeIfPresent(Double.self, forKey: .time).map { time in
             time > 100_000_000_000 ? time / 1000 : time

@@ -7,6 +7,8 @@ struct AppleNotification: Sendable, Equatable {
     struct Event: Sendable, Equatable {
         var type: String
         var subject: String
+        /// The private relay address, in the events about mail.
+        var email: String?
         /// When it happened, in seconds since 1970; a notification may be days late.
         var time: Double?
     }
@@ -23,7 +25,9 @@ struct AppleNotification: Sendable, Equatable {
         case endSessions
         /// The Apple account is gone.
         case unlink
-        /// Mail forwarding, and types that Apple adds later.
+        /// The user has decided whether mail to the private relay address is forwarded.
+        case setMailForwarding(Bool)
+        /// Types that Apple adds later.
         case nothing
     }
 
@@ -32,6 +36,8 @@ struct AppleNotification: Sendable, Equatable {
         case "consent-revoked": .endSessions
         // Documented as "account-deleted", delivered as "account-delete" too.
         case "account-delete", "account-deleted": .unlink
+        case "email-enabled": .setMailForwarding(true)
+        case "email-disabled": .setMailForwarding(false)
         default: .nothing
         }
     }
