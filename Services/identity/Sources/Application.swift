@@ -147,7 +147,8 @@ struct IdentityParts {
         appleRoutes = AppleRoutes(
             signIn: AppleSignIn(
                 identities: appleIdentities, grants: appleGrants, nonces: nonces, proofs: proofs, sessions: sessions,
-                limits: limits, worker: worker, exchangesCodes: apple.clientSecret != nil, logger: logger),
+                limits: limits, worker: worker, exchangesCodes: apple.clientSecret != nil,
+                redirectURIs: configuration.apple.redirectURIs, logger: logger),
             nonces: nonceIssuer, limits: limits,
             linking: AppleLinking(identities: appleIdentities, proofs: proofs, limits: limits, worker: worker),
             notifications: AppleNotifications(

@@ -13,6 +13,8 @@ public struct AppleSignInRequest: Codable, Sendable, Confidential {
 
     public var identityToken: String
     public var authorizationCode: String?
+    /// Of a code that Sign in with Apple JS gave: where Apple's page led to.
+    public var redirectUri: String?
     public var nonce: String?
     public var fullName: FullName?
     /// Never identifies, links or counts as verified: only the identity token does.
@@ -20,11 +22,12 @@ public struct AppleSignInRequest: Codable, Sendable, Confidential {
     public var device: SessionDevice?
 
     public init(
-        identityToken: String, authorizationCode: String? = nil, nonce: String? = nil, fullName: FullName? = nil,
-        email: String? = nil, device: SessionDevice? = nil
+        identityToken: String, authorizationCode: String? = nil, redirectUri: String? = nil, nonce: String? = nil,
+        fullName: FullName? = nil, email: String? = nil, device: SessionDevice? = nil
     ) {
         self.identityToken = identityToken
         self.authorizationCode = authorizationCode
+        self.redirectUri = redirectUri
         self.nonce = nonce
         self.fullName = fullName
         self.email = email

@@ -15,6 +15,8 @@ struct Journey: Sendable {
         var nonce: String?
         var audience: String?
         var expiresIn: Int?
+        /// Of a sign-in on the web.
+        var redirectUri: String?
     }
 
     struct AppleSignInAnswer: Codable, Sendable {

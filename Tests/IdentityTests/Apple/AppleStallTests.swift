@@ -71,7 +71,8 @@ import Testing
             let secret = try #require(server.clientSecret)
             apple.set(mode)
             await #expect(throws: HTTPClientError.deadlineExceeded) {
-                try await server.exchange(code: "a", clientID: "com.example.app", secret: secret)
+                let code = AppleGrant(clientID: "com.example.app", kind: .authorizationCode, secret: "a")
+                return try await server.exchange(code, secret: secret)
             }
             await #expect(throws: HTTPClientError.deadlineExceeded) {
                 try await server.revoke(refreshToken: "a", clientID: "com.example.app", secret: secret)

@@ -35,6 +35,15 @@ import Testing
         }
     }
 
+    @Test func applesPageLeadsToHTTPSAlone() {
+        let name = "IDENTITY_APPLE_REDIRECT_URIS"
+        #expect(!problems([name: "https://shop.example/apple, https://shop.example"]).contains { $0.contains(name) })
+        for wrong in ["http://shop.example/apple", "https://shop.example/#apple", "shop.example", "app://signed-in"] {
+            let found = problems([name: "https://shop.example/apple,\(wrong)"]).filter { $0.contains(name) }
+            #expect(found.count == 1 && found[0].contains("\(wrong),"), "\(found)")
+        }
+    }
+
     /// Otherwise who has forgotten the setting would wonder why every token of Apple's is refused.
     @Test func applesKeyNeedsAnAppToBeOf() throws {
         let files = try TemporaryFiles()

@@ -9,6 +9,8 @@ struct AppleConfiguration: Sendable {
     var tokenURL: URL
     var revokeURL: URL
     var policy: AppleTokenPolicy
+    /// Where Apple's page may lead to on the web.
+    var redirectURIs: Set<VerbatimString>
     var keyRules: AppleKeyCache<AppleKeySet>.Rules
     /// `nil` where the team has no key of its own at Apple.
     var clientSecret: AppleClientSecret?
@@ -23,6 +25,7 @@ struct AppleConfiguration: Sendable {
             issuers: Set(
                 verbatim: settings.strings("appleIssuers", default: AppleTokenPolicy.appleIssuers.map(\.text))),
             clientIDs: Set(verbatim: clientIDs), nonceRule: settings.choice("appleNonce", default: .optional))
+        redirectURIs = Self.redirectURIs(settings)
         keyRules = AppleKeyCache.Rules()
         keyRules.unknownKeyCooldown = settings.seconds("appleKeysCooldown", default: 30, in: 0...3600)
         clientSecret = Self.clientSecret(settings)
@@ -33,6 +36,15 @@ struct AppleConfiguration: Sendable {
 
     /// Whether users may sign in with Apple. An installation may begin with passwords alone.
     var isOffered: Bool { !policy.clientIDs.isEmpty }
+
+    /// Apple knows them by these texts, and takes no others than of HTTPS.
+    private static func redirectURIs(_ settings: Settings) -> Set<VerbatimString> {
+        let uris = settings.strings("appleRedirectURIs", default: [])
+        for uri in uris where !uri.hasPrefix("https://") || uri.contains("#") {
+            settings.problem("appleRedirectURIs", "names \(uri), which is no https address without a fragment")
+        }
+        return Set(verbatim: uris)
+    }
 
     /// The team's own key: all three settings are there, or none.
     private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {

@@ -57,13 +57,14 @@ struct AppleServer: Sendable {
 
     /// `POST /auth/token`: a refresh token for an authorization code.
     /// - Returns: `nil` when Apple no longer takes the code.
-    func exchange(code: String, clientID: String, secret: AppleClientSecret) async throws -> Exchange? {
-        let (status, body) = try await post(
-            tokenURL,
-            [
-                ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
-                ("code", code), ("grant_type", "authorization_code"),
-            ], timeout: exchangeTimeout)
+    func exchange(_ code: AppleGrant, secret: AppleClientSecret) async throws -> Exchange? {
+        var form = [
+            ("client_id", code.clientID),
+            ("client_secret", try await secret.make(clientID: code.clientID, now: .now)), ("code", code.secret),
+            ("grant_type", "authorization_code"),
+        ]
+        if let redirectURI = code.redirectURI { form.append(("redirect_uri", redirectURI)) }
+        let (status, body) = try await post(tokenURL, form, timeout: exchangeTimeout)
         if status == 400, Self.isInvalidGrant(body) { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
         return try StrictJSON.decode(Exchange.self, from: Array(body))

@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Foundation
 import Logging
@@ -14,12 +15,17 @@ struct AppleSignIn: Sendable {
     let worker: OutboxWorker
     /// Whether the team has a key of its own at Apple. Without it an authorization code is of no use.
     let exchangesCodes: Bool
+    /// Where Apple's page may lead to on the web.
+    let redirectURIs: Set<VerbatimString>
     let logger: Logger
 
     func callAsFunction(_ request: AppleSignInRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
         let device = try request.device?.checked()
         if let code = request.authorizationCode, code.utf8.count > 4096 {
             throw Problem.invalid("authorizationCode", "This is not a code from Apple.")
+        }
+        if let uri = request.redirectUri, !redirectURIs.contains(uri) {
+            throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
         try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
@@ -29,7 +35,7 @@ struct AppleSignIn: Sendable {
             try await identities.signIn(proof, name: name, deadline: context.deadline.forDatabase)
         }
         try await use(nonce, for: issued, context: context)
-        await keep(request.authorizationCode, of: issued.account, from: proof)
+        await keep(request.authorizationCode, for: request.redirectUri, of: issued.account, from: proof)
         return issued.auth
     }
 
@@ -54,9 +60,12 @@ struct AppleSignIn: Sendable {
 
     /// Has the code exchanged for Apple's refresh token, which is revoked when the user's account is deleted. Nothing
     /// about it may fail or delay the sign-in.
-    private func keep(_ code: String?, of account: Account, from proof: AppleProof) async {
+    private func keep(
+        _ code: String?, for redirectURI: String?, of account: Account, from proof: AppleProof
+    ) async {
         guard exchangesCodes, let code, !code.isEmpty else { return }
-        let grant = AppleGrant(clientID: proof.clientID, kind: .authorizationCode, secret: code)
+        let grant = AppleGrant(
+            clientID: proof.clientID, kind: .authorizationCode, secret: code, redirectURI: redirectURI)
         do {
             try await grants.enqueueExchange(of: grant, subject: proof.subject, userID: account.id)
             worker.ring()

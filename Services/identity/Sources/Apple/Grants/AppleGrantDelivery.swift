@@ -17,7 +17,7 @@ struct AppleGrantDelivery: Sendable {
         guard let secret = apple.clientSecret, let userID = entry.userID,
             Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
             let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer),
-            let exchange = try await apple.exchange(code: grant.secret, clientID: grant.clientID, secret: secret)
+            let exchange = try await apple.exchange(grant, secret: secret)
         else { return }
         let isTheUsers = exchange.isOf(subject: subject, clientID: grant.clientID)
         if !isTheUsers {
@@ -42,8 +42,7 @@ struct AppleGrantDelivery: Sendable {
             try await apple.revoke(refreshToken: grant.secret, clientID: grant.clientID, secret: secret)
         case .authorizationCode:
             guard Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
-                let token = try await apple.exchange(
-                    code: grant.secret, clientID: grant.clientID, secret: secret)?.refreshToken
+                let token = try await apple.exchange(grant, secret: secret)?.refreshToken
             else { return }
             // The code is used up. From here on the task holds the token, so that it can be revoked at a later attempt
             // if Apple does not answer now.

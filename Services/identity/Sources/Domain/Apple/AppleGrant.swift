@@ -15,4 +15,6 @@ struct AppleGrant: Codable, Sendable, Equatable {
     var clientID: String
     var kind: Kind
     var secret: String
+    /// Of a code that came from Sign in with Apple JS: Apple takes it only with the address that it was asked for with.
+    var redirectURI: String?
 }

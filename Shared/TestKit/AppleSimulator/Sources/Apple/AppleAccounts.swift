@@ -52,9 +52,9 @@ actor AppleAccounts {
         switch form.grantType {
         case "authorization_code":
             guard let code = form.code else { throw OAuthError.invalidRequest }
-            guard let grant = codes.redeem(code, now: now()), grant.audience == clientID else {
-                throw OAuthError.invalidGrant
-            }
+            guard let grant = codes.redeem(code, now: now()), grant.audience == clientID,
+                grant.redirectURI == form.redirectURI
+            else { throw OAuthError.invalidGrant }
             let refreshToken = "r" + Self.random()
             grants[refreshToken] = grant
             tokens[refreshToken] = refreshToken

@@ -6,6 +6,7 @@ struct ClientForm: Sendable {
     var clientSecret: String? { fields["client_secret"] }
     var grantType: String? { fields["grant_type"] }
     var code: String? { fields["code"] }
+    var redirectURI: String? { fields["redirect_uri"] }
     var refreshToken: String? { fields["refresh_token"] }
     var token: String? { fields["token"] }
 }

@@ -17,6 +17,8 @@ struct SignInRequest: Codable, Sendable {
     var expiresIn: Int?
     /// The configured one unless given: Apple has two.
     var issuer: String?
+    /// Where Apple's page leads to, of a sign-in on the web: its code is exchanged with that address alone.
+    var redirectUri: String?
     /// Whether `email_verified` and `is_private_email` are written as strings, as Apple does at times.
     var booleansAsStrings: Bool?
 }
@@ -38,6 +40,7 @@ struct Grant: Sendable {
     var isPrivateEmail: Bool
     var booleansAsStrings: Bool
     var nonce: String?
+    var redirectURI: String?
 
     init(_ request: SignInRequest, audience: String, issuer: String, sub: String) {
         self.sub = request.sub ?? sub
@@ -48,6 +51,7 @@ struct Grant: Sendable {
         isPrivateEmail = request.isPrivateEmail ?? false
         booleansAsStrings = request.booleansAsStrings ?? false
         nonce = request.nonce
+        redirectURI = request.redirectUri
     }
 
     /// - Parameters:
