@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-change test-restore doctor simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-change test-restore doctor traces simulate coverage lint docs sbom images bench bench-gateway bench-scale profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -26,6 +26,9 @@ doctor: ## look at the running system and say what is wrong, in a person's words
 
 prometheus: ## Prometheus with Gatehouse's alerts, against the running system; Ctrl-C stops it
 	@deploy/local/prometheus.sh
+
+traces: ## print what a request does in each service as a tree, where services are told of it; Ctrl-C stops it
+	@deploy/local/traces.sh
 
 test: ## every test, with a PostgreSQL and a Redis of its own
 	@deploy/local/test.sh $(TEST_OPTIONS)

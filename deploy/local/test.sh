@@ -42,6 +42,7 @@ if [ $# = 0 ]; then
     deploy/local/checks/test-lint-documents.sh || failed=1
     deploy/local/checks/test-lint-compose.sh || failed=1
     deploy/local/checks/test-openapi.sh || failed=1
+    deploy/local/checks/test-traces.sh || failed=1
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
     LLVM_PROFILE_FILE=/dev/null deploy/local/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
     deploy/local/checks/test-client.sh || failed=1

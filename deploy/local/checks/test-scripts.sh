@@ -58,6 +58,7 @@ health() {
 
 cleanup() {
     "$local_scripts/down.sh" >/dev/null
+    stop TERM traces
     rm -rf "$state"
 }
 
@@ -70,8 +71,12 @@ trap 'exit 130' INT TERM HUP
 GATEHOUSE_PORT_BASE=$(free_port_base)
 export GATEHOUSE_PORT_BASE
 
-expect "make up starts everything" "$local_scripts/up.sh"
 base=$GATEHOUSE_PORT_BASE
+mkdir -p "$logs" "$run"
+start traces "$local_scripts/traces.sh"
+GATEHOUSE_TRACES_ENDPOINT=http://127.0.0.1:$(port traces)
+export GATEHOUSE_TRACES_ENDPOINT GATEHOUSE_TRACES_PERCENT=100
+expect "make up starts everything" "$local_scripts/up.sh"
 # A copy that runs keeps its ports.
 unset GATEHOUSE_PORT_BASE
 expect "the ports are kept" test "$(port_base)" = "$base"
@@ -84,6 +89,9 @@ for name in gateway identity tokens devices apple-simulator; do
     expect "$name tells its version" test "$("$GATEHOUSE_BINARIES/$name" --version)" = "$version"
 done
 expect "the walk-through works as printed" "$local_scripts/walkthrough.sh"
+# A service that the gateway's call led to, below it.
+traced() { grep -qE '^tokens {6,}POST /internal/sessions ' "$logs/traces.log"; }
+expect "make traces prints what it asked of each service" wait_until 30 traced
 expect "every metric is found in the sources" metrics_are_in_sources
 expect "every metric has a text and a good name" metrics_are_well_named
 
