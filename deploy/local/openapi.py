@@ -10,6 +10,7 @@ What is ours in these files:
     x-codes             the codes that an answer can have
     x-extensible-enum   values of which there may be more tomorrow
     x-callers           who may call an internal route
+    x-admin             the same path on the gateway's admin port, where it answers otherwise
     x-curl              what the example in docs/api.md needs. A route without it has none.
         before          lines in front
         uses            a field or parameter: the variable in its place
@@ -68,7 +69,13 @@ def operations(document):
 
 
 def is_public(path):
+    """Of a service's own paths."""
     return not path.startswith(("/internal", "/metrics", "/livez", "/readyz"))
+
+
+def on_admin_port(item):
+    """Paths there name their server."""
+    return "servers" in item
 
 
 def published(document):
@@ -131,7 +138,8 @@ class Merge:
                     added.append(edge["bearer"])
                 paths.setdefault(path, {})[method] = self.with_edge(operation, added)
         for path, method, operation in operations(self.gateway):
-            paths.setdefault(path, {})[method] = self.with_edge(operation, [edge["head"]])
+            if not on_admin_port(self.gateway["paths"][path]):
+                paths.setdefault(path, {})[method] = self.with_edge(operation, [edge["head"]])
         order = [tag["name"] for tag in self.gateway["tags"]]
         first = {
             path: min(order.index(operation["tags"][0]) for operation in item.values()) for path, item in paths.items()
@@ -144,7 +152,7 @@ class Merge:
                 "description": " ".join(PUBLIC_DESCRIPTION.split()),
             },
             "servers": self.gateway["servers"],
-            "tags": self.gateway["tags"],
+            "tags": [tag for position, tag in enumerate(self.gateway["tags"]) if position in first.values()],
             # Python's sort is stable: within a tag the order of the sources.
             "paths": dict(sorted(paths.items(), key=lambda entry: first[entry[0]])),
         }

@@ -87,6 +87,19 @@ drifts "a type without schema" "Ticket has no schema" Shared/Contracts/Tokens/Se
     "\$a public struct Ticket: Codable, Sendable {\n    public var id: String\n}"
 drifts "a new value of an open set" "DeviceStatus: the source knows" Shared/Contracts/Devices/Device.swift \
     's/\[.active, .invalid\]/[.active]/'
+operator=Services/gateway/Sources/Operator
+drifts "a page of the admin port that is not described" "gateway.json: lacks GET /operator.svg" $operator/OperatorPage.swift \
+    's|"/operator.css"|"/operator.svg"|'
+drifts "a page of another kind" "GET /operator.css: the source says text/plain" $operator/OperatorPage.swift 's|text/css|text/plain|'
+drifts "health that the admin port is not said to have" "gateway.json: lacks GET /readyz" $openapi/gateway.json \
+    'del(.paths["/readyz"]["x-admin"])'
+drifts "a page of the admin port among the public ones" "gateway.json: lacks GET /operator" $openapi/gateway.json \
+    'del(.paths["/operator"].servers)'
+drifts "a field of the operator's page" "OperatorStatus: replicasLeftOut is a field" $operator/OperatorStatus.swift \
+    's/var replicasNotAsked/var replicasLeftOut/'
+drifts "a field of it that became optional" "ReplicaStatus: address is optional" $operator/ReplicaStatus.swift \
+    's/var address: String/&?/'
+drifts "a state of a replica" "state is one of" $operator/ReplicaStatus.swift 's/case unreachable$/case away/'
 drifts "a member of introspection that is not described" "are not those of Introspection" \
     Services/tokens/Sources/Introspection/Introspection.swift 's/case role$/case role = "roles"/'
 drifts "another bound" "BundleID.swift says 200" Services/devices/Sources/Domain/BundleID.swift \
@@ -100,6 +113,8 @@ drifts "what is no OpenAPI" "is not valid OpenAPI" $openapi/tokens.json '.paths[
 drifts "an answer without X-Request-Id" "lacks X-Request-Id" $openapi/tokens.json \
     'del(.paths["/v1/auth/sessions"].get.responses["200"].headers)'
 
+is_not_public() { ! jq -e '.paths | has("/operator") or has("/metrics")' "$tree/$openapi/public.json" >/dev/null; }
+expect "the admin port is not in public.json" is_not_public
 change docs/api.md 's/Sign in with Apple/Sign in/'
 expect "refused: docs/api.md by hand" refused_for "docs/api.md: is not up to date" \
     python3 "$tree/deploy/local/openapi.py" --check
@@ -193,6 +208,11 @@ passes "an optional field of an internal request" "$schemas.CreateSessionRequest
 file=common.json
 breaks "a field that a service's file refers to" "GET /internal/users/{id}/sessions 200.sessions[]: createdAt is gone" \
     "del($schemas.Session.properties.createdAt)"
+
+file=gateway.json
+breaks "a route of the admin port is gone" "GET /operator.json: is gone" 'del(.paths["/operator.json"])'
+breaks "health of the admin port has another form" "status is gone" \
+    '.paths["/readyz"]["x-admin"].get.responses["200"].content["application/json"].schema = {type: "object"}'
 
 # What is meant to break is told, and where.
 file=public.json

@@ -1,6 +1,7 @@
-"""lint-openapi.py ROOT   holds the descriptions in docs/openapi to the source: routes, callers, bearers, error codes
-and their statuses, the fields of every type in Shared/Contracts, bounds. They are valid OpenAPI 3.1, and their examples
-fit the schemas beside them. What the source says in a form that is not read here is a finding, too.
+"""lint-openapi.py ROOT   holds the descriptions in docs/openapi to the source: routes, admin ports, callers, bearers, error
+codes and their statuses, the fields of every type in Shared/Contracts and of the operator's page, bounds. They are valid
+OpenAPI 3.1, and their examples fit the schemas beside them. What the source says in a form that is not read here is a
+finding, too.
 """
 
 import json
@@ -52,9 +53,16 @@ def resolve(document, value):
 
 def operations(document):
     for path, item in document["paths"].items():
-        for method in METHODS:
-            if method in item:
-                yield path, method, item[method]
+        for side in (item, item.get("x-admin", {})):
+            for method in METHODS:
+                if method in side:
+                    yield path, method, side[method]
+
+
+def of_admin_port(document):
+    """The description of the gateway's admin port alone."""
+    paths = {path: item.get("x-admin", item if "servers" in item else None) for path, item in document["paths"].items()}
+    return {**document, "paths": {path: item for path, item in paths.items() if item}}
 
 
 # --- routes
@@ -95,11 +103,27 @@ def source_routes(service):
     return routes
 
 
+def admin_routes(service):
+    """Path → media type, of those that are the service's own; `None` where every service has it."""
+    common = re.findall(r'router\.getOrHead\("([^"]+)"', read("Shared/ServiceKit/Routing/AdminRoutes.swift"))
+    routes = {path: None for path in common}
+    for file in sorted((root / "Services" / service / "Sources").rglob("*.swift")):
+        text = file.read_text()
+        own = re.findall(r'\bAdminRoute\(\s*"([^"]+)",\s*contentType: "([^";]+)', text)
+        if len(own) != len(re.findall(r"\bAdminRoute\(", text)):
+            problem(file, "a route of the admin port that cannot be read here")
+        routes |= dict(own)
+    return routes
+
+
 def check_routes():
-    admin = re.findall(r'router\.getOrHead\("([^"]+)"', read("Shared/ServiceKit/Routing/AdminRoutes.swift"))
-    for service in SERVICES:
-        source = source_routes(service) | {(path, method): None for path in admin for method in ("get", "head")}
-        described = {(path, method): operation for path, method, operation in operations(documents[service])}
+    for service in ("gateway", *SERVICES):
+        document = of_admin_port(documents["gateway"]) if service == "gateway" else documents[service]
+        admin = admin_routes(service)
+        # The gateway's other routes are public: check_public_routes.
+        source = {} if service == "gateway" else source_routes(service)
+        source |= {(path, method): None for path in admin for method in ("get", "head")}
+        described = {(path, method): operation for path, method, operation in operations(document)}
         for path, method in source.keys() - described.keys():
             problem(f"docs/openapi/{service}.json", f"lacks {method.upper()} {path}, which the source has")
         for path, method in described.keys() - source.keys():
@@ -110,6 +134,9 @@ def check_routes():
                 problem(place, f"x-callers is {operation.get('x-callers')}, the source says {source[key]}")
             if (source[key] is not None) != (operation["security"] == [{"credential": []}]):
                 problem(place, "security does not say whether a credential is needed")
+            media = admin.get(key[0])
+            if media and key[1] == "get" and media not in operation["responses"]["200"]["content"]:
+                problem(place, f"the source says {media}")
             named = set(re.findall(r"\{(\w+)\}", key[0]))
             if named != {p["name"] for p in operation["parameters"] if p.get("in") == "path"}:
                 problem(place, "the path's parameters are not those that are described")
@@ -354,6 +381,54 @@ def check_types():
     return types
 
 
+# Answers of the gateway without a type of Contracts: file, type, the schema's name.
+OPERATOR = "Services/gateway/Sources/Operator"
+OPERATOR_TYPES = [
+    ("OperatorStatus", "OperatorStatus", "OperatorStatus"),
+    ("OperatorStatus", "Key", "OperatorStatusKey"),
+    ("OperatorStatus", "Feed", "OperatorStatusFeed"),
+    ("ReplicaStatus", "ReplicaStatus", "ReplicaStatus"),
+]
+
+
+def stored_properties(text, name):
+    """Of a struct: name → type, `?` included."""
+    struct = re.search(rf"(?m)^( *)struct {name}\b.*\{{$", text)
+    body = text[struct.end() :].partition(f"\n{struct[1]}}}\n")[0]
+    pattern = rf"(?m)^{struct[1]}    var (\w+)(?:: ([\w\[\]]+\??)(?: = .*)?| = (\w+)\.\w+)$"
+    properties = {name: declared or inferred for name, declared, inferred in re.findall(pattern, body)}
+    if len(properties) != len(re.findall(rf"(?m)^{struct[1]}    var [^{{\n]*$", body)):
+        problem(OPERATOR, f"a property of {name} that cannot be read here")
+    return properties
+
+
+def check_operator():
+    schemas = documents["gateway"]["components"]["schemas"]
+    schema_of = {name: schema for _, name, schema in OPERATOR_TYPES}
+    for name in schemas.keys() - schema_of.values():
+        problem("docs/openapi/gateway.json", f"{name} is no type of {OPERATOR}")
+    for file, name, schema in OPERATOR_TYPES:
+        text = read(f"{OPERATOR}/{file}.swift")
+        place = f"docs/openapi/gateway.json: {schema}"
+        source, fields = stored_properties(text, name), schemas[schema]["properties"]
+        for field in source.keys() ^ fields.keys():
+            problem(place, f"{field} is a field in the source or in the schema, not in both")
+        for field in source.keys() & fields.keys():
+            declared = source[field].removesuffix("?")
+            optional = source[field].endswith("?")
+            if optional == (field in schemas[schema]["required"]):
+                problem(place, f"{field} is {'optional' if optional else 'required'} in the source")
+            if declared == "State":
+                cases = re.findall(r"(?m)^ +case (\w+)$", text.partition("enum State")[2].partition("\n    }\n")[0])
+                if fields[field].get("x-extensible-enum") != cases:
+                    problem(place, f"{field} is one of {cases} in the source")
+                continue
+            element = declared.strip("[]")
+            wanted = declared.replace(element, schema_of.get(element, element))
+            if wanted not in schema_types(documents["gateway"], fields[field], {}):
+                problem(place, f"{field} is {source[field]} in the source")
+
+
 def check_coding_keys():
     """The answers that tokens writes without a type of Contracts."""
     for file, kind, schema in (
@@ -596,6 +671,8 @@ def check_validity():
     for name, document in documents.items():
         try:
             validate(document, base_uri=(folder / f"{name}.json").as_uri())
+            if name == "gateway":
+                validate(of_admin_port(document), base_uri=(folder / f"{name}.json").as_uri())
         except Exception as error:
             problem(f"docs/openapi/{name}.json", f"is not valid OpenAPI: {str(error).splitlines()[0]}")
             continue
@@ -619,6 +696,7 @@ check_routes()
 check_public_routes()
 check_codes()
 types = check_types()
+check_operator()
 check_coding_keys()
 check_bounds()
 check_names()

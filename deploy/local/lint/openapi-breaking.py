@@ -201,14 +201,15 @@ def announced(changelog):
 def compare_files(name):
     base, new = documents["base"][name], documents["new"].get(name, {"paths": {}})
     for path, item in base["paths"].items():
-        for method in METHODS:
-            if method in item:
-                other = new["paths"].get(path, {}).get(method)
-                place = f"{method.upper()} {path}"
-                if other is None:
-                    find(place, "is gone")
-                else:
-                    compare_operation(place, item[method], other)
+        other = new["paths"].get(path, {})
+        for was, now in ((item, other), (item.get("x-admin", {}), other.get("x-admin", {}))):
+            for method in METHODS:
+                if method in was:
+                    place = f"{method.upper()} {path}"
+                    if method not in now:
+                        find(place, "is gone")
+                    else:
+                        compare_operation(place, was[method], now[method])
 
 
 def main():
