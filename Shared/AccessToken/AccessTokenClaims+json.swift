@@ -23,6 +23,8 @@ extension AccessTokenClaims {
                 $0.member("email", email)
                 $0.member("email_verified", isEmailVerified)
             }
+            if let authenticationTime { $0.member("auth_time", authenticationTime) }
+            if !authenticationMethods.isEmpty { $0.member("amr", authenticationMethods) }
         }
         return writer.bytes
     }
@@ -33,8 +35,9 @@ extension AccessTokenClaims {
     static func read(json: [UInt8]) throws(AccessTokenError) -> (claims: AccessTokenClaims, notBefore: Int64?) {
         var issuer, audience, clientID, role, email: String?
         var subject, sessionID, tokenID: UUID?
-        var issuedAt, expiresAt, notBefore: Int64?
+        var issuedAt, expiresAt, notBefore, authenticationTime: Int64?
         var storeIDs: [String]?
+        var authenticationMethods: [String] = []
         var isEmailVerified = false
 
         var scanner = JSONScanner(json)
@@ -52,10 +55,9 @@ extension AccessTokenClaims {
             case "role": role = try scanner.text()
             case "email": email = try scanner.text()
             case "email_verified": isEmailVerified = try scanner.boolean()
-            case "store_ids":
-                var list: [String] = []
-                try scanner.array { (scanner) throws(AccessTokenError) in list.append(try scanner.text()) }
-                storeIDs = list
+            case "store_ids": storeIDs = try scanner.textList()
+            case "auth_time": authenticationTime = try scanner.integer(in: timeRange)
+            case "amr": authenticationMethods = try scanner.textList()
             default: try scanner.skipValue()
             }
         }
@@ -68,7 +70,8 @@ extension AccessTokenClaims {
         let claims = AccessTokenClaims(
             issuer: issuer, audience: audience, subject: subject, sessionID: sessionID, tokenID: tokenID,
             issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: role, storeIDs: storeIDs,
-            email: email, isEmailVerified: email != nil && isEmailVerified)
+            email: email, isEmailVerified: email != nil && isEmailVerified, authenticationTime: authenticationTime,
+            authenticationMethods: authenticationMethods)
         return (claims, notBefore)
     }
 }
@@ -81,6 +84,12 @@ extension JSONScanner {
             throw .malformed("A claim is empty or has control characters.")
         }
         return value
+    }
+
+    fileprivate mutating func textList() throws(AccessTokenError) -> [String] {
+        var list: [String] = []
+        try array { (scanner) throws(AccessTokenError) in list.append(try scanner.text()) }
+        return list
     }
 
     /// A UUID in its canonical spelling: lower case, with hyphens (RFC 9562 §4).

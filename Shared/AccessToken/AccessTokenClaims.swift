@@ -27,11 +27,15 @@ public struct AccessTokenClaims: Sendable, Equatable {
     /// `email_verified`: whether the user has proved that the address is theirs. It stands in every token that has an
     /// address; in one that does not say so the address is not proved.
     public var isEmailVerified: Bool
+    /// `auth_time`: when the user last proved who they are, in seconds since 1970; `nil` in a token that does not tell.
+    public var authenticationTime: Int64?
+    /// `amr`: how the user proved it (RFC 8176). Empty where that is not known; the claim is then left out.
+    public var authenticationMethods: [String]
 
     public init(
         issuer: String, audience: String, subject: UUID, sessionID: UUID, tokenID: UUID = UUID(), issuedAt: Int64,
         expiresAt: Int64, clientID: String, role: String, storeIDs: [String] = [], email: String? = nil,
-        isEmailVerified: Bool = false
+        isEmailVerified: Bool = false, authenticationTime: Int64? = nil, authenticationMethods: [String] = []
     ) {
         self.issuer = issuer
         self.audience = audience
@@ -45,5 +49,7 @@ public struct AccessTokenClaims: Sendable, Equatable {
         self.storeIDs = storeIDs
         self.email = email
         self.isEmailVerified = isEmailVerified
+        self.authenticationTime = authenticationTime
+        self.authenticationMethods = authenticationMethods
     }
 }

@@ -20,6 +20,8 @@ public struct ExternalTokenClaims: Sendable, Equatable {
     public var email: String?
     /// `email_verified`
     public var isEmailVerified = false
+    /// `auth_time`: when the user last proved who they are, in seconds since 1970; `nil` where the token does not tell.
+    public var authenticationTime: Int64?
 }
 
 /// Where an issuer's tokens tell roles: a claim by its name, or one within others.
@@ -30,6 +32,7 @@ public struct ClaimPath: Sendable, Hashable {
     /// Claims that are read as something else.
     static let taken: Set<VerbatimString> = [
         "iss", "aud", "sub", "jti", "iat", "exp", "nbf", "client_id", "azp", "email", "email_verified",
+        "auth_time",
     ]
 
     /// - Parameter names: from the outermost to the innermost; 1 to 6 of them, none empty.
@@ -53,7 +56,7 @@ extension ExternalTokenClaims {
     /// - Parameter path: where roles stand; `nil`: nowhere.
     static func read(json: [UInt8], roles path: ClaimPath?) throws(AccessTokenError) -> Parsed {
         var issuer, subject, tokenID, clientID, authorizedParty, email: String?
-        var issuedAt, expiresAt, notBefore: Int64?
+        var issuedAt, expiresAt, notBefore, authenticationTime: Int64?
         var audiences: [VerbatimString]?
         var isEmailVerified = false
         var roles: [String] = []
@@ -72,6 +75,7 @@ extension ExternalTokenClaims {
             case "azp": authorizedParty = try scanner.textIfAny()
             case "email": email = try scanner.textIfAny()
             case "email_verified": isEmailVerified = try scanner.isTrue()
+            case "auth_time": authenticationTime = try scanner.timeIfAny()
             case _ where name == path?.names.first: try readRoles(&roles, at: path?.names.dropFirst() ?? [], &scanner)
             default: try scanner.skipValue()
             }
@@ -86,7 +90,7 @@ extension ExternalTokenClaims {
         let claims = ExternalTokenClaims(
             issuer: issuer, subject: subject, issuedAt: issuedAt, expiresAt: expiresAt, tokenID: tokenID,
             clientID: clientID ?? authorizedParty, roles: roles, email: email,
-            isEmailVerified: email != nil && isEmailVerified)
+            isEmailVerified: email != nil && isEmailVerified, authenticationTime: authenticationTime)
         return Parsed(claims: claims, audiences: audiences, notBefore: notBefore)
     }
 
@@ -126,6 +130,13 @@ extension JSONScanner {
         }
         let value = try string()
         return value.isEmpty || value.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : value
+    }
+
+    /// A time as this verifier writes one; whatever else stands there tells none.
+    fileprivate mutating func timeIfAny() throws(AccessTokenError) -> Int64? {
+        var ahead = self
+        try skipValue()
+        return try? ahead.integer(in: AccessTokenClaims.timeRange)
     }
 
     /// Whether `true` stands there; whatever else does is no promise.

@@ -8,6 +8,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
     case invalidAppleToken = "INVALID_APPLE_TOKEN"
     case forbidden = "FORBIDDEN"
     case accountDisabled = "ACCOUNT_DISABLED"
+    case reauthenticationRequired = "REAUTHENTICATION_REQUIRED"
     case notFound = "NOT_FOUND"
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case identifierTaken = "IDENTIFIER_TAKEN"
@@ -29,7 +30,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         switch self {
         case .invalidRequest: 400
         case .invalidCredentials, .invalidToken, .tokenExpired, .invalidRefreshToken, .invalidAppleToken: 401
-        case .forbidden, .accountDisabled: 403
+        case .forbidden, .accountDisabled, .reauthenticationRequired: 403
         case .notFound: 404
         case .methodNotAllowed: 405
         case .identifierTaken: 409
@@ -59,6 +60,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .invalidAppleToken: "Sign in with Apple failed"
         case .forbidden: "Not allowed"
         case .accountDisabled: "Account disabled"
+        case .reauthenticationRequired: "Confirmation needed"
         case .notFound: "Not found"
         case .methodNotAllowed: "Method not allowed"
         case .identifierTaken: "Already registered"
@@ -88,6 +90,7 @@ public enum ErrorCode: String, Codable, Sendable, CaseIterable {
         case .invalidAppleToken: "Sign in with Apple did not succeed. Please try again."
         case .forbidden: "You are not allowed to do this."
         case .accountDisabled: "This account is disabled."
+        case .reauthenticationRequired: "Please confirm that it is you."
         case .notFound: "There is nothing here."
         case .methodNotAllowed: "This cannot be done here."
         case .identifierTaken: "There is an account with this address or number already."

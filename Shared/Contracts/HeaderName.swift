@@ -14,6 +14,10 @@ public enum HeaderName {
     public static let role = "Gatehouse-Role"
     /// The user's stores: each percent-encoded, separated by commas.
     public static let storeIDs = "Gatehouse-Store-Ids"
+    /// When the user proved who they are, in seconds since 1970; not there where the access token does not tell.
+    public static let authenticationTime = "Gatehouse-Authentication-Time"
+    /// How the user proved it: each percent-encoded, separated by commas; not there where the access token does not tell.
+    public static let authenticationMethods = "Gatehouse-Authentication-Methods"
     /// The issuer of a user who is none of Gatehouse's, percent-encoded. Such a user comes in none of the fields above.
     public static let externalIssuer = "Gatehouse-External-Issuer"
     /// That issuer's own name for the user, percent-encoded: unique among its users.

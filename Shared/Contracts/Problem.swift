@@ -21,6 +21,8 @@ public struct Problem: Error, Sendable, Equatable {
     public var errors: [FieldError]
     /// Seconds after which a retry makes sense; written as `Retry-After` with 429 and 503.
     public var retryAfter: Int?
+    /// With `REAUTHENTICATION_REQUIRED`: how many seconds old a proof may be; written in the challenge (RFC 9470 §3).
+    public var maximumAuthenticationAge: Int?
 
     /// - Parameters:
     ///   - detail: `nil` takes the code's own sentence.
@@ -30,6 +32,28 @@ public struct Problem: Error, Sendable, Equatable {
         self.detail = detail ?? code.defaultDetail
         self.errors = errors
         self.retryAfter = retryAfter ?? (code == .rateLimited || code == .unavailable ? 1 : nil)
+    }
+
+    /// The user has to prove again who they are.
+    ///
+    /// - Parameter maximumAge: how many seconds old the proof may be.
+    public static func reauthenticationRequired(maximumAge: Int) -> Problem {
+        var problem = Problem(.reauthenticationRequired)
+        problem.maximumAuthenticationAge = maximumAge
+        return problem
+    }
+
+    /// The value of `WWW-Authenticate` that tells why a bearer is not enough (RFC 6750 §3, RFC 9470 §3); `nil` for a
+    /// problem that is about something else.
+    public var bearerChallenge: String? {
+        switch code {
+        case .invalidToken: #"Bearer error="invalid_token""#
+        case .tokenExpired: #"Bearer error="invalid_token", error_description="The access token expired""#
+        case .reauthenticationRequired:
+            #"Bearer error="insufficient_user_authentication", error_description="A more recent proof is needed""#
+                + (maximumAuthenticationAge.map { ", max_age=\"\($0)\"" } ?? "")
+        default: nil
+        }
     }
 
     /// An `INVALID_REQUEST` about one field.

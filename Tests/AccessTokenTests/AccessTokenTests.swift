@@ -25,11 +25,13 @@ import Testing
         #expect(
             Set(claims.keys) == [
                 "iss", "aud", "sub", "sid", "jti", "iat", "exp", "client_id", "role", "store_ids", "email",
-                "email_verified",
+                "email_verified", "auth_time", "amr",
             ])
         #expect(claims["sub"] as? String == "0e4e9c5b-8b7c-4e0a-9e6e-0a8f3e6c1d2f")
         #expect(claims["exp"] as? Int64 == Forge.now + 3540)
         #expect(claims["email_verified"] as? Bool == false)
+        #expect(claims["auth_time"] as? Int64 == Forge.now - 600)
+        #expect(claims["amr"] as? [String] == ["otp", "sms"])
     }
 
     /// An address is proved only where the token says so, and says so of an address.
@@ -52,6 +54,25 @@ import Testing
         #expect(try Forge.verifier.verify(token, now: Forge.now) == claims)
         claims.email = nil
         #expect(!String(decoding: claims.json, as: UTF8.self).contains("email"))
+    }
+
+    /// A token from before these claims is as good as ever; it does not tell when its user was last proved.
+    @Test func aTokenNeedNotTellOfItsAuthentication() throws {
+        func claims(_ changes: [String: String?]) throws -> AccessTokenClaims {
+            let token = try Forge.token(payload: Forge.changing(Forge.payload, changes))
+            return try Forge.verifier.verify(token, now: Forge.now)
+        }
+        let silent = try claims([:])
+        #expect(silent.authenticationTime == nil && silent.authenticationMethods == [])
+        #expect(!String(decoding: silent.json, as: UTF8.self).contains("auth_time"))
+        let told = try claims(["auth_time": "\(Forge.now - 5)", "amr": #"["pwd"]"#])
+        #expect(told.authenticationTime == Forge.now - 5 && told.authenticationMethods == ["pwd"])
+        for time in [#""1700000000""#, "1.5", "-1", "null", "1e9", "253402300800", "[1]"] {
+            #expect(throws: AccessTokenError.self, "\(time)") { try claims(["auth_time": time]) }
+        }
+        for methods in [#""pwd""#, "[1]", #"[""]"#, #"["a\u000d\u000aX: y"]"#, "null", "{}"] {
+            #expect(throws: AccessTokenError.self, "\(methods)") { try claims(["amr": methods]) }
+        }
     }
 
     @Test(arguments: ["ÄÖ \"quoted\" \\ / 🚲", "a\u{301}", "\u{2028}"])

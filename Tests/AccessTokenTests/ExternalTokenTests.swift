@@ -143,15 +143,21 @@ import Testing
     }
 
     /// Some providers write them empty for users who came by phone, others say `null`.
-    @Test(arguments: [#""""#, "null", "7", #"{"a":[]}"#, "[]", #""a\r\nGatehouse-Role: x""#, "false"])
+    @Test(arguments: [#""""#, "null", "-7", "7.5", #"{"a":[]}"#, "[]", #""a\r\nGatehouse-Role: x""#, "false"])
     func whatDecidesNothingNeedNotBeThere(value: String) throws {
-        let names = ["email", "email_verified", "jti", "client_id", "azp"]
+        let names = ["email", "email_verified", "jti", "client_id", "azp", "auth_time"]
         let plain = try Self.read(Self.token()).get()
         let changes = Dictionary(uniqueKeysWithValues: names.map { ($0, value as String?) })
         #expect(try Self.read(Self.token(claims: changes)).get() == plain)
         // Nor is an address proved by anything but `true`.
         let address = ["email": #""a@example.com""# as String?, "email_verified": value]
         #expect(try !Self.read(Self.token(claims: address)).get().isEmailVerified)
+    }
+
+    @Test func aProviderMayTellWhenItsUserWasProved() throws {
+        let claims = try Self.read(Self.token(claims: ["auth_time": "\(Forge.now - 30)"])).get()
+        #expect(claims.authenticationTime == Forge.now - 30)
+        #expect(ClaimPath(["auth_time"]) == nil)
     }
 
     @Test func whatDoesNotLookLikeRolesIsNone() throws {

@@ -23,7 +23,8 @@ struct Forge {
         sessionID: UUID(uuidString: "7C9E6679-7425-40DE-944B-E07FC1F90AE7")!,
         tokenID: UUID(uuidString: "A3BB189E-8BF9-3888-9912-ACE4E6543002")!,
         issuedAt: now - 60, expiresAt: now + 3540, clientID: "com.example.app", role: "courier",
-        storeIDs: ["store-1", "store 2"], email: "ada@example.com")
+        storeIDs: ["store-1", "store 2"], email: "ada@example.com",
+        authenticationTime: now - 600, authenticationMethods: ["otp", "sms"])
 
     /// The members of a good header, as JSON text each.
     static let header = ["alg": #""RS256""#, "typ": #""at+jwt""#, "kid": "\"\(TestKey.kid)\""]

@@ -8,6 +8,7 @@ import Testing
             statuses == [
                 "INVALID_REQUEST": 400, "INVALID_CREDENTIALS": 401, "INVALID_TOKEN": 401, "TOKEN_EXPIRED": 401,
                 "INVALID_REFRESH_TOKEN": 401, "INVALID_APPLE_TOKEN": 401, "FORBIDDEN": 403, "ACCOUNT_DISABLED": 403,
+                "REAUTHENTICATION_REQUIRED": 403,
                 "NOT_FOUND": 404, "METHOD_NOT_ALLOWED": 405, "IDENTIFIER_TAKEN": 409, "PAYLOAD_TOO_LARGE": 413,
                 "UNSUPPORTED_MEDIA_TYPE": 415, "WEAK_PASSWORD": 422, "RATE_LIMITED": 429, "HEADERS_TOO_LARGE": 431,
                 "URI_TOO_LONG": 414, "EXPECTATION_FAILED": 417, "INTERNAL": 500, "BAD_GATEWAY": 502, "UNAVAILABLE": 503,
@@ -30,6 +31,19 @@ import Testing
             #expect((Problem(code).retryAfter != nil) == retries)
         }
         #expect(Problem(.rateLimited, retryAfter: 30).retryAfter == 30)
+    }
+
+    /// RFC 6750 §3, RFC 9470 §3.
+    @Test func problemsWithABearerSayWhichOneWouldDo() {
+        for code in ErrorCode.allCases {
+            let isOfBearer = [.invalidToken, .tokenExpired, .reauthenticationRequired].contains(code)
+            #expect((Problem(code).bearerChallenge != nil) == isOfBearer, "\(code)")
+        }
+        let challenge = Problem.reauthenticationRequired(maximumAge: 600).bearerChallenge
+        #expect(
+            challenge
+                == #"Bearer error="insufficient_user_authentication", "#
+                + #"error_description="A more recent proof is needed", max_age="600""#)
     }
 
     @Test func documentsReadBack() {

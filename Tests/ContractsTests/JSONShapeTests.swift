@@ -181,6 +181,21 @@ import Testing
             "snapshot":{"user":\(userJSON),"version":7}}
             """)
         try check(
+            CreateSessionRequest(
+                sessionID: other, snapshot: UserSnapshot(user: user, version: 7), credentialsVersion: 3,
+                signInAge: 0.25, authenticationMethods: [.oneTimeCode, .textMessage]),
+            """
+            {"authenticationMethods":["otp","sms"],"credentialsVersion":3,\
+            "sessionID":"7c9e6679-7425-40de-944b-e07fc1f90ae7","signInAge":0.25,\
+            "snapshot":{"user":\(userJSON),"version":7}}
+            """)
+        try check(
+            RenewAuthenticationRequest(userID: id, methods: [.password, .apple]),
+            #"{"methods":["pwd","apple"],"userID":"0f8fad5b-d9cb-469f-a165-70867728950e"}"#)
+        try check(ReauthenticateRequest(password: "p"), #"{"password":"p"}"#)
+        try check(
+            ReauthenticateRequest(identityToken: "t", nonce: "n"), #"{"identityToken":"t","nonce":"n"}"#)
+        try check(
             RevokeSessionsRequest(exceptSession: other, belowCredentialsVersion: 4, reason: .passwordChanged),
             """
             {"belowCredentialsVersion":4,"exceptSession":"7C9E6679-7425-40DE-944B-E07FC1F90AE7",\

@@ -28,9 +28,7 @@ extension GatehouseError {
 
     /// - Returns: `nil` for a word that this version does not know: then the status decides.
     static func kind(ofCode code: String) -> Kind? {
-        // Not in the contract's list yet.
-        if code == "REAUTHENTICATION_REQUIRED" { return .reauthenticationRequired }
-        return ErrorCode(rawValue: code).map(kind(of:))
+        ErrorCode(rawValue: code).map(kind(of:))
     }
 
     private static func kind(of code: ErrorCode) -> Kind {
@@ -42,6 +40,7 @@ extension GatehouseError {
         case .invalidAppleToken: .invalidAppleToken
         case .forbidden: .forbidden
         case .accountDisabled: .accountDisabled
+        case .reauthenticationRequired: .reauthenticationRequired
         case .notFound: .notFound
         case .identifierTaken: .identifierTaken
         case .weakPassword: .weakPassword

@@ -97,6 +97,23 @@ public struct ChangePasswordRequest: Codable, Sendable, Confidential {
     }
 }
 
+/// `POST /v1/auth/reauthenticate`: either the password or an identity token.
+public struct ReauthenticateRequest: Codable, Sendable, Confidential {
+    public var password: String?
+    /// Of the Apple account that is linked.
+    public var identityToken: String?
+    public var nonce: String?
+
+    public init(password: String) {
+        self.password = password
+    }
+
+    public init(identityToken: String, nonce: String? = nil) {
+        self.identityToken = identityToken
+        self.nonce = nonce
+    }
+}
+
 /// `POST /v1/auth/identities/apple`
 public struct LinkAppleRequest: Codable, Sendable, Confidential {
     public var identityToken: String

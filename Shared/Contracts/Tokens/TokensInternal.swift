@@ -26,10 +26,12 @@ public struct CreateSessionRequest: Codable, Sendable {
     public var signInAge: Double
     public var device: SessionDevice?
     public var ipAddress: String?
+    /// How the user proved who they are. The time of the proof is that of the session's creation.
+    public var authenticationMethods: [AuthenticationMethod]?
 
     public init(
         sessionID: UUID, snapshot: UserSnapshot, credentialsVersion: Int64, signInAge: Double,
-        device: SessionDevice? = nil, ipAddress: String? = nil
+        device: SessionDevice? = nil, ipAddress: String? = nil, authenticationMethods: [AuthenticationMethod]? = nil
     ) {
         self.sessionID = sessionID
         self.snapshot = snapshot
@@ -37,6 +39,21 @@ public struct CreateSessionRequest: Codable, Sendable {
         self.signInAge = signInAge
         self.device = device
         self.ipAddress = ipAddress
+        self.authenticationMethods = authenticationMethods
+    }
+}
+
+/// `PUT /internal/sessions/{id}/authentication`: the user of a living session has proved again who they are. The time of
+/// that proof is now.
+public struct RenewAuthenticationRequest: Codable, Sendable {
+    /// Whose session it has to be.
+    @LowercaseUUID public var userID: UUID
+    /// How the user proved it.
+    public var methods: [AuthenticationMethod]
+
+    public init(userID: UUID, methods: [AuthenticationMethod]) {
+        self.userID = userID
+        self.methods = methods
     }
 }
 

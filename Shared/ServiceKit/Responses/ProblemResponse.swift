@@ -34,7 +34,7 @@ enum ProblemResponse {
         if let retryAfter = problem.retryAfter {
             headers[.retryAfter] = String(retryAfter)
         }
-        if let challenge = challenge(for: problem.code) {
+        if let challenge = problem.bearerChallenge {
             headers[.wwwAuthenticate] = challenge
         }
         if problem.code == .payloadTooLarge {
@@ -42,15 +42,6 @@ enum ProblemResponse {
             headers[.connection] = "close"
         }
         return (headers, ByteBuffer(bytes: body))
-    }
-
-    /// RFC 6750 §3.
-    private static func challenge(for code: ErrorCode) -> String? {
-        switch code {
-        case .invalidToken: #"Bearer error="invalid_token""#
-        case .tokenExpired: #"Bearer error="invalid_token", error_description="The access token expired""#
-        default: nil
-        }
     }
 }
 

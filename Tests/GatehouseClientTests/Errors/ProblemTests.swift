@@ -23,7 +23,8 @@ struct ProblemTests {
     private static let kinds: [(ErrorCode, GatehouseError.Kind)] = [
         (.invalidRequest, .invalidInput), (.invalidCredentials, .invalidCredentials), (.invalidToken, .signedOut),
         (.tokenExpired, .signedOut), (.invalidRefreshToken, .sessionEnded), (.invalidAppleToken, .invalidAppleToken),
-        (.forbidden, .forbidden), (.accountDisabled, .accountDisabled), (.notFound, .notFound),
+        (.forbidden, .forbidden), (.accountDisabled, .accountDisabled),
+        (.reauthenticationRequired, .reauthenticationRequired), (.notFound, .notFound),
         (.methodNotAllowed, .misuse), (.identifierTaken, .identifierTaken), (.payloadTooLarge, .invalidInput),
         (.targetTooLong, .misuse), (.unsupportedMediaType, .misuse), (.expectationFailed, .misuse),
         (.weakPassword, .weakPassword), (.headersTooLarge, .misuse), (.rateLimited, .rateLimited),

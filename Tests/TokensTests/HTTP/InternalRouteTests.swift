@@ -14,7 +14,7 @@ extension ServiceTests {
                 let identityOnly = [
                     ("POST", "/internal/sessions"), ("DELETE", "/internal/sessions/\(id)"),
                     ("GET", "/internal/users/\(id)/sessions"), ("POST", "/internal/users/\(id)/revoke"),
-                    ("PUT", "/internal/users/\(id)/snapshot"),
+                    ("PUT", "/internal/users/\(id)/snapshot"), ("PUT", "/internal/sessions/\(id)/authentication"),
                 ]
                 let gateway = [HeaderName.credential: "gateway-secret-2"]
                 for (method, path) in identityOnly {

@@ -101,7 +101,8 @@ struct RunningTokens: Sendable {
             "/internal/sessions",
             json: CreateSessionRequest(
                 sessionID: id, snapshot: UserSnapshot(user: user, version: version),
-                credentialsVersion: credentialsVersion, signInAge: age, device: device, ipAddress: "192.0.2.7"),
+                credentialsVersion: credentialsVersion, signInAge: age, device: device, ipAddress: "192.0.2.7",
+                authenticationMethods: [.password]),
             headers: Self.identity)
     }
 

@@ -19,6 +19,7 @@ struct InternalRoutes: Sendable {
         let identity = router.internal(callers: "identity")
         identity.post("/sessions", use: createSession)
         identity.delete("/sessions/{id}", use: takeBackSession)
+        identity.put("/sessions/{id}/authentication", use: renewAuthentication)
         identity.get("/users/{id}/sessions", use: listSessions)
         identity.post("/users/{id}/revoke", use: revokeSessions)
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
@@ -33,6 +34,7 @@ struct InternalRoutes: Sendable {
         guard (0..<SessionStore.signOutMemory).contains(body.signInAge) else {
             throw Problem.invalid("signInAge", "No sign-in takes this long.")
         }
+        try Self.check(body.authenticationMethods ?? [], field: "authenticationMethods")
         let token = RefreshToken(sessionID: body.sessionID, generation: 0, keys: keys)
         let grant = try await store.create(
             token, for: body, arrivedAt: context.arrivedAt, limit: sessionLimit, deadline: deadline)
@@ -45,6 +47,29 @@ struct InternalRoutes: Sendable {
         try await store.revoke(
             try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
         return .empty()
+    }
+
+    /// Notes that the session's user has proved again who they are.
+    @Sendable func renewAuthentication(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let id = try context.uuid("id")
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(RenewAuthenticationRequest.self)
+        guard !body.methods.isEmpty else { throw Problem.invalid("methods", "Want at least one.") }
+        try Self.check(body.methods, field: "methods")
+        guard try await store.renewAuthentication(of: id, userID: body.userID, by: body.methods, deadline: deadline)
+        else { throw Problem(.notFound, "There is no such session.") }
+        return .empty()
+    }
+
+    /// They stand in every access token, whose readers take no empty text and no control characters.
+    private static func check(_ methods: [AuthenticationMethod], field: String) throws(Problem) {
+        let areWords = methods.allSatisfy { method in
+            (1...32).contains(method.rawValue.utf8.count)
+                && method.rawValue.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        }
+        guard methods.count <= 8, areWords else {
+            throw .invalid(field, "Want at most eight words of 32 characters.")
+        }
     }
 
     @Sendable func listSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {

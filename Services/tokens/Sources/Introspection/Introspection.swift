@@ -22,6 +22,9 @@ struct Introspection: Sendable, Equatable {
     var tokenID: UUID?
     var role: String?
     var storeIDs: [String]?
+    var authenticationTime: Int64?
+    /// `nil` where none is known.
+    var authenticationMethods: [String]?
 }
 
 extension Introspection: Encodable {
@@ -39,6 +42,9 @@ extension Introspection: Encodable {
         case tokenID = "jti"
         case role
         case storeIDs = "store_ids"
+        // RFC 9470 §6.2.
+        case authenticationTime = "auth_time"
+        case authenticationMethods = "amr"
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -56,5 +62,7 @@ extension Introspection: Encodable {
         try members.encodeIfPresent(tokenID?.uuidString.lowercased(), forKey: .tokenID)
         try members.encodeIfPresent(role, forKey: .role)
         try members.encodeIfPresent(storeIDs, forKey: .storeIDs)
+        try members.encodeIfPresent(authenticationTime, forKey: .authenticationTime)
+        try members.encodeIfPresent(authenticationMethods, forKey: .authenticationMethods)
     }
 }

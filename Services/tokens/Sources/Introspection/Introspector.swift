@@ -23,7 +23,9 @@ struct Introspector: Sendable {
         return Introspection(
             use: .accessToken, issuer: claims.issuer, clientID: claims.clientID, subject: claims.subject,
             sessionID: claims.sessionID, issuedAt: claims.issuedAt, expiresAt: claims.expiresAt,
-            audience: claims.audience, tokenID: claims.tokenID, role: claims.role, storeIDs: claims.storeIDs)
+            audience: claims.audience, tokenID: claims.tokenID, role: claims.role, storeIDs: claims.storeIDs,
+            authenticationTime: claims.authenticationTime,
+            authenticationMethods: claims.authenticationMethods.isEmpty ? nil : claims.authenticationMethods)
     }
 
     /// A refresh token is active if a refresh with it would succeed.

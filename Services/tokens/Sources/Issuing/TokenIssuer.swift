@@ -25,7 +25,9 @@ struct TokenIssuer: Sendable {
             issuer: issuer, audience: audience, subject: grant.user.id, sessionID: grant.sessionID,
             tokenID: .random(), issuedAt: issuedAt, expiresAt: expiresAt, clientID: clientID, role: grant.user.role,
             storeIDs: grant.user.storeIDs, email: grant.user.email,
-            isEmailVerified: grant.user.isEmailVerified)
+            isEmailVerified: grant.user.isEmailVerified,
+            authenticationTime: Int64(grant.authentication.time.timeIntervalSince1970.rounded(.down)),
+            authenticationMethods: grant.authentication.methods)
         return IssuedTokens(
             sessionID: grant.sessionID, accessToken: try sign(claims), refreshToken: refreshToken.text,
             issuedAt: issuedAt, expiresAt: expiresAt, refreshExpiresAt: refreshExpiresAt, profile: grant.user.profile)

@@ -15,5 +15,8 @@ enum Migrations {
         PostgresMigration(
             number: 4, name: "origin", up: PackageResources._004_origin_up_sql,
             down: PackageResources._004_origin_down_sql),
+        PostgresMigration(
+            number: 5, name: "authentication", up: PackageResources._005_authentication_up_sql,
+            down: PackageResources._005_authentication_down_sql),
     ]
 }

@@ -28,13 +28,16 @@ extension SessionStore {
             WHERE session.id = \(presented.sessionID) AND session.generation = \(presented.generation)
                 AND session.current_hash = \(presented.hash) AND session.expires_at > statement_timestamp()
                 AND users.id = session.user_id
-            RETURNING session.rotated_at, session.expires_at, users.id, \(unescaped: UserRecord.columns)
+            RETURNING session.rotated_at, session.expires_at, \(unescaped: SessionAuthentication.columns),
+                users.id, \(unescaped: UserRecord.columns)
             """, deadline: deadline)
         guard let row = rows.first else { return nil }
-        let (now, expiresAt, userID, role, storeIDs, email, isEmailVerified, profile) = try row.decode(
-            (Date, Date, UUID, String, [String], String?, Bool, String).self)
+        let (
+            now, expiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
+        ) = try row.decode((Date, Date, Date, [String], UUID, String, [String], String?, Bool, String).self)
         return SessionGrant(
             sessionID: presented.sessionID, now: now, expiresAt: expiresAt,
+            authentication: SessionAuthentication(time: authenticatedAt, methods: methods),
             user: UserRecord(
                 id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
                 profile: profile))
@@ -48,18 +51,18 @@ extension SessionStore {
             """
             SELECT statement_timestamp(), session.generation, session.current_hash, session.previous_hash,
                 session.sealed_current, session.rotated_at, session.late_replays, session.late_replayed,
-                session.expires_at, session.absolute_expires_at,
+                session.expires_at, session.absolute_expires_at, \(unescaped: SessionAuthentication.columns),
                 users.id, \(unescaped: UserRecord.columns)
             FROM sessions AS session JOIN users ON users.id = session.user_id WHERE session.id = \(id)
             """, deadline: deadline)
         guard let row = rows.first else { return nil }
         let (
             now, generation, currentHash, previousHash, sealed, rotatedAt, lateReplays, lateReplayed, expiresAt,
-            absoluteExpiresAt, userID, role, storeIDs, email, isEmailVerified, profile
+            absoluteExpiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
         ) = try row.decode(
             (
-                Date, Int32, [UInt8], [UInt8]?, [UInt8]?, Date, Int, Bool, Date, Date, UUID, String, [String], String?,
-                Bool, String
+                Date, Int32, [UInt8], [UInt8]?, [UInt8]?, Date, Int, Bool, Date, Date, Date, [String], UUID, String,
+                [String], String?, Bool, String
             ).self)
         return SessionRecord(
             state: SessionState(
@@ -69,6 +72,7 @@ extension SessionStore {
             sealedCurrent: sealed,
             grant: SessionGrant(
                 sessionID: id, now: now, expiresAt: expiresAt,
+                authentication: SessionAuthentication(time: authenticatedAt, methods: methods),
                 user: UserRecord(
                     id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
                     profile: profile)))

@@ -24,6 +24,7 @@ struct SessionStore: Sendable {
         deadline: ContinuousClock.Instant?
     ) async throws -> SessionGrant {
         let user = try UserRecord(request.snapshot.user)
+        let methods = request.authenticationMethods?.map(\.rawValue) ?? []
         return try await pool.withTransaction(deadline: deadline) { transaction in
             let admittedAt = try await transaction.lockUser(user.id)
             // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never
@@ -46,14 +47,15 @@ struct SessionStore: Sendable {
                 WITH created AS (
                     INSERT INTO sessions (
                         id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
-                        absolute_expires_at, access_expires_at, device, ip_address)
+                        absolute_expires_at, access_expires_at, device, ip_address, authenticated_at,
+                        authentication_methods)
                     SELECT
                         \(token.sessionID), \(user.id), \(request.credentialsVersion), \(token.hash),
                         clock.now, clock.now,
                         clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second',
                         clock.now + \(lifetimes.absolute) * interval '1 second',
                         clock.now + \(lifetimes.access) * interval '1 second',
-                        \(request.device.map(PostgresJSON.init)), \(request.ipAddress)
+                        \(request.device.map(PostgresJSON.init)), \(request.ipAddress), clock.now, \(methods)
                     FROM (SELECT statement_timestamp() AS now) AS clock
                     ON CONFLICT (id) DO NOTHING
                     RETURNING id, created_at, expires_at
@@ -66,6 +68,7 @@ struct SessionStore: Sendable {
                 (Date, Date, String, [String], String?, Bool, String).self)
             return SessionGrant(
                 sessionID: token.sessionID, now: now, expiresAt: expiresAt,
+                authentication: SessionAuthentication(time: now, methods: methods),
                 user: UserRecord(
                     id: user.id, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
                     profile: profile))

@@ -34,7 +34,9 @@ import Testing
                     audience: String(repeating: "a", count: 255),
                     subject: UUID(), sessionID: UUID(), issuedAt: 1_800_000_000, expiresAt: 1_800_003_600,
                     clientID: String(repeating: "c", count: 255), role: String(repeating: "r", count: 32),
-                    storeIDs: list.ids.map(\.value), email: String(repeating: "e", count: 254)))
+                    storeIDs: list.ids.map(\.value), email: String(repeating: "e", count: 254),
+                    authenticationTime: 1_800_000_000,
+                    authenticationMethods: Array(repeating: String(repeating: "m", count: 32), count: 8)))
             #expect(token.utf8.count <= AccessTokenVerifier.maximumLength)
         }
     }

@@ -59,6 +59,7 @@ extension ServiceTests {
                 let (issued, expires) = (members["iat"] as? Int ?? 0, members["exp"] as? Int ?? 0)
                 #expect(Double(expires) == session.auth.expiresAt.timeIntervalSince1970)
                 #expect(expires - issued == session.auth.expiresIn)
+                #expect(members["auth_time"] as? Int == issued && members["amr"] as? [String] == ["pwd"])
                 // A refresh ends neither session nor token; a logout ends both.
                 let second = try await tokens.refresh(session.auth.refreshToken).decode(AuthResponse.self)
                 for token in [session.auth.accessToken, second.accessToken] {

@@ -1,0 +1,3 @@
+ALTER TABLE sessions
+    DROP COLUMN authentication_methods,
+    DROP COLUMN authenticated_at;
