@@ -42,7 +42,9 @@ public struct IntrospectionJudge: AccessTokenJudge {
             throw Problem(.invalidToken)
         }
         return ForwardedUser(
-            id: subject, sessionID: session, role: answer.role ?? "", storeIDs: answer.storeIDs ?? [])
+            id: subject, sessionID: session, role: answer.role ?? "", storeIDs: answer.storeIDs ?? [],
+            authenticatedAt: answer.authenticationTime.map { Date(timeIntervalSince1970: TimeInterval($0)) },
+            authenticationMethods: answer.authenticationMethods ?? [])
     }
 
     /// What is read of RFC 7662 §2.2 and of Gatehouse's own members.
@@ -56,6 +58,8 @@ public struct IntrospectionJudge: AccessTokenJudge {
             case sessionID = "sid"
             case role
             case storeIDs = "store_ids"
+            case authenticationTime = "auth_time"
+            case authenticationMethods = "amr"
         }
 
         var active: Bool
@@ -66,6 +70,8 @@ public struct IntrospectionJudge: AccessTokenJudge {
         var sessionID: UUID?
         var role: String?
         var storeIDs: [String]?
+        var authenticationTime: Int64?
+        var authenticationMethods: [AuthenticationMethod]?
     }
 
     /// Asking changes nothing, so that it may be repeated at another replica.

@@ -103,6 +103,9 @@ public struct PublishedKeyJudge: AccessTokenJudge, Service {
 
 extension ForwardedUser {
     fileprivate init(_ claims: AccessTokenClaims) {
-        self.init(id: claims.subject, sessionID: claims.sessionID, role: claims.role, storeIDs: claims.storeIDs)
+        self.init(
+            id: claims.subject, sessionID: claims.sessionID, role: claims.role, storeIDs: claims.storeIDs,
+            authenticatedAt: claims.authenticationTime.map { Date(timeIntervalSince1970: TimeInterval($0)) },
+            authenticationMethods: claims.authenticationMethods.map(AuthenticationMethod.init(rawValue:)))
     }
 }

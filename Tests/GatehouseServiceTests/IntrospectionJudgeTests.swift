@@ -17,7 +17,7 @@ struct IntrospectionJudgeTests {
         let members: [String: String?] = [
             "active": "true", "token_use": #""access_token""#, "iss": "\"\(FakeTokens.issuer)\"",
             "aud": #""gatehouse""#, "sub": "\"\(Self.user)\"", "sid": "\"\(Self.session)\"", "role": #""courier""#,
-            "store_ids": #"["store-1"]"#,
+            "store_ids": #"["store-1"]"#, "auth_time": "1800000000", "amr": #"["pwd","later"]"#,
         ]
         let present = members.merging(changes) { $1 }.compactMapValues(\.self)
         return "{" + present.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
@@ -34,10 +34,15 @@ struct IntrospectionJudgeTests {
         try await run { tokens, judge in
             tokens.answer { $0.introspection = answer() }
             let expected = ForwardedUser(
-                id: Self.user, sessionID: Self.session, role: "courier", storeIDs: ["store-1"])
+                id: Self.user, sessionID: Self.session, role: "courier", storeIDs: ["store-1"],
+                authenticatedAt: Date(timeIntervalSince1970: 1_800_000_000),
+                authenticationMethods: [.password, .init(rawValue: "later")])
             #expect(try await judge.user(of: "a+b c", before: .after(.seconds(20))) == expected)
             let question = try #require(tokens.questions.first)
             #expect(question.body == "token=a%2Bb%20c")
+            tokens.answer { $0.introspection = answer(["auth_time": nil, "amr": nil]) }
+            let untold = try await judge.user(of: "token", before: .after(.seconds(20)))
+            #expect(untold.authenticatedAt == nil && untold.authenticationMethods == [])
             let pair = "introspection:\(FakeTokens.credential.replacing("+", with: "%2B"))"
             #expect(question.authorization == "Basic " + Data(pair.utf8).base64EncodedString())
         }

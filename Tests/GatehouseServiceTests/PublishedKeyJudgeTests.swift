@@ -31,8 +31,12 @@ struct PublishedKeyJudgeTests {
             let token = try FakeTokens.token {
                 $0.subject = user
                 $0.sessionID = session
+                $0.authenticationTime = 1_800_000_000
+                $0.authenticationMethods = ["pwd"]
             }
-            let expected = ForwardedUser(id: user, sessionID: session, role: "courier", storeIDs: ["store-1"])
+            let expected = ForwardedUser(
+                id: user, sessionID: session, role: "courier", storeIDs: ["store-1"],
+                authenticatedAt: Date(timeIntervalSince1970: 1_800_000_000), authenticationMethods: [.password])
             #expect(try await judge.user(of: token, before: .after(.seconds(10))) == expected)
         }
     }

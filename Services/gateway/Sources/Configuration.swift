@@ -99,8 +99,10 @@ public struct GatewayConfiguration: Sendable {
                 case .liveness, .readiness, .document: "gateway"
                 }
             let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().map(\.text).joined(separator: ", ")))"
+            let age = route.maximumAuthenticationAge.map { ", at most \($0) s ago" } ?? ""
             return [
-                route.methods.description, route.pattern.description, route.authentication.rawValue + roles, target,
+                route.methods.description, route.pattern.description, route.authentication.rawValue + age + roles,
+                target,
             ]
         }
         let widths = (0..<3).map { column in rows.map { $0[column].count }.max() ?? 0 }

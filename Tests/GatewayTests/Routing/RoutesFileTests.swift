@@ -21,6 +21,7 @@ struct RoutesFileTests {
                 upstreams: [http://orders-1:8080, "http://[::1]:81/"]
                 authentication: required
                 roles: [courier]
+                maximumAuthenticationAge: 600
                 bodyLimit: 2048
                 timeout: 30
                 stripPrefix: true
@@ -44,6 +45,7 @@ struct RoutesFileTests {
         let orders = try #require(file.routes.first)
         #expect(orders.pattern.description == "/orders/*")
         #expect(orders.methods == [.get, .post] && orders.authentication == .required && orders.roles == ["courier"])
+        #expect(orders.maximumAuthenticationAge == 600 && file.routes.last?.maximumAuthenticationAge == nil)
         #expect(orders.bodyLimit == 2048 && orders.timeout == .seconds(30))
         #expect(orders.prefixReplacement == [] && orders.forwardsAuthorization)
         #expect(orders.claims == [.email, .tokenID] && orders.issuers == ["https://partner.test"])
@@ -114,6 +116,15 @@ struct RoutesFileTests {
               - name: h
                 path: /h
                 upstreams: [https://x, https://y]
+              - name: i
+                path: /i
+                upstreams: http://x
+                authentication: optional
+                maximumAuthenticationAge: 600
+              - name: j
+                path: /j
+                upstreams: http://x
+                maximumAuthenticationAge: 10m
             """)
         #expect(file.routes.isEmpty)
         #expect(
@@ -135,6 +146,8 @@ struct RoutesFileTests {
                 "line 25, route f: certificateAuthority needs upstreams with https",
                 "line 29, route g: certificateAuthority must name a file of certificates in PEM",
                 "line 30, route h: upstreams with https must all have one host name",
+                "line 33, route i: maximumAuthenticationAge needs authentication: required",
+                "line 41, route j: maximumAuthenticationAge must be a whole number from 1 to 31536000",
             ])
     }
 

@@ -1,3 +1,4 @@
+import AccessToken
 import Testing
 
 @testable import GatewayService
@@ -11,5 +12,18 @@ struct TokenFieldsTests {
         #expect(text.contains("Gatehouse-Role: a%0D%0Ab%20%C3%A9\r\n"))
         #expect(text.contains("Gatehouse-Store-Ids: x%0D%0Ay,z\r\n"))
         #expect(text.split(separator: "\r\n").count == 4)
+    }
+
+    @Test("A service is told when the user was proved, and how, where the token tells")
+    func authentication() {
+        var claims = GatewayHarness.claims()
+        #expect(!String(decoding: claims.identityLines(isForeign: false), as: UTF8.self).contains("Authentication"))
+        claims.authenticationTime = 1_800_000_000
+        claims.authenticationMethods = ["otp", "s,m\r\ns"]
+        let lines = String(decoding: claims.identityLines(isForeign: false), as: UTF8.self).split(separator: "\r\n")
+        #expect(
+            lines.suffix(2) == [
+                "Gatehouse-Authentication-Time: 1800000000", "Gatehouse-Authentication-Methods: otp,s%2Cm%0D%0As",
+            ])
     }
 }

@@ -5,9 +5,9 @@ import Yams
 /// Reads one entry of the routes file.
 struct RouteReader {
     private static let keys: Set<String> = [
-        "name", "path", "exact", "methods", "upstreams", "authentication", "roles", "bodyLimit", "timeout",
-        "stripPrefix", "rewritePrefix", "rateLimit", "cors", "certificateAuthority", "forwardAuthorization", "claims",
-        "issuers", "webSocket", "outliveToken", "credential", "healthCheck",
+        "name", "path", "exact", "methods", "upstreams", "authentication", "roles", "maximumAuthenticationAge",
+        "bodyLimit", "timeout", "stripPrefix", "rewritePrefix", "rateLimit", "cors", "certificateAuthority",
+        "forwardAuthorization", "claims", "issuers", "webSocket", "outliveToken", "credential", "healthCheck",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -47,6 +47,10 @@ struct RouteReader {
         let authentication = authentication(mapping["authentication"])
         let roles = strings(mapping["roles"], "roles") ?? []
         if !roles.isEmpty, authentication != .required { problem("roles need authentication: required") }
+        let maximumAge = number(mapping["maximumAuthenticationAge"], "maximumAuthenticationAge", in: 1...31_536_000)
+        if maximumAge != nil, authentication != .required {
+            problem("maximumAuthenticationAge needs authentication: required")
+        }
         let bodyLimit = number(mapping["bodyLimit"], "bodyLimit", in: 0...(1 << 50)) ?? 1_048_576
         let timeout = number(mapping["timeout"], "timeout", in: 1...3600) ?? 15
         let stripsPrefix = flag(mapping["stripPrefix"], "stripPrefix")
@@ -71,11 +75,10 @@ struct RouteReader {
             healthCheck: healthCheck, isGatehouse: false)
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
-            target: .upstream(upstream), bodyLimit: bodyLimit, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
-            rewrittenPrefix: rewrittenPrefix, forwardsAuthorization: forwardsAuthorization,
-            claims: claims, issuers: Set(verbatim: issuers), allowsWebSocket: allowsWebSocket,
-            outlivesToken: outlivesToken,
-            limit: limit, cors: cors)
+            maximumAuthenticationAge: maximumAge, target: .upstream(upstream), bodyLimit: bodyLimit,
+            timeout: .seconds(timeout), stripsPrefix: stripsPrefix, rewrittenPrefix: rewrittenPrefix,
+            forwardsAuthorization: forwardsAuthorization, claims: claims, issuers: Set(verbatim: issuers),
+            allowsWebSocket: allowsWebSocket, outlivesToken: outlivesToken, limit: limit, cors: cors)
     }
 
     // MARK: Values

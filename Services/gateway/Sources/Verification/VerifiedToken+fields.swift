@@ -8,11 +8,17 @@ extension AccessTokenClaims {
     /// - Parameter isForeign: whether another issuer than Gatehouse vouches for it.
     func identityLines(isForeign: Bool) -> [UInt8] {
         var lines: [UInt8] = []
-        lines.reserveCapacity(256)
+        lines.reserveCapacity(320)
         lines.appendLine(HeaderName.userID) { $0.append(subject) }
         lines.appendLine(HeaderName.sessionID) { $0.append(sessionID) }
         lines.appendLine(HeaderName.role) { $0.append(role, keeping: .visible) }
         lines.appendLine(HeaderName.storeIDs) { $0.append(storeIDs) }
+        if let authenticationTime {
+            lines.appendLine(HeaderName.authenticationTime) { $0 += String(authenticationTime).utf8 }
+        }
+        if !authenticationMethods.isEmpty {
+            lines.appendLine(HeaderName.authenticationMethods) { $0.append(authenticationMethods) }
+        }
         // Its user is none of Gatehouse's: whoever is told of it has to know.
         if isForeign { lines.appendIssuer(issuer) }
         return lines

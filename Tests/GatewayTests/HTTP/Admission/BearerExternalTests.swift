@@ -26,10 +26,11 @@ struct BearerExternalTests {
                 TrustedIssuer(issuer: "https://other-gatehouse.test", audience: "gatehouse"),
             ]
             $0.routes = { team in
-                [("/partner", [String]()), ("/partner-couriers", ["courier"])].map { path, roles in
+                [("/partner", [String]()), ("/partner-couriers", ["courier"]), ("/recent", [])].map { path, roles in
                     Route(
                         name: path, pattern: PathPattern(path, isPrefix: true)!, methods: .all,
-                        authentication: .required, roles: Set(verbatim: roles), target: .upstream(team), bodyLimit: 0,
+                        authentication: .required, roles: Set(verbatim: roles),
+                        maximumAuthenticationAge: path == "/recent" ? 600 : nil, target: .upstream(team), bodyLimit: 0,
                         timeout: .seconds(30), claims: [.email, .clientID, .tokenID],
                         issuers: Set(verbatim: [issuer, "https://other-gatehouse.test"]))
                 }
@@ -96,6 +97,21 @@ struct BearerExternalTests {
             #expect(try await gateway.send("GET /partner", token: GatewayHarness.token()).status == 200)
             let third = gateway.team.requests[2]
             #expect(third.field("Gatehouse-User-Id") != nil && third.field("Gatehouse-External-Issuer") == nil)
+        }
+    }
+
+    @Test("A route may ask them too for a recent proof, as far as their issuer tells of one")
+    func recentProof() async throws {
+        try await Self.withGateway(Self.options()) { gateway in
+            let now = Int64(Date.now.timeIntervalSince1970)
+            for more in ["", #","auth_time":\#(now - 700)"#, #","auth_time":"\#(now)""#, #","auth_time":\#(now).5"#] {
+                let answer = try await gateway.send("GET /recent", token: Self.token(more))
+                #expect(answer.code == "REAUTHENTICATION_REQUIRED", "\(more)")
+            }
+            let token = try Self.token(#","auth_time":\#(now - 30),"amr":["pwd"]"#)
+            #expect(try await gateway.send("GET /recent", token: token).status == 200)
+            let request = try #require(gateway.team.requests.first)
+            #expect(request.field("Gatehouse-Authentication-Time") == nil, "they are none of Gatehouse's users")
         }
     }
 

@@ -31,6 +31,8 @@ final class Route: Sendable {
     let authentication: Authentication
     /// The user needs one of these; empty: no role is needed.
     let roles: Set<VerbatimString>
+    /// Seconds since the user last proved who they are, at most; `nil`: it does not matter.
+    let maximumAuthenticationAge: Int?
     let target: Target
     /// Bytes; a larger body is refused.
     let bodyLimit: Int
@@ -62,7 +64,7 @@ final class Route: Sendable {
 
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication,
-        roles: Set<VerbatimString> = [],
+        roles: Set<VerbatimString> = [], maximumAuthenticationAge: Int? = nil,
         target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
@@ -74,6 +76,7 @@ final class Route: Sendable {
         self.methods = methods
         self.authentication = authentication
         self.roles = roles
+        self.maximumAuthenticationAge = maximumAuthenticationAge
         self.target = target
         self.bodyLimit = bodyLimit
         self.timeout = timeout

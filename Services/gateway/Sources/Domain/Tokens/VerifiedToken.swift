@@ -26,6 +26,8 @@ final class VerifiedToken: Sendable {
     let ownSession: UUID?
     /// Any of these opens a route that asks for it.
     let roles: [VerbatimString]
+    /// When the user last proved who they are, in seconds since 1970; `nil` where the token does not tell.
+    let authenticationTime: Int64?
     /// The field lines that tell a service who the user is, ready to be written.
     let identityLines: [UInt8]
     private let told: Told
@@ -46,6 +48,7 @@ final class VerifiedToken: Sendable {
         userKey = UserKey(id: claims.subject, issuerPlace: issuerPlace)
         ownSession = issuerPlace == 0 ? claims.sessionID : nil
         roles = [VerbatimString(claims.role)]
+        authenticationTime = claims.authenticationTime
         told = Told(
             email: claims.email, isEmailVerified: claims.isEmailVerified, clientID: claims.clientID,
             tokenID: claims.tokenID.uuidString.lowercased(), issuedAt: claims.issuedAt, expiresAt: claims.expiresAt)
@@ -69,6 +72,7 @@ final class VerifiedToken: Sendable {
         userKey = UserKey(name: claims.subject, issuerPlace: issuerPlace)
         ownSession = nil
         roles = claims.roles.compactMap { roleNames[VerbatimString($0)] }
+        authenticationTime = claims.authenticationTime
         told = Told(
             email: claims.email, isEmailVerified: claims.isEmailVerified, clientID: claims.clientID,
             tokenID: claims.tokenID, issuedAt: claims.issuedAt, expiresAt: claims.expiresAt)
@@ -76,6 +80,19 @@ final class VerifiedToken: Sendable {
 
     /// Whether another issuer than Gatehouse vouches for it.
     var isForeign: Bool { issuerPlace != 0 }
+
+    /// Whether the user has proved who they are so lately. A token that does not tell does not count. A time that is still to come counts as now: the
+    /// issuer's clock is ahead.
+    ///
+    /// - Parameters:
+    ///   - maximumAge: in seconds.
+    ///   - now: seconds since 1970.
+    func isAuthenticated(within maximumAge: Int, now: Int64) -> Bool {
+        authenticationTime.map { now - $0 <= Int64(maximumAge) + Self.authenticationLeeway } ?? false
+    }
+
+    /// Seconds by which a proof may be too old, for clocks that differ.
+    static let authenticationLeeway: Int64 = 5
 
     func hasRole(of wanted: Set<VerbatimString>) -> Bool { roles.contains { wanted.contains($0) } }
 

@@ -113,6 +113,11 @@ extension Worker {
         if !route.roles.isEmpty, !(identity?.hasRole(of: route.roles) ?? false) {
             return refuse(Problem(.forbidden))
         }
+        if let age = route.maximumAuthenticationAge, !(identity?.isAuthenticated(within: age, now: wallClock) ?? false)
+        {
+            let problem = Problem.reauthenticationRequired(maximumAge: age)
+            return refuse(problem, fields: "WWW-Authenticate: \(problem.bearerChallenge ?? "Bearer")\r\n")
+        }
         if let identity, let limiter = gateway.userLimiter, let wait = limiter.take(identity.userKey, now: now) {
             return tooMany(.init(wait: wait, limit: limiter.limit), of: "user")
         }

@@ -47,6 +47,7 @@ final class GatewayMetrics: Sendable {
             ExchangeState.Failure.allCases.map(\.rawValue) + ["UNAVAILABLE", "RATE_LIMITED"]
             + (route.authentication == .none ? [] : ["INVALID_TOKEN", "TOKEN_EXPIRED"])
             + (route.roles.isEmpty ? [] : ["FORBIDDEN"])
+            + (route.maximumAuthenticationAge == nil ? [] : ["REAUTHENTICATION_REQUIRED"])
         for reason in reasons { _ = refusals(reason, route: route.name) }
         // Of seven methods a route that names none is asked for two or three.
         guard route.methods != .all else { return }
