@@ -15,6 +15,7 @@ import Testing
                 "DELETE /v1/auth/account identity required", "GET /v1/auth/export identity required",
                 "POST /v1/auth/password identity required", "POST /v1/auth/password/forgot identity none",
                 "POST /v1/auth/password/reset identity none", "POST /v1/auth/identities/apple identity required",
+                "POST /v1/auth/reauthenticate identity required",
                 "DELETE /v1/auth/identities/{provider} identity required", "GET /v1/auth/sessions tokens required",
                 "DELETE /v1/auth/sessions/{id} tokens required", "POST /v1/devices/register devices required",
                 "GET /v1/devices devices required", "DELETE /v1/devices/{id} devices required",

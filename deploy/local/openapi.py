@@ -498,6 +498,10 @@ request: `Authorization: Bearer $ACCESS_TOKEN`. A 401 with `TOKEN_EXPIRED` or `I
 A refresh token serves once: keep the new one before you use anything of the answer. Where no answer came, send the
 same one again. Sign the user out only on `INVALID_REFRESH_TOKEN`; everything else, 503 above all, passes.
 
+Some routes ask for more than a bearer: that the user has proved at most ten minutes ago who they are. A 403 with
+`REAUTHENTICATION_REQUIRED` says so: send the password or Apple's identity token to `POST /v1/auth/reauthenticate`,
+refresh, and repeat the request.
+
 Routes that need no bearer do not look at `Authorization`: an expired one does no harm there. Where it is optional, a
 bad one is refused.
 """

@@ -34,6 +34,7 @@ public enum IdentityApplication: MigratingApplication {
             boot.logger.notice("Nobody can sign in with Apple: IDENTITY_APPLE_CLIENT_IDS is not set.")
         }
         parts.accountRoutes.add(to: router)
+        parts.reauthenticationRoutes.add(to: router)
         return ServiceAssembly(
             services: [parts.database, parts.redis, parts.hasher, parts.worker],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
@@ -50,6 +51,7 @@ struct IdentityParts {
     let passwordRoutes: PasswordRoutes
     let appleRoutes: AppleRoutes
     let accountRoutes: AccountRoutes
+    let reauthenticationRoutes: ReauthenticationRoutes
     let administration: UserAdministration
 
     /// Ends what works in the background when it is not run as a service.
@@ -113,6 +115,10 @@ struct IdentityParts {
             logger: logger,
             deliver: delivery.deliver)
 
+        // What is asked of somebody who is signed in.
+        let age = configuration.authenticationAge
+        let reauthentication = Reauthentication(database: database, tokens: tokens)
+
         // Signing in with a password.
         let sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, tokens: tokens, logger: logger)
@@ -126,8 +132,8 @@ struct IdentityParts {
                 signIn: passwordSignIn, home: configuration.home),
             login: passwordSignIn,
             change: PasswordChange(
-                passwords: passwords, hasher: hasher, policy: policy, limits: limits, delivery: delivery,
-                worker: worker),
+                passwords: passwords, hasher: hasher, policy: policy, limits: limits, age: age,
+                delivery: delivery, worker: worker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
@@ -150,18 +156,27 @@ struct IdentityParts {
                 limits: limits, worker: worker, exchangesCodes: apple.clientSecret != nil,
                 redirectURIs: configuration.apple.redirectURIs, logger: logger),
             nonces: nonceIssuer, limits: limits,
-            linking: AppleLinking(identities: appleIdentities, proofs: proofs, limits: limits, worker: worker),
+            linking: AppleLinking(
+                identities: appleIdentities, proofs: proofs, limits: limits, age: age, worker: worker),
             notifications: AppleNotifications(
                 notifications: AppleNotificationStore(database: database), mail: appleMail, identities: appleIdentities,
                 grants: appleGrants, providers: providers, tokens: tokens, verifier: verifier,
                 policy: configuration.apple.policy, deletion: deletion, worker: worker, logger: logger))
         accountRoutes = AccountRoutes(
-            accounts: accounts, deletion: deletion, unlinking: Unlinking(providers: providers, worker: worker),
+            accounts: accounts, deletion: deletion,
+            unlinking: Unlinking(providers: providers, age: age, worker: worker),
             export: Export(
                 accounts: accounts, identifiers: IdentifierStore(database: database), passwords: passwords,
                 appleIdentities: appleIdentities, knownDevices: knownDevices, audit: AuditLog(database: database),
                 tokens: tokens, devices: devices),
-            worker: worker)
+            age: age, worker: worker)
+        reauthenticationRoutes = ReauthenticationRoutes(
+            password: PasswordReauthentication(
+                passwords: passwords, hasher: hasher, limits: limits, reauthentication: reauthentication),
+            apple: configuration.apple.isOffered
+                ? AppleReauthentication(
+                    identities: appleIdentities, nonces: nonces, proofs: proofs, limits: limits, age: age,
+                    reauthentication: reauthentication) : nil)
         administration = UserAdministration(
             accounts: accounts, passwords: passwords, hasher: hasher, policy: policy, delivery: delivery,
             outbox: outbox, home: configuration.home)

@@ -25,6 +25,8 @@ public struct IdentityConfiguration: Sendable {
     var resetHook: ResetHookSettings?
     /// How many messages are sent to all users together.
     var resetMessagesPerHour: Int
+    /// How old a proof may be for what a stolen access token must not do.
+    var authenticationAge: AuthenticationAge
     /// Days for which the audit log is kept; `nil` keeps it for ever.
     var auditRetention: Int?
 
@@ -74,6 +76,8 @@ public struct IdentityConfiguration: Sendable {
             settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
         }
         resetMessagesPerHour = settings.int("resetMessagesPerHour", default: 600, in: 1...1_000_000)
+        authenticationAge = AuthenticationAge(
+            maximum: settings.int("maximumAuthenticationAge", default: 600, in: 60...31_536_000))
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays
         let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")

@@ -55,6 +55,7 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("POST", "/v1/auth/password", .identity, .required),
         PublicRoute("POST", "/v1/auth/password/forgot", .identity, .none),
         PublicRoute("POST", "/v1/auth/password/reset", .identity, .none),
+        PublicRoute("POST", "/v1/auth/reauthenticate", .identity, .required),
         PublicRoute("POST", "/v1/auth/identities/apple", .identity, .required),
         PublicRoute("DELETE", "/v1/auth/identities/{provider}", .identity, .required),
         PublicRoute("POST", "/v1/auth/refresh", .tokens, .none),

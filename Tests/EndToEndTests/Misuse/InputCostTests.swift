@@ -70,6 +70,7 @@ extension SystemTests {
                 "/v1/auth/password": Sample(fields: ["currentPassword": password, "newPassword": "short"]),
                 "/v1/auth/password/forgot": Sample(fields: ["identifier": identifier]),
                 "/v1/auth/password/reset": Sample(fields: ["token": "token", "newPassword": password]),
+                "/v1/auth/reauthenticate": Sample(fields: ["password": password, "nonce": "nonce"]),
                 "/v1/auth/identities/apple": Sample(fields: ["identityToken": identityToken, "nonce": "nonce"]),
                 "/v1/auth/refresh": Sample(fields: ["refreshToken": "token"]),
                 "/v1/auth/logout": Sample(fields: ["refreshToken": "token"]),

@@ -60,6 +60,10 @@ struct EventfulRun {
         let registered = try await journey.api.call(
             "POST", "/v1/devices/register", bearer: session.accessToken, json: journey.registration())
         #expect(registered.status == 200, "\(registered.text)")
+        let proved = try await journey.api.call(
+            "POST", "/v1/auth/reauthenticate", bearer: session.accessToken,
+            json: ReauthenticateRequest(password: Journey.password))
+        #expect(proved.status == 204, "\(proved.text)")
         let changed = try await journey.api.call(
             "POST", "/v1/auth/password", bearer: session.accessToken,
             json: ChangePasswordRequest(currentPassword: Journey.password, newPassword: Self.newPassword))

@@ -61,6 +61,20 @@ final class GatehouseSystem: Sendable {
         }
     }
 
+    /// Moves the last proof of a user's sessions into the past, as if the time had gone by.
+    ///
+    /// - Returns: the session, refreshed, so that its access token tells of the old proof.
+    func ageProof(of session: AuthResponse, by seconds: Int = 86_400) async throws -> AuthResponse {
+        try await withDatabase(of: "tokens") { database in
+            try await database.query(
+                """
+                UPDATE sessions SET authenticated_at = authenticated_at - make_interval(secs => \(Double(seconds)))
+                WHERE user_id = \(session.user.id)
+                """)
+        }
+        return try await journey.refresh(session.refreshToken).decode(AuthResponse.self)
+    }
+
     /// Runs `body` with a further gateway in front of the system, which `body` starts.
     ///
     /// - Parameter settings: environment variables that it does not share with the others.

@@ -125,7 +125,7 @@ extension ServiceTests {
 
 extension Harness {
     /// A nonce of ours.
-    fileprivate func nonce() async throws -> String {
+    func nonce() async throws -> String {
         try await send(.POST, "/v1/auth/apple/nonce").decode(AppleNonceResponse.self).nonce
     }
 }

@@ -16,6 +16,8 @@ final class FakeTokens: Sendable {
         var snapshots: [UUID: UserSnapshot] = [:]
         var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
         var takenBack: [UUID] = []
+        /// Proofs of living sessions.
+        var renewals: [RenewAuthenticationRequest] = []
         /// When sessions were made, where a test says so.
         var createdAt: [UUID: Date] = [:]
         var isDown = false
@@ -68,6 +70,20 @@ final class FakeTokens: Sendable {
                 expiresAt: now + 3600, refreshExpiresIn: 7200, refreshExpiresAt: now + 7200,
                 user: user)
             return try self.answer(auth)
+        }
+        router.put("internal/sessions/{id}/authentication") { request, context in
+            try self.refuseIfDown(request)
+            let id = try context.parameters.require("id", as: UUID.self)
+            let body = try await JSON.decode(RenewAuthenticationRequest.self, from: self.body(of: request))
+            let isLive = self.state.withLock { state in
+                guard state.sessions[id]?.snapshot.user.id == body.userID else { return false }
+                state.renewals.append(body)
+                return true
+            }
+            guard isLive else {
+                return try self.answer(ProblemDocument(Problem(.notFound), requestID: "r"), .notFound)
+            }
+            return Response(status: .noContent)
         }
         router.delete("internal/sessions/{id}") { request, context in
             try self.refuseIfDown(request)

@@ -35,15 +35,17 @@ struct Harness: Sendable {
     }
 
     /// Sends a request of a user, as the gateway does.
+    /// - Parameter age: seconds since the user last proved who they are; `nil`: the access token does not tell.
     func send(
-        _ method: HTTPMethod, _ path: String, as user: UUID, session: UUID = UUID(), json: String? = nil
+        _ method: HTTPMethod, _ path: String, as user: UUID, session: UUID = UUID(), age: Int? = 0,
+        json: String? = nil
     ) async throws -> TestHTTPClient.Response {
-        try await send(
-            method, path, json: json,
-            headers: [
-                HeaderName.credential: Self.gatewayCredential, HeaderName.userID: user.uuidString.lowercased(),
-                HeaderName.sessionID: session.uuidString.lowercased(), HeaderName.role: "user",
-            ])
+        var headers = [
+            HeaderName.credential: Self.gatewayCredential, HeaderName.userID: user.uuidString.lowercased(),
+            HeaderName.sessionID: session.uuidString.lowercased(), HeaderName.role: "user",
+        ]
+        if let age { headers[HeaderName.authenticationTime] = String(Int(Date.now.timeIntervalSince1970) - age) }
+        return try await send(method, path, json: json, headers: headers)
     }
 
     func register(_ identifier: String, _ password: String = "tulpenzwiebel") async throws -> AuthResponse {

@@ -8,6 +8,7 @@ struct AccountRoutes: Sendable {
     let deletion: AccountDeletion
     let unlinking: Unlinking
     let export: Export
+    let age: AuthenticationAge
     let worker: OutboxWorker
 
     func add(to router: ServiceRouter) {
@@ -18,11 +19,13 @@ struct AccountRoutes: Sendable {
             try await Response.json(update(request, context))
         }
         router.delete("/v1/auth/account") { _, context in
-            try await deletion(context.requireUser().id, deadline: context.deadline)
+            try await delete(context)
             return Response.empty(.accepted)
         }
         router.get("/v1/auth/export") { _, context in
-            try await Response.json(export(context.requireUser(), context: context), holdsToken: true)
+            let user = try context.requireUser()
+            try age.require(user)
+            return try await Response.json(export(user, context: context), holdsToken: true)
         }
         // One route for each provider. A route with a parameter in that place would be hidden, for every method, by
         // the one that is spelled out (POST /v1/auth/identities/apple).
@@ -40,6 +43,19 @@ struct AccountRoutes: Sendable {
             throw Problem(.invalidToken)
         }
         return account.user
+    }
+
+    /// A deletion that was begun goes on whenever it is asked for again: of an account that is gone nobody can prove
+    /// anything.
+    private func delete(_ context: GatehouseRequestContext) async throws {
+        let user = try context.requireUser()
+        do {
+            try age.require(user)
+        } catch {
+            let standing = try await accounts.standing(of: user.id, deadline: context.deadline.forDatabase)
+            guard standing == nil else { throw error }
+        }
+        try await deletion(user.id, deadline: context.deadline)
     }
 
     /// A field that is absent or null stays as it is; an empty name takes the name away.

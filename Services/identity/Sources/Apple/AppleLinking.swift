@@ -6,12 +6,14 @@ struct AppleLinking: Sendable {
     let identities: AppleIdentityStore
     let proofs: AppleProofs
     let limits: AttemptLimits
+    let age: AuthenticationAge
     let worker: OutboxWorker
 
-    /// - Throws: `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the user has another one.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the user has another one.
     func callAsFunction(
         _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
+        try age.require(user)
         try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
         switch try await identities.link(proof, to: user.id, using: nonce, deadline: context.deadline.forDatabase) {

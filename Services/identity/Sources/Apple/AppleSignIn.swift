@@ -31,7 +31,9 @@ struct AppleSignIn: Sendable {
         let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
-        let issued = try await sessions.issue(on: device, context: context, refusal: Problem(.invalidAppleToken)) {
+        let issued = try await sessions.issue(
+            on: device, by: [.apple], context: context, refusal: Problem(.invalidAppleToken)
+        ) {
             try await identities.signIn(proof, name: name, deadline: context.deadline.forDatabase)
         }
         try await use(nonce, for: issued, context: context)

@@ -2,12 +2,14 @@ import Contracts
 import Foundation
 import ServiceKit
 
-/// Changing or setting one's password (`POST /v1/auth/password`). All other sessions end.
+/// Changing or setting one's password (`POST /v1/auth/password`). All other sessions end. The current password is a
+/// proof in itself; whoever has none must have proved lately who they are.
 struct PasswordChange: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
     let policy: PasswordPolicy
     let limits: AttemptLimits
+    let age: AuthenticationAge
     let delivery: OutboxDelivery
     let worker: OutboxWorker
 
@@ -34,6 +36,7 @@ struct PasswordChange: Sendable {
                 }
             }
         } else {
+            try age.require(user)
             try await limits.admit(.passwordChange, from: context.clientAddress)
         }
         let newHash = try await hasher.hash(new, deadline: deadline)

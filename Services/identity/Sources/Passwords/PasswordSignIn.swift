@@ -18,7 +18,9 @@ struct PasswordSignIn: Sendable {
         }
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
         let device = try request.device?.checked()
-        return try await sessions.issue(on: device, context: context, refusal: Problem(.invalidCredentials)) {
+        return try await sessions.issue(
+            on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
+        ) {
             try await prove(identifier, password, device: device, context: context)
         }.auth
     }

@@ -26,7 +26,9 @@ struct Registration: Sendable {
         let device = try request.device?.checked()
         try policy.check(password, for: [identifier.value], field: "password")
         try await limits.admit(registrationOf: identifier, from: context.clientAddress)
-        return try await sessions.issue(on: device, context: context, refusal: Problem(.invalidCredentials)) {
+        return try await sessions.issue(
+            on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
+        ) {
             try await account(identifier, password, displayName, device: device, context: context)
         }.auth
     }

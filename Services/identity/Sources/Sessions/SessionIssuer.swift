@@ -24,28 +24,29 @@ struct SessionIssuer: Sendable {
 
     /// Makes the proof, gets a session, and starts again if the credentials have changed in between: three times at most.
     /// - Parameters:
+    ///   - methods: how the proof is made.
     ///   - refusal: what is thrown when the account was deleted in between.
     ///   - prove: finds out whose sign-in it is.
     /// - Throws: what `prove` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
     func issue(
-        on device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem,
-        prove: () async throws -> Account
+        on device: SessionDevice?, by methods: [AuthenticationMethod], context: GatehouseRequestContext,
+        refusal: Problem, prove: () async throws -> Account
     ) async throws -> Issued {
         for _ in 0..<3 {
             let account = try await prove()
-            if let issued = try await issue(for: account, on: device, context: context, refusal: refusal) {
-                return issued
-            }
+            let issued = try await issue(for: account, on: device, by: methods, context: context, refusal: refusal)
+            if let issued { return issued }
         }
         throw Problem(.unavailable)
     }
 
     /// - Returns: the session, or `nil` when the credentials have changed in between.
     private func issue(
-        for account: Account, on device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
+        for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
+        context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
-        let issued = try await create(for: account, on: device, context: context, refusal: refusal)
+        let issued = try await create(for: account, on: device, by: methods, context: context, refusal: refusal)
         let outcome: SignInOutcome
         do {
             let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forDatabase)
@@ -81,12 +82,13 @@ struct SessionIssuer: Sendable {
     }
 
     private func create(
-        for account: Account, on device: SessionDevice?, context: GatehouseRequestContext, refusal: Problem
+        for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
+        context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued {
         let request = CreateSessionRequest(
             sessionID: UUID(), snapshot: account.snapshot, credentialsVersion: account.credentialsVersion,
             signInAge: (ContinuousClock.now - context.arrivedAt) / .seconds(1), device: device,
-            ipAddress: context.clientAddress)
+            ipAddress: context.clientAddress, authenticationMethods: methods)
         do {
             let auth = try await tokens.createSession(request, deadline: context.deadline)
             return Issued(auth: auth, sessionID: request.sessionID, account: account)

@@ -31,6 +31,18 @@ struct TokensClient: Sendable {
         }
     }
 
+    /// - Throws: `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`.
+    func renewAuthentication(
+        of session: UUID, _ request: RenewAuthenticationRequest, deadline: Deadline
+    ) async throws(Problem) {
+        do {
+            try await client.send(
+                .put, "/internal/sessions/\(session.path)/authentication", body: request, deadline: deadline)
+        } catch {
+            throw Problem(error.problem.code == .notFound ? .invalidToken : .unavailable)
+        }
+    }
+
     func takeBack(session: UUID) async throws {
         try await change(.delete, "/internal/sessions/\(session.path)")
     }

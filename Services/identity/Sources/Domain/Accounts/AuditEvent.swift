@@ -10,6 +10,8 @@ enum AuditEvent: String, Sendable {
     case passwordChanged = "password_changed"
     case passwordReset = "password_reset"
     case passwordRemoved = "password_removed"
+    /// Somebody who was signed in has proved again who they are.
+    case reauthenticated
     case appleLinked = "apple_linked"
     case appleUnlinked = "apple_unlinked"
     case appleConsentRevoked = "apple_consent_revoked"
