@@ -72,6 +72,32 @@ import Testing
         #expect(world.complaints() == "gatehouse: DELETE /v1/orders/7: \(http)\n")
     }
 
+    @Test("Where a recent proof is needed, the password is asked for, and the request sent again")
+    func recentProof() async throws {
+        let world = try World(typed: ["correct horse", "correct horse", "wrong"])
+        await world.run("login", "ada@example.com", "--url", "https://api.example.com")
+        _ = world.output()
+        world.answer("DELETE /v1/auth/account", problem: .reauthenticationRequired)
+        world.answer("POST /v1/auth/reauthenticate", 204)
+        world.answer("POST /v1/auth/refresh", 200, Sample.auth("second"))
+        // The fake server goes on asking; the person is asked once.
+        #expect(await world.run("call", "DELETE", "/v1/auth/account") == 77)
+        #expect(world.questions.last == .secret("Your password, to confirm that it is you: "))
+        #expect(world.questions.count == 2)
+        #expect(world.request("POST /v1/auth/reauthenticate")?.json == #"{"password":"correct horse"}"#)
+        #expect(world.request("DELETE /v1/auth/account")?.field("Authorization") == "Bearer second-access")
+        #expect(world.requests.count { $0.line == "DELETE /v1/auth/account" } == 2)
+
+        world.answer("POST /v1/auth/reauthenticate", problem: .invalidCredentials)
+        _ = world.complaints()
+        #expect(await world.run("call", "DELETE", "/v1/auth/account") == 77)
+        #expect(world.requests.count { $0.line == "DELETE /v1/auth/account" } == 3)
+        // A script is asked nothing, nor is who has no terminal.
+        #expect(await world.run("call", "DELETE", "/v1/auth/account", "--json") == 77)
+        #expect(await world.run("call", "DELETE", "/v1/auth/account") == 77)
+        #expect(world.questions.count == 4 && world.requests.last?.line == "DELETE /v1/auth/account")
+    }
+
     @Test("No answer at all") func unreachable() async throws {
         #expect(await world.run("call", "GET", "/v1/nowhere") == 69)
         #expect(await world.run("call", "GET", "/v1/nowhere", "--profile", "other") == 78)

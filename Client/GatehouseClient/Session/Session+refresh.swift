@@ -30,6 +30,18 @@ extension Session {
         try await token(after: refused)
     }
 
+    /// A new bearer, whatever the present one is worth: one that tells what the server knows of the session by now.
+    ///
+    /// A refresh that is under way may have been answered before the server knew it: another one follows.
+    func renewedAccessToken() async throws(GatehouseError) -> AccessToken {
+        try await start()
+        if let refreshing, refreshing.epoch == machine.epoch { _ = await refreshing.task.value }
+        if case .refuse(let kind) = machine.advice(after: nil, at: configuration.clock.monotonic) {
+            throw GatehouseError(kind)
+        }
+        return try await beginRefresh().task.value.get()
+    }
+
     private func token(after refused: AccessToken?) async throws(GatehouseError) -> AccessToken {
         try await start()
         let now = configuration.clock.monotonic

@@ -10,8 +10,10 @@ import Testing
 @MainActor
 @Suite("The example app against its server in memory")
 struct ShopTests {
-    private func launch(_ store: any TokenStore = InMemoryTokenStore()) throws -> ViewHost {
-        let client = try GatehouseClient(configuration: .stub(store))
+    private func launch(
+        _ store: any TokenStore = InMemoryTokenStore(), asksForProof: Bool = false
+    ) throws -> ViewHost {
+        let client = try GatehouseClient(configuration: .stub(store, asksForProof: asksForProof))
         let push = PushHelper(PushRegistration(client: client, environment: .sandbox)) {}
         return ViewHost(HomeView(push: push).gatehouse(AppSession(client: client)))
     }
@@ -54,6 +56,26 @@ struct ShopTests {
         #expect(host.find("shop.account.deleteForEver") == nil)
         host.find("shop.account.delete")?.tap?()
         try #require(host.find("shop.account.deleteForEver")).tap?()
+        try await eventually("the screen to sign in") { host.find("gatehouse.login.submit") != nil }
+    }
+
+    @Test("Where the server asks for a proof, the app asks for the password")
+    func proof() async throws {
+        let host = try launch(asksForProof: true)
+        defer { host.close() }
+        try await signIn(host, password: "correct horse")
+        try await eventually("the account") { host.find("shop.account.delete") != nil }
+        host.find("shop.account.delete")?.tap?()
+        func prove(_ password: String) async throws {
+            try #require(host.find("shop.account.deleteForEver")).tap?()
+            try await eventually("the question") { host.find("shop.account.password") != nil }
+            host.find("shop.account.password")?.type?(password)
+            host.find("shop.account.prove")?.tap?()
+        }
+        try await prove("wrong horse")
+        let sentence = GatehouseError(.invalidCredentials).message()
+        try await eventually("what is wrong") { host.texts.contains(sentence) }
+        try await prove("correct horse")
         try await eventually("the screen to sign in") { host.find("gatehouse.login.submit") != nil }
     }
 

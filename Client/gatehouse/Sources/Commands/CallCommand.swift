@@ -11,7 +11,8 @@ struct CallCommand: AsyncParsableCommand {
         commandName: "call", abstract: "Send a request to the profile's server in your name, and print the answer.",
         discussion: """
             The answer goes to standard output whatever its status; JSON is laid out for reading, and printed as it \
-            came with --json. A status other than 2xx is told on standard error and by the exit status.
+            came with --json. A status other than 2xx is told on standard error and by the exit status. Where the \
+            server asks for a recent proof, the password is asked for at the terminal, but not with --json.
 
               gatehouse call GET /v1/orders/7
               gatehouse call POST /v1/orders --data '{"item": "tea"}'
@@ -46,7 +47,13 @@ struct CallCommand: AsyncParsableCommand {
         try await common.run { invocation in
             let client = try await invocation.client()
             let request = try await request(client.configuration.baseURL, invocation.console)
-            let (body, response) = try await client.data(for: request)
+            var (body, response) = try await client.data(for: request)
+            if !invocation.isForScripts, Self.needsProof(body, response),
+                let password = try await invocation.console.ask(.secret("Your password, to confirm that it is you: "))
+            {
+                try await client.reauthenticate(with: .password(password))
+                (body, response) = try await client.data(for: request)
+            }
             if !body.isEmpty { print(body, invocation) }
             let status = ExitStatus.of(httpStatus: response.statusCode)
             guard status != .done else { return }
@@ -54,6 +61,11 @@ struct CallCommand: AsyncParsableCommand {
                 status, "\(method.name) \(path): \(response.statusCode)",
                 code: (try? JSON.decode(ProblemDocument.self, from: body))?.code ?? "status\(response.statusCode)")
         }
+    }
+
+    private static func needsProof(_ body: Data, _ response: HTTPURLResponse) -> Bool {
+        response.statusCode == 403
+            && (try? JSON.decode(ProblemDocument.self, from: body))?.problem?.code == .reauthenticationRequired
     }
 
     private func request(_ base: URL, _ console: Console) async throws(CommandFailure) -> URLRequest {

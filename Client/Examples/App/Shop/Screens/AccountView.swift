@@ -9,6 +9,8 @@ struct AccountView: View {
     @State private var user: User?
     @State private var notifies: Bool?
     @State private var asksToDelete = false
+    @State private var asksForPassword = false
+    @State private var password = ""
     @State private var error: GatehouseError?
 
     var body: some View {
@@ -38,9 +40,35 @@ struct AccountView: View {
             .navigationTitle("Account")
             .task { user = await session.client.session.state.user }
             .confirmationDialog("Delete the account?", isPresented: $asksToDelete, titleVisibility: .visible) {
-                Button("Delete for ever", role: .destructive) { Task { await report { try await $0.deleteAccount() } } }
+                Button("Delete for ever", role: .destructive) { Task { await delete() } }
                     .accessibilityIdentifier("shop.account.deleteForEver")
             }
+            .alert("Enter your password", isPresented: $asksForPassword) {
+                SecureField("Password", text: $password)
+                    .accessibilityIdentifier("shop.account.password")
+                Button("Delete for ever", role: .destructive) { Task { await proveAndDelete() } }
+                    .accessibilityIdentifier("shop.account.prove")
+                Button("Cancel", role: .cancel) { password = "" }
+            } message: {
+                Text("Confirm that it is you.")
+            }
+        }
+    }
+
+    /// Some minutes after the sign-in the server asks for a proof first.
+    private func delete() async {
+        await report { try await $0.deleteAccount() }
+        // Who has no password signs out, and in again.
+        guard error?.kind == .reauthenticationRequired, user?.authProviders.contains(.password) == true else { return }
+        asksForPassword = true
+    }
+
+    private func proveAndDelete() async {
+        let proof = ReauthenticationProof.password(password)
+        (password, asksForPassword) = ("", false)
+        await report { client in
+            try await client.reauthenticate(with: proof)
+            try await client.deleteAccount()
         }
     }
 

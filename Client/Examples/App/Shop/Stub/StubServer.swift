@@ -5,9 +5,14 @@
     extension GatehouseConfiguration {
         /// A server in memory, for UI tests and previews. Where the store is in memory too, nobody is signed in when the
         /// app starts.
-        static func stub(_ store: any TokenStore = InMemoryTokenStore()) -> GatehouseConfiguration {
+        ///
+        /// - Parameter asksForProof: as a server does ten minutes after the sign-in.
+        static func stub(
+            _ store: any TokenStore = InMemoryTokenStore(), asksForProof: Bool = false
+        ) -> GatehouseConfiguration {
             GatehouseConfiguration(
-                baseURL: URL(string: "https://stub.invalid")!, store: store, transport: StubServer())
+                baseURL: URL(string: "https://stub.invalid")!, store: store,
+                transport: StubServer(asksForProof: asksForProof))
         }
 
         /// With the launch argument `-stub`; with `STUB_KEYCHAIN` in the environment as well, the session lies in the
@@ -26,6 +31,9 @@
             id: UUID(), email: "ada@example.com", displayName: "Ada", emailVerified: true, role: "customer",
             authProviders: [.password], createdAt: Date(timeIntervalSince1970: 1_767_225_600))
         private var hasEnded = false
+        private var asksForProof: Bool
+
+        init(asksForProof: Bool) { self.asksForProof = asksForProof }
 
         func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse) {
             let line = "\(request.httpMethod ?? "GET") \(request.url?.path ?? "")"
@@ -43,6 +51,9 @@
             case "GET /v1/auth/sessions": return try answer(request, 200, SessionList(sessions: [thisDevice]))
             case "GET /v1/orders": return try answer(request, 200, ["orders": [["id": 7], ["id": 8]]])
             case "POST /v1/auth/logout-all": return try answer(request, 204)
+            case "POST /v1/auth/reauthenticate": return try prove(request)
+            case "DELETE /v1/auth/account" where asksForProof:
+                return try refuse(request, .reauthenticationRequired)
             case "DELETE /v1/auth/account":
                 hasEnded = true
                 return try answer(request, 202)
@@ -57,6 +68,13 @@
             }
             hasEnded = false
             return try answer(request, 200, session())
+        }
+
+        private func prove(_ request: URLRequest) throws -> (Data, HTTPURLResponse) {
+            let proof = try JSON.decode(ReauthenticateRequest.self, from: request.httpBody ?? Data())
+            guard proof.password == "correct horse" else { return try refuse(request, .invalidCredentials) }
+            asksForProof = false
+            return try answer(request, 204)
         }
 
         private func session() -> AuthResponse {

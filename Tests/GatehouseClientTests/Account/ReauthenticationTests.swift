@@ -1,0 +1,131 @@
+import Foundation
+import Testing
+
+@testable import GatehouseClient
+
+@Suite("Proving once more who the user is")
+struct ReauthenticationTests {
+    private static let asked = FakeTransport.Reply.problem(.reauthenticationRequired)
+
+    @Test("The proof is sent, and the bearer renewed at once, though it still serves")
+    func renewsTheBearer() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(
+            .status(204), .json(Sample.auth("second")), .status(204), .json(Sample.auth("third")), .json(Sample.user))
+        try await signedIn.client.reauthenticate(with: .password("correct horse"))
+        try await signedIn.client.reauthenticate(
+            with: .apple(identityToken: "token", nonce: AppleNonce("nonce")))
+        _ = try await signedIn.client.me()
+        let requests = await signedIn.requests
+        #expect(
+            requests.map(\.line) == [
+                "POST /v1/auth/reauthenticate", "POST /v1/auth/refresh", "POST /v1/auth/reauthenticate",
+                "POST /v1/auth/refresh", "GET /v1/auth/me",
+            ])
+        #expect(requests[0].json == #"{"password":"correct horse"}"#)
+        #expect(requests[2].json == #"{"identityToken":"token","nonce":"nonce"}"#)
+        #expect(requests[0].bearer == "Bearer access-first" && requests[2].bearer == "Bearer access-second")
+        #expect(requests[4].bearer == "Bearer access-third")
+    }
+
+    @Test("A wrong proof renews nothing and ends nothing")
+    func wrongProof() async throws {
+        let signedIn = try await SignedIn()
+        for (code, kind) in [
+            (ErrorCode.invalidCredentials, GatehouseError.Kind.invalidCredentials),
+            (.invalidAppleToken, .invalidAppleToken), (.accountDisabled, .accountDisabled),
+        ] {
+            await signedIn.transport.then(.problem(code))
+            await #expect {
+                try await signedIn.client.reauthenticate(with: .password("wrong"))
+            } throws: {
+                ($0 as? GatehouseError)?.kind == kind
+            }
+        }
+        #expect(await signedIn.requests.map(\.line) == Array(repeating: "POST /v1/auth/reauthenticate", count: 3))
+        #expect(await signedIn.client.session.state == .signedIn(Sample.user))
+    }
+
+    @Test("A call that needs a proof is made again with one, and the user is asked once")
+    func repeatsTheCall() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(
+            Self.asked, .status(204), .json(Sample.auth("second")), .json(Sample.user))
+        let user = try await signedIn.client.withReauthentication(by: { .password("correct horse") }) { client in
+            try await client.unlink(.apple)
+        }
+        #expect(user == Sample.user)
+        let requests = await signedIn.requests
+        #expect(
+            requests.map(\.line) == [
+                "DELETE /v1/auth/identities/apple", "POST /v1/auth/reauthenticate", "POST /v1/auth/refresh",
+                "DELETE /v1/auth/identities/apple",
+            ])
+        #expect(requests.last?.bearer == "Bearer access-second")
+    }
+
+    @Test("Nobody is asked where no proof is needed, nor a second time")
+    func asksOnlyWhereItHelps() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(.json(Sample.user))
+        _ = try await signedIn.client.withReauthentication(by: {
+            Issue.record("nobody needs to be asked")
+            throw CancellationError()
+        }) { try await $0.unlink(.apple) }
+
+        await signedIn.transport.then(Self.asked, .status(204), .json(Sample.auth("second")), Self.asked)
+        await #expect {
+            try await signedIn.client.withReauthentication(by: { .password("p") }) { try await $0.unlink(.apple) }
+        } throws: {
+            ($0 as? GatehouseError)?.kind == .reauthenticationRequired
+        }
+
+        await signedIn.transport.then(.problem(.forbidden))
+        await #expect {
+            try await signedIn.client.withReauthentication(by: { .password("p") }) { try await $0.unlink(.apple) }
+        } throws: {
+            ($0 as? GatehouseError)?.kind == .forbidden
+        }
+        #expect(await signedIn.requests.count == 6)
+    }
+
+    @Test("Who does not want to prove it has done nothing")
+    func refusesToProve() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(Self.asked)
+        await #expect {
+            try await signedIn.client.withReauthentication(by: { throw CancellationError() }) {
+                try await $0.deleteAccount()
+            }
+        } throws: {
+            ($0 as? GatehouseError)?.kind == .cancelled
+        }
+        #expect(await signedIn.requests.map(\.line) == ["DELETE /v1/auth/account"])
+        #expect(await signedIn.client.session.state == .signedIn(Sample.user))
+    }
+
+    @Test("A service of one's own may ask for a proof too")
+    func ofOnesOwn() async throws {
+        let signedIn = try await SignedIn()
+        await signedIn.transport.then(Self.asked, .status(204), .json(Sample.auth("second")), .status(204))
+        let pay = Endpoint<Void>("POST", "/payments")
+        try await signedIn.client.withReauthentication(by: { .password("p") }) { try await $0.send(pay) }
+        #expect(await signedIn.requests.last?.line == "POST /payments")
+        #expect(await signedIn.requests.last?.bearer == "Bearer access-second")
+    }
+
+    @Test("A refresh that was under way does not count: it may have been answered before the proof")
+    func refreshUnderWay() async throws {
+        let gate = Gate()
+        let clock = ManualClock()
+        let device = TestDevice(clock: clock, server: FakeGatehouse(clock: clock, gate: gate))
+        let client = try await device.signedIn()
+        let old = try await client.session.accessToken()
+        async let early = client.session.accessToken(after: old)
+        await gate.untilSomebodyArrives()
+        async let renewed = client.session.renewedAccessToken()
+        await gate.open()
+        _ = try await (early, renewed)
+        #expect(device.server.count("/v1/auth/refresh") == 2)
+    }
+}
