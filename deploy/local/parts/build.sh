@@ -13,6 +13,19 @@ choose_release_flags() {
     done
 }
 
+# swift_build ARGUMENT…: SwiftPM plans the whole build anew, a dozen seconds of CPU time, whenever anything in its
+# environment is another, SHLVL included. So it sees of it what it may need, and no more.
+swift_build() {
+    local name environment=(env -i)
+    for name in PATH HOME USER LOGNAME LANG LC_ALL TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME SWIFT_DETERMINISTIC_HASHING \
+        SWIFT_EXEC CC CXX SDKROOT DEVELOPER_DIR TOOLCHAINS LD_LIBRARY_PATH PKG_CONFIG_PATH SSL_CERT_FILE SSL_CERT_DIR \
+        GIT_CONFIG_GLOBAL GIT_SSL_CAINFO http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY \
+        NO_PROXY; do
+        if [ -n "${!name+set}" ]; then environment+=("$name=${!name}"); fi
+    done
+    "${environment[@]}" swift build "$@"
+}
+
 # Sets `binaries`.
 build_release() {
     if [ -n "${GATEHOUSE_BINARIES:-}" ]; then
@@ -22,12 +35,12 @@ build_release() {
     local flags
     choose_release_flags
     cd "$root"
-    binaries=$(swift build "${flags[@]}" --show-bin-path)
+    binaries=$(swift_build "${flags[@]}" --show-bin-path)
     if [ -x "$binaries/gateway" ]; then
         note "Building"
     else
         note "Building for the first time: about ten minutes on two cores, with every dependency"
     fi
     # One call builds all: each call costs a second or two even when there is nothing to do.
-    swift build "${flags[@]}" || fail "the build failed"
+    swift_build "${flags[@]}" || fail "the build failed"
 }
