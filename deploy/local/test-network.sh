@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the system as deploy/kubernetes/production says, each pod in a network namespace of its own, as if on that many
 # hosts: settings, secrets, user and mounts from the manifests, firewalls from their NetworkPolicies. Then tries who
-# reaches whom, takes the walk-through, and cuts, slows and heals links. Needs root; leaves nothing behind.
+# reaches whom, takes the walk-through and those end-to-end tests that ask as a client does, and cuts, slows and heals
+# links. Needs root; leaves nothing behind.
 GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../.." && pwd)/.local/test-network
 export GATEHOUSE_LOCAL
 for part in common processes packages build postgres kubernetes network; do
@@ -17,6 +18,9 @@ command -v ip >/dev/null || install_packages iproute2
 command -v nft >/dev/null || install_packages nftables
 ensure_kubernetes_tools
 build_release
+note "Building the tests: several minutes the first time"
+swift_build --build-tests --explicit-target-dependency-import-check error --package-path "$root" ||
+    fail "the build failed"
 
 remove() {
     [ -z "${slow_pid:-}" ] || kill "$slow_pid" 2>/dev/null || true
@@ -179,6 +183,21 @@ as_client bash -euo pipefail < <(sed "/^[$]GATEHOUSE /d" "$local_scripts/walkthr
 }
 [ "$(tail -n 1 "$state/walkthrough")" = 401 ] || fail "the access token still works after sign-out"
 step "the walk-through works, from a client outside"
+
+# The other suites kill processes, look into databases or logs, or start services with settings of their own.
+# shellcheck disable=SC2016 # expanded in there
+as_client env GATEHOUSE_TEST_GATEWAY_URL=https://auth.example.com:8080 \
+    GATEHOUSE_TEST_APPLE_SIMULATOR_URL=http://appleid.apple.com:443 \
+    bash -euc 'mount --bind "$0" /etc/ssl/certs/ca-certificates.crt; exec "$@"' "$tls/authority.pem" \
+    swift test --skip-build --disable-xctest --explicit-target-dependency-import-check error --package-path "$root" \
+    --filter 'EndToEndTests\.SystemTests/(SignIn|Sessions|BadInput|StandardDoors)/' >"$state/end-to-end" 2>&1 || {
+    cat "$state/end-to-end" >&2
+    fail "expected: the end-to-end tests pass"
+}
+# Of tests that take arguments each case is said beforehand, and of no other.
+passed=$(sed -n 's/.*Test run with \([0-9]*\) tests\{0,1\} .*passed.*/\1/p' "$state/end-to-end")
+[ "${passed:-0}" -ge 15 ] || fail "expected: the end-to-end tests are found; ${passed:-none} passed"
+step "$passed end-to-end tests pass, from a client outside"
 
 # request METHOD PATH [BODY [FIELD…]]: sets `status` and `milliseconds`; the answer is in the state folder.
 request() {

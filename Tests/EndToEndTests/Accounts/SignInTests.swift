@@ -9,7 +9,7 @@ import Testing
 extension SystemTests {
     /// The ways of a user through the running system, as an app takes them.
     @Suite struct SignIn {
-        let journey = GatehouseSystem.current.journey
+        let journey = Journey.current
 
         @Test func appleUserFromFirstSignInToLogout() async throws {
             let email = Journey.uniqueEmail()
@@ -82,7 +82,7 @@ extension SystemTests {
         }
 
         /// Who registers may type in anybody's address: whoever is told of it is told that it is not proved.
-        @Test func unprovedAddressesGoNowhereWithoutTheirDoubt() async throws {
+        @Test(.onlyInASystemOfItsOwn) func unprovedAddressesGoNowhereWithoutTheirDoubt() async throws {
             let boss = "boss-\(UUID().uuidString.lowercased())@example.com"
             let registered = try await journey.register(identifier: boss)
             let refreshed = try await journey.refresh(registered.refreshToken).decode(AuthResponse.self)

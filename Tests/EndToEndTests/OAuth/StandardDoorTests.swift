@@ -6,8 +6,7 @@ import Testing
 extension SystemTests {
     /// OAuth's doors, as others than Gatehouse's own client use them.
     @Suite struct StandardDoors {
-        let system = GatehouseSystem.current
-        var journey: Journey { system.journey }
+        let journey = Journey.current
 
         /// Discovery, refresh, a retry, revocation: Authlib does it all by itself.
         @Test func aStockLibraryRefreshesAndRevokes() async throws {
@@ -17,7 +16,7 @@ extension SystemTests {
             let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "authlib_client.py")
             let output = FileManager.default.temporaryDirectory.appending(path: "authlib-\(UUID().uuidString).log")
             defer { try? FileManager.default.removeItem(at: output) }
-            let arguments = [script.path, system.process("gateway").url.absoluteString]
+            let arguments = [script.path, Journey.gatewayURL.absoluteString]
             let status = try await TestProcess(
                 "/usr/bin/python3", arguments + [first.refreshToken, second.refreshToken], output: output
             ).waitForExit()
@@ -28,7 +27,8 @@ extension SystemTests {
             for token in outcome.accessTokens { try await journey.expectRefusedSoon(token) }
         }
 
-        @Test func introspectionIsAnsweredByTokensAndByNoGateway() async throws {
+        @Test(.onlyInASystemOfItsOwn) func introspectionIsAnsweredByTokensAndByNoGateway() async throws {
+            let system = GatehouseSystem.current
             let session = try await journey.register()
             let secret = try #require(system.settings["TOKENS_INTROSPECTION_CREDENTIALS"])
             let headers = [

@@ -5,7 +5,7 @@ import Testing
 
 extension SystemTests {
     @Suite struct Sessions {
-        let journey = GatehouseSystem.current.journey
+        let journey = Journey.current
 
         @Test func aUserSeesAndEndsTheirSessions() async throws {
             let identifier = Journey.uniqueEmail()

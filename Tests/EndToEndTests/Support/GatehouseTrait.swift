@@ -5,12 +5,15 @@ extension GatehouseSystem {
 
     /// The system that runs around the suite at hand.
     static var current: GatehouseSystem {
-        guard let running else { preconditionFailure("the suite lacks the trait .gatehouse()") }
+        guard let running else {
+            preconditionFailure("the suite lacks the trait .gatehouse(), or cannot be tried elsewhere")
+        }
         return running
     }
 }
 
-/// Runs a whole system around a suite: started once before its first test, stopped after its last.
+/// Runs a whole system around a suite: started once before its first test, stopped after its last. With one that runs
+/// elsewhere, no system is started.
 struct GatehouseTrait: SuiteTrait, TestScoping {
     var tokensReplicas: Int
     var settings: [String: String]
@@ -18,6 +21,7 @@ struct GatehouseTrait: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
+        guard RunningElsewhere.gateway == nil else { return try await function() }
         let ports = try SystemPorts(tokensReplicas: tokensReplicas)
         try await GatehouseSystem.run(ports: ports, settings: settings) { system in
             try await GatehouseSystem.$running.withValue(system, operation: function)
