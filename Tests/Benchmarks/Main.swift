@@ -49,6 +49,7 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let system = try RunningSystem(environmentFile: environmentFile)
         let schedule = Schedule(measured: .seconds(seconds))
+        let memory = try PrivateMemory(of: system.processes("gateway", "identity", "tokens", "devices"))
         if only.contains(.postgres) {
             try await PostgresBenchmark(
                 url: system.value("TOKENS_DATABASE_URL"), server: system.process("postgres"), schedule: schedule
@@ -73,9 +74,12 @@ struct Bench: AsyncParsableCommand {
         }
         let needClient: Set<Part> = [.refresh, .system, .load, .scale]
         if !needClient.isDisjoint(with: only) {
-            try await withClient(of: system) { client in
-                try await runThroughGateway(system, client, schedule: schedule)
+            try await PrivateMemory.$current.withValue(memory) {
+                try await withClient(of: system) { client in
+                    try await runThroughGateway(system, client, schedule: schedule)
+                }
             }
+            memory.report()
         }
     }
 

@@ -54,14 +54,3 @@ struct Proxy: Sendable {
         String(((try? String(contentsOf: log, encoding: .utf8)) ?? "").suffix(600))
     }
 }
-
-extension WatchedProcess {
-    /// Bytes that are this process's alone (`RssAnon`).
-    func privateMemory() throws -> Int {
-        let text = try String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)
-        guard let kilobytes = text.firstMatch(of: /RssAnon:\s+([0-9]+) kB/)?.1, let number = Int(kilobytes) else {
-            throw BenchmarkError("the system does not tell the memory of \(name)")
-        }
-        return number * 1024
-    }
-}

@@ -64,6 +64,7 @@ func measure<Worker: Sendable>(
         group.addTask { try await Task.sleep(for: schedule.measured) }
         try await group.next()
         let after = try processes.map { try $0.cpuTime() }
+        try PrivateMemory.current?.look()
         let measurement = Measurement(
             name: name, operations: progress.operations - operations, elapsed: .now - started,
             cpu: zip(processes, zip(before, after)).map { ($0.name, $1.1 - $1.0) })

@@ -53,7 +53,7 @@ struct RefreshBenchmark {
         let signature = parts[1].microsecondsInAll
         let cost = refresh.microsecondsInAll
         Table.note("The parts together take \(Table.number(sum)) µs.")
-        Table.note("A refresh takes \(Table.ratio(cost / sum)) times that; target: at most 1.25.")
+        Table.note("A refresh takes \(Table.ratio(cost / sum)) times that; target: at most 1.15.")
         Table.note(
             "A refresh takes \(Table.number(cost)) µs; target: at most 600 on a machine that signs in 200. "
                 + "This one signs in \(Table.number(signature)); in proportion that is "

@@ -32,6 +32,12 @@ struct GatewayClient: Sendable {
             send(.POST, "/v1/auth/login", body: LoginRequest(identifier: identifier, password: password)))
     }
 
+    func signInWithApple(_ signedIn: SimulatedApple.SignIn) async throws {
+        let request = AppleSignInRequest(
+            identityToken: signedIn.identityToken, authorizationCode: signedIn.authorizationCode)
+        try await expectSuccess(send(.POST, "/v1/auth/apple", body: request))
+    }
+
     func refresh(_ refreshToken: String) async throws -> AuthResponse {
         try await answer(to: send(.POST, "/v1/auth/refresh", body: RefreshRequest(refreshToken: refreshToken)))
     }

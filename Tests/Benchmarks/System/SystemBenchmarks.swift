@@ -18,6 +18,7 @@ struct SystemBenchmarks {
         Table.line(try argon2Alone())
         Table.line(try await logIn())
         Table.line(try await register())
+        Table.line(try await signInWithApple())
         Table.line(try await registerDevice())
         Table.line(try await registerDeviceAgain())
     }
@@ -74,6 +75,15 @@ struct SystemBenchmarks {
         ) { _ in
             _ = try await client.register(identifier: GatewayClient.newIdentifier(), password: GatewayClient.password)
         }
+    }
+
+    /// Of users who are known: each time with a new identity token and a code, of which Apple is told afterwards.
+    private func signInWithApple() async throws -> Measurement {
+        let apple = SimulatedApple(origin: try system.value("APPLE_SIMULATOR_URL"), http: client.http)
+        return try await measure(
+            "sign-in with Apple", workers: (0..<8).map { "bench-\($0)" },
+            watching: system.processes("gateway", "identity", "tokens", "postgres", "redis"), schedule: schedule
+        ) { person in try await client.signInWithApple(apple.signIn(person)) }
     }
 
     private func registerDevice() async throws -> Measurement {

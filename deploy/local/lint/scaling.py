@@ -51,6 +51,14 @@ def figures():
     )  # fmt: skip
     take("tokens", rf"one RS256 signature, by `openssl speed` \| {number}", "signature")
     take("tokens", rf"(?:up to )?{number} million sessions.{{0,120}}?about {number} GB", "filled_millions", "filled_gb")
+    three = rf"gateway {number}, identity {number}, tokens {number}"
+    take("identity", rf"a password login \| {number} \| {three}", "login", "_", "login_identity", "_")
+    take("identity", rf"a sign-in with Apple \| {number} \| {three}", "_", "_", "apple_identity", "_")
+    two = rf"{number} \| gateway {number}, devices {number}, PostgreSQL {number}"
+    take("devices", rf"a device's first registration \| {two}", "_", "_", "first_devices", "first_postgres")
+    take("devices", rf"the same again, unchanged \| {two}", "_", "_", "again_devices", "again_postgres")
+    for name in ("identity", "devices"):
+        take(name, rf"rivate memory: {number} MB idle, {number} MB under load", f"{name}_idle_mb", f"{name}_loaded_mb")
     take("gateway", rf"tokens seen before: Gatehouse \| {number}", "request")
     take("gateway", rf"tokens, caches of 1,000: Gatehouse \| {number}", "request_new")
     take("gateway", rf"{number} connections that had one response each and are idle: {number} MB", "idle", "idle_mb")
@@ -100,6 +108,14 @@ def cores(f, name):
 def gateway_cores(f):
     new = f["refresh_gateway"] + f["request_new"]
     return lambda users: (requests(users) * f["request"] + refreshes(users) * new) / 1e6
+
+
+def identity_cores(f):
+    return lambda users: at_peak(users, SIGN_INS) * f["login_identity"] / 1e6
+
+
+def devices_cores(f):
+    return lambda users: refreshes(users) * f["again_devices"] / 1e6
 
 
 def replicas(cores_of):
@@ -189,6 +205,29 @@ def of_users(f):
         whole,
     )
     row("queries of the revocation feed a second", f"gateways ÷ {f['poll']:g} ms", polls(f))
+    of_replicas = f"cores ÷ {UTILIZATION} ÷ {CORES_A_REPLICA}"
+    row("identity, cores", f"sign-ins × {f['login_identity']:,.0f} µs: a password's hash", identity_cores(f))
+    row("**identity, replicas**", of_replicas, replicas(identity_cores(f)), whole)
+    row("devices, cores", f"registrations × {f['again_devices']:g} µs: unchanged", devices_cores(f))
+    row("**devices, replicas**", of_replicas, replicas(devices_cores(f)), whole)
+    row(
+        "PostgreSQL of devices, cores",
+        f"registrations × {f['again_postgres']:g} µs",
+        lambda users: refreshes(users) * f["again_postgres"] / 1e6,
+    )
+    row(
+        "its writes a second",
+        f"active ÷ {DAY:,} s × {PEAK}: `updatedAt`, once a day; the other registrations are look-ups",
+        lambda users: at_peak(users, 1),
+    )
+    services = {"tokens": cores(f, "tokens"), "identity": identity_cores(f), "devices": devices_cores(f)}
+    for name, cores_of in services.items():
+        row(
+            f"connections to PostgreSQL of {name}",
+            f"replicas × {f['pool']:g}",
+            lambda users, needed=replicas(cores_of): needed(users) * f["pool"],
+            whole,
+        )
     row("Redis for race locks, cores", f"refreshes × {f['refresh_redis']:g} µs; a Redis uses one", cores(f, "redis"))
     row(
         "revoked sessions that a gateway remembers",
@@ -246,6 +285,15 @@ def quoted(f):
         "gateway": [
             f"{f['request']:.0f} µs", f"{f['request_new']:.0f} µs", f"{f['idle']:,.0f} idle connections",
             f"take {f['idle_mb']:.0f} MB", f"{f['revocations']:,.0f} revoked sessions take {f['revocations_mb']:.0f} MB",
+        ],
+        "identity": [
+            f"{f['login'] / 1000:.0f} ms", f"{f['login_identity'] / 1000:.0f} of it in identity",
+            f"{f['apple_identity'] / 1000:.1f} ms", f"{f['identity_idle_mb']:.0f} MB idle",
+            f"{f['identity_loaded_mb']:.0f} MB under load",
+        ],
+        "devices": [
+            f"{f['first_devices'] / 1000:.2f} ms", f"{f['again_devices'] / 1000:.2f} ms",
+            f"{f['devices_idle_mb']:.0f} MB idle", f"{f['devices_loaded_mb']:.0f} MB under load",
         ],
         "tokens": [f"{f['refresh_tokens'] / 1000:.1f} ms", f"{f['signature'] / 1000:.1f} of it the RS256 signature"],
     }  # fmt: skip
