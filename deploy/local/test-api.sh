@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Holds docs/openapi and docs/api.md to a running system of its own: every example of docs/api.md in turn, then
-# schemathesis for GATEHOUSE_API_SECONDS (600), then a client in Python that openapi-python-client makes of public.json.
+# schemathesis at the gateway for GATEHOUSE_API_SECONDS (600) and at each service's own ports, internal routes included,
+# for a fifth of that, or a minute; then a client in Python that openapi-python-client makes of public.json.
 root=$(cd "$(dirname "$0")/../.." && pwd)
 export GATEHOUSE_LOCAL=$root/.local/test-api
 # What the developer's own shell may say about another copy.
@@ -52,8 +53,37 @@ failed=0
 note "Every example of docs/api.md"
 "$openapi_python" "$tools/examples.py" "$state/examples" "$state/sender/token" || failed=1
 
-note "schemathesis for $seconds seconds"
-"$tools/schemathesis.sh" "$seconds" || failed=1
+# try_description NAME DESCRIPTION URL SECONDS HOOKS [ARGUMENT…]
+try_description() {
+    note "schemathesis: $1, $4 seconds"
+    "$tools/schemathesis.sh" "$@" || failed=1
+}
+
+try_description public "$root/docs/openapi/public.json" "$GATEWAY_URL" "$seconds" hooks.py
+
+# As their callers see them: with the callers' credentials, and at the admin port with none.
+inside=$((seconds / 5 > 60 ? seconds / 5 : 60))
+ensure_keys
+mkdir -p "$state/descriptions"
+for name in tokens devices identity gateway; do
+    description=$state/descriptions/$name.json
+    "$openapi_python" "$tools/service_description.py" "$name" >"$description"
+    url=$(upper "$name")_URL
+    admin_url=$(upper "$name")_ADMIN_URL
+    (
+        set -a
+        # shellcheck source=/dev/null
+        . "$keys/secrets.env"
+        SERVICE=$name
+        # The gateway's own port was tried above.
+        if [ "$name" != gateway ]; then
+            try_description "$name" "$description" "${!url}" "$inside" service_hooks.py --exclude-path /metrics
+        fi
+        try_description "$name-admin" "$description" "${!admin_url}" "$inside" service_hooks.py \
+            --include-path-regex '^/(metrics|livez|readyz|operator)'
+        exit "$failed"
+    ) || failed=1
+done
 
 note "A client made of public.json"
 mkdir -p "$state/client"

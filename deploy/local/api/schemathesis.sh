@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# schemathesis.sh SECONDS   tries the system at GATEWAY_URL against docs/openapi/public.json with whatever requests
-# schemathesis makes up, as users that hooks.py registers. What it saw is kept under the state folder.
+# schemathesis.sh NAME DESCRIPTION URL SECONDS HOOKS [ARGUMENT OF schemathesis…]   tries what is at URL against its
+# description with whatever requests schemathesis makes up, as whom HOOKS says. What it saw is kept under the state folder.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=../parts/packages.sh
@@ -11,10 +11,12 @@
 # Longer than GATEHOUSE_PATIENCE_MS and what the gateway adds to it: a system on a busy machine may answer late, and what
 # counts is what it answers.
 request_timeout=30
+name=$1 description=$2 url=$3 seconds=$4 hooks=$5
+shift 5
 ensure_openapi_test_tools
 mkdir -p "$state/schemathesis"
 cd "$state/schemathesis"
-SCHEMATHESIS_HOOKS=$local_scripts/api/hooks.py PYTHONPATH=$local_scripts/api "$schemathesis_bin/schemathesis" \
-    --config-file "$local_scripts/api/schemathesis.toml" --no-color run "$root/docs/openapi/public.json" \
-    --url "$GATEWAY_URL" --max-time "$1" --request-timeout "$request_timeout" \
-    --report json --report-json-path report.json
+DESCRIPTION=$description SCHEMATHESIS_HOOKS=$local_scripts/api/$hooks PYTHONPATH=$local_scripts/api \
+    "$schemathesis_bin/schemathesis" --config-file "$local_scripts/api/schemathesis.toml" --no-color run "$description" \
+    --url "$url" --max-time "$seconds" --request-timeout "$request_timeout" \
+    --report json --report-json-path "$name.json" "$@"

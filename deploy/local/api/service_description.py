@@ -1,0 +1,27 @@
+"""service_description.py NAME   a service's description as one file, with what it refers to in common.json, as it is
+met at the service's own port: instead of a bearer there is what the gateway says of it.
+"""
+
+import copy
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import openapi
+
+document, common = (openapi.within(openapi.load(name)) for name in (sys.argv[1], "common"))
+for kind, entries in common["components"].items():
+    # What is only a reference into common.json has its name.
+    document["components"].setdefault(kind, {}).update(entries)
+document["components"]["securitySchemes"]["user"] = {"type": "apiKey", "in": "header", "name": "Gatehouse-User-Id"}
+# `null` in an optional field of a request is as if absent. User, which is an answer everywhere else, does not say so.
+schemas = document["components"]["schemas"]
+schemas["UserInRequests"] = user = copy.deepcopy(schemas["User"])
+for name in user["properties"].keys() - set(user["required"]):
+    user["properties"][name] = {"anyOf": [user["properties"][name], {"type": "null"}]}
+schemas["UserSnapshot"]["properties"]["user"] = {"$ref": "#/components/schemas/UserInRequests"}
+for _, _, operation in openapi.operations(document):
+    forwarded = {"credential": [], "user": []}
+    operation["security"] = [forwarded if "bearer" in need else need for need in operation["security"]]
+json.dump(document, sys.stdout)

@@ -1,0 +1,87 @@
+"""What schemathesis is told of a service as the other services see it, at its own port: the caller's credential, and the
+gateway's fields where a user is needed. `SERVICE` is its name; `keys/secrets.env` has the credentials.
+"""
+
+import base64
+import os
+import random
+import uuid
+from urllib.parse import urljoin
+
+import requests
+import schemathesis
+from described import described
+from users import Users, claims
+
+service = os.environ["SERVICE"]
+CALLERS = [caller for caller in ("gateway", "identity", "devices", "introspection") if caller != service]
+# Operations that others than the described callers have been tried at.
+tried = set()
+
+
+def credential(caller):
+    """Nothing where there is no such pair."""
+    return os.environ.get(f"{caller}_{service}_SECRET".upper())
+
+
+@schemathesis.auth(refresh_interval=None)
+class Caller:
+    users = Users()
+
+    def get(self, case, context):
+        operation = described(context.operation)
+        schemes = [scheme for need in operation["security"] for scheme in need]
+        if "introspection" in schemes:
+            pair = f"introspection:{credential('introspection')}".encode()
+            return {"Authorization": "Basic " + base64.b64encode(pair).decode()}
+        if "x-callers" in operation:
+            return {"Gatehouse-Credential": credential(random.choice(operation["x-callers"]))}
+        if "user" in schemes:
+            said = claims(self.users.token_for(operation))
+            return {
+                "Gatehouse-Credential": credential("gateway"),
+                "Gatehouse-User-Id": said["sub"],
+                "Gatehouse-Session-Id": said["sid"],
+                "Gatehouse-Role": said["role"],
+            }
+        return {}
+
+    def set(self, case, data, context):
+        case.headers.update(data)
+
+
+def is_uuid(value):
+    try:
+        return isinstance(value, str) and str(uuid.UUID(value)) == value.lower()
+    except ValueError:
+        return False
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Identifiers that are none stay what they are. Of the others half are a user's who is there, and a body that has a
+    user has the one of the path: a stranger's are not much of a test. Nor is it one to wait for a revocation.
+    """
+    ids, body, query = case.path_parameters or {}, case.body, case.query or {}
+    if str(query.get("wait")).isdecimal():
+        query["wait"] = min(int(query["wait"]), 1)
+    if "/users/" in case.operation.path and is_uuid(ids.get("id")):
+        if Caller.users.token and random.random() < 0.5:
+            ids["id"] = claims(Caller.users.token)["sub"]
+        user = body.get("user") if isinstance(body, dict) else None
+        if isinstance(user, dict) and is_uuid(user.get("id")):
+            user["id"] = ids["id"]
+
+
+@schemathesis.check
+def no_other_callers(context, response, case):
+    """Whoever is not among `x-callers` is refused. Tried once for each operation."""
+    operation = described(case.operation)
+    if operation["operationId"] in tried or "x-callers" not in operation:
+        return
+    tried.add(operation["operationId"])
+    url = urljoin(response.request.url, case.operation.path.replace("{id}", str(uuid.uuid4())))
+    others = [credential(caller) for caller in CALLERS if caller not in operation["x-callers"]]
+    for shown in ["dev-nobody", *filter(None, others)]:
+        refused = requests.request(case.method, url, headers={"Gatehouse-Credential": shown}, timeout=30)
+        assert refused.status_code == 403, f"another caller is answered {refused.status_code}"
