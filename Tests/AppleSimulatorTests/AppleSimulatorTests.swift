@@ -106,6 +106,40 @@ import Testing
         }
     }
 
+    @Test func aPersonGoesToAnotherTeam() async throws {
+        struct Token: Decodable { var access_token: String }
+        struct Answer: Decodable { var transfer_sub, sub, email, error: String? }
+        try await withSimulator { simulator in
+            let person = try await simulator.post(
+                "/simulator/sign-in", text: #"{"email":"a@privaterelay.appleid.com","isPrivateEmail":true}"#
+            ).decode(SignIn.self)
+            var (former, recipient) = (TestClient(), TestClient())
+            (former.issuer, recipient.issuer) = ("TEAM000000", "TEAM111111")
+            @Sendable func ask(_ fields: [String: String], as client: TestClient) async throws -> Answer {
+                let credentials = ["grant_type": "client_credentials", "scope": "user.migration"]
+                let token = try await simulator.post("/auth/token", form: client.form(credentials)).decode(Token.self)
+                return try await simulator.post(
+                    "/auth/usermigrationinfo", form: client.form(fields), bearer: token.access_token
+                ).decode(Answer.self)
+            }
+            let prepared = try await ask(["sub": person.sub, "target": "TEAM111111"], as: former)
+            let name = try #require(prepared.transfer_sub)
+            #expect(try await ask(["sub": person.sub, "target": "TEAM111111"], as: former).transfer_sub == name)
+            let arrived = try await ask(["transfer_sub": name], as: recipient)
+            #expect(arrived.sub != person.sub && arrived.email?.hasSuffix("@privaterelay.appleid.com") == true)
+            let signIn = try await simulator.post(
+                "/simulator/sign-in", text: #"{"sub":"\#(person.sub)","transferredTo":"TEAM111111"}"#
+            ).decode(SignIn.self)
+            #expect(signIn.sub == arrived.sub)
+            // Neither team learns the other's names.
+            #expect(try await ask(["transfer_sub": name], as: former).error == "invalid_request")
+            #expect(try await ask(["sub": "nobody", "target": "TEAM111111"], as: former).error == "invalid_request")
+            let unasked = try await simulator.post(
+                "/auth/usermigrationinfo", form: recipient.form(["transfer_sub": name]), bearer: "made-up")
+            #expect(unasked.text == #"{"error":"invalid_grant"}"#)
+        }
+    }
+
     @Test func tellsWhereAPNsListensAndTakesItsAnswers() async throws {
         try await withSimulator { simulator in
             struct APNs: Decodable { var port: Int }
@@ -133,11 +167,16 @@ import Testing
 }
 
 extension TestHTTPClient {
-    fileprivate func post(_ path: String, form: [String: String]) async throws -> Response {
+    fileprivate func post(
+        _ path: String, form: [String: String], bearer: String? = nil
+    ) async throws -> Response {
         var unreserved = CharacterSet.alphanumerics
         unreserved.insert(charactersIn: "-._~")
         let pairs = form.map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: unreserved) ?? "")" }
         return try await post(
-            path, text: pairs.joined(separator: "&"), headers: ["Content-Type": "application/x-www-form-urlencoded"])
+            path, text: pairs.joined(separator: "&"),
+            headers: ["Content-Type": "application/x-www-form-urlencoded"].merging(
+                bearer.map { ["Authorization": "Bearer \($0)"] } ?? [:]
+            ) { $1 })
     }
 }

@@ -41,6 +41,7 @@ IDENTITY_APPLE_KEY_ID=DEVKEY0000
 IDENTITY_APPLE_KEYS_URL=http://apple-simulator:8084/auth/keys
 IDENTITY_APPLE_TOKEN_URL=http://apple-simulator:8084/auth/token
 IDENTITY_APPLE_REVOKE_URL=http://apple-simulator:8084/auth/revoke
+IDENTITY_APPLE_MIGRATION_URL=http://apple-simulator:8084/auth/usermigrationinfo
 END
 else
     cat <<END

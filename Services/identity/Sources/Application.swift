@@ -53,6 +53,8 @@ struct IdentityParts {
     let accountRoutes: AccountRoutes
     let reauthenticationRoutes: ReauthenticationRoutes
     let administration: UserAdministration
+    /// `nil` where the team has no key of its own at Apple.
+    let appleTransfer: AppleTransfer?
 
     /// Ends what works in the background when it is not run as a service.
     func close() async throws {
@@ -84,6 +86,7 @@ struct IdentityParts {
         let appleIdentities = AppleIdentityStore(database: database)
         let appleGrants = AppleGrantStore(database: database, sealer: sealer)
         let appleMail = AppleMailStore(database: database)
+        let appleTransfers = AppleTransferStore(database: database)
         let nonces = NonceStore(database: database)
         let providers = AuthProviderStore(database: database, grants: appleGrants)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
@@ -146,7 +149,7 @@ struct IdentityParts {
         let nonceIssuer = AppleNonceIssuer(keys: configuration.sealingKeys)
         let proofs = AppleProofs(
             verifier: verifier, policy: configuration.apple.policy, issuer: nonceIssuer, nonces: nonces,
-            logger: logger)
+            transfers: appleTransfers, logger: logger)
         let deletion = AccountDeletion(
             deletions: AccountDeletionStore(database: database, grants: appleGrants), delivery: delivery,
             worker: worker, logger: logger)
@@ -177,6 +180,7 @@ struct IdentityParts {
                 ? AppleReauthentication(
                     identities: appleIdentities, nonces: nonces, proofs: proofs, limits: limits, age: age,
                     reauthentication: reauthentication) : nil)
+        appleTransfer = apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
         administration = UserAdministration(
             accounts: accounts, passwords: passwords, hasher: hasher, policy: policy, delivery: delivery,
             outbox: outbox, home: configuration.home)

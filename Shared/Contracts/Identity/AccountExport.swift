@@ -13,15 +13,19 @@ public struct AccountExport: Codable, Sendable, Equatable {
         public var linkedAt: Date
         /// Whether mail to the private relay address is forwarded; absent where Apple has not told.
         public var mailForwarding: Bool?
+        /// While the app goes to another team at Apple: Apple's name for the user that both teams know.
+        public var transferSubject: String?
 
         public init(
-            subject: String, clientId: String, email: String? = nil, linkedAt: Date, mailForwarding: Bool? = nil
+            subject: String, clientId: String, email: String? = nil, linkedAt: Date, mailForwarding: Bool? = nil,
+            transferSubject: String? = nil
         ) {
             self.subject = subject
             self.clientId = clientId
             self.email = email
             self.linkedAt = linkedAt
             self.mailForwarding = mailForwarding
+            self.transferSubject = transferSubject
         }
     }
 

@@ -17,6 +17,9 @@ struct Journey: Sendable {
         var expiresIn: Int?
         /// Of a sign-in on the web.
         var redirectUri: String?
+        var isPrivateEmail: Bool?
+        /// The team that has the app now.
+        var transferredTo: String?
     }
 
     struct AppleSignInAnswer: Codable, Sendable {

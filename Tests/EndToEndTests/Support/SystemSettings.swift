@@ -49,6 +49,7 @@ enum SystemSettings {
             "IDENTITY_APPLE_KEYS_URL": ports.url("apple-simulator") + "/auth/keys",
             "IDENTITY_APPLE_TOKEN_URL": ports.url("apple-simulator") + "/auth/token",
             "IDENTITY_APPLE_REVOKE_URL": ports.url("apple-simulator") + "/auth/revoke",
+            "IDENTITY_APPLE_MIGRATION_URL": ports.url("apple-simulator") + "/auth/usermigrationinfo",
             "APPLE_SIMULATOR_APNS_LISTEN_ADDRESS": "127.0.0.1:\(ports.apnsPort)",
         ]
         for (caller, callee) in [

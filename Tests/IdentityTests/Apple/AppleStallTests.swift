@@ -21,7 +21,8 @@ import Testing
                 let server = AppleServer(
                     httpClient: httpClient, keysURL: url.appending(path: "auth/keys"),
                     tokenURL: url.appending(path: "auth/token"), revokeURL: url.appending(path: "auth/revoke"),
-                    clientSecret: secret, timeout: .milliseconds(300), exchangeTimeout: .milliseconds(300))
+                    migrationURL: url.appending(path: "auth/usermigrationinfo"), clientSecret: secret,
+                    timeout: .milliseconds(300), exchangeTimeout: .milliseconds(300))
                 // What stalls ends, so that the server can.
                 defer { apple.set(.none) }
                 try await body(apple, server)

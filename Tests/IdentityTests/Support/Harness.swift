@@ -88,6 +88,7 @@ struct Harness: Sendable {
                 + (SELECT count(*) FROM passwords WHERE user_id = \(user))
                 + (SELECT count(*) FROM known_devices WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_identities WHERE user_id = \(user))
+                + (SELECT count(*) FROM apple_transfers WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_mail_forwarding WHERE user_id = \(user))
                 + (SELECT count(*) FROM password_resets WHERE user_id = \(user))
                 + (SELECT count(*) FROM outbox WHERE user_id = \(user))
@@ -141,6 +142,7 @@ func withIdentity(
                     environment["IDENTITY_GATEWAY_CREDENTIALS"] = Harness.gatewayCredential
                     environment["IDENTITY_APPLE_KEYS_URL"] = appleURL.absoluteString + "/auth/keys"
                     environment["IDENTITY_APPLE_TOKEN_URL"] = appleURL.absoluteString + "/auth/token"
+                    environment["IDENTITY_APPLE_MIGRATION_URL"] = appleURL.absoluteString + "/auth/usermigrationinfo"
                     environment["IDENTITY_APPLE_REVOKE_URL"] = appleURL.absoluteString + "/auth/revoke"
                     environment.merge(settings) { $1 }
                     let given = environment.filter { !$0.value.isEmpty }

@@ -44,6 +44,7 @@ IDENTITY_GATEWAY_CREDENTIALS=$GATEWAY_IDENTITY_SECRET
 IDENTITY_APPLE_KEYS_URL=$(url apple-simulator)/auth/keys
 IDENTITY_APPLE_TOKEN_URL=$(url apple-simulator)/auth/token
 IDENTITY_APPLE_REVOKE_URL=$(url apple-simulator)/auth/revoke
+IDENTITY_APPLE_MIGRATION_URL=$(url apple-simulator)/auth/usermigrationinfo
 IDENTITY_APPLE_CLIENT_IDS=com.example.app
 IDENTITY_APPLE_TEAM_ID=DEVTEAM000
 IDENTITY_APPLE_KEY_ID=DEVKEY0000

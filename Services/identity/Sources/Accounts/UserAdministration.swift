@@ -1,7 +1,5 @@
-import AsyncHTTPClient
 public import Contracts
 import Foundation
-import Logging
 import Postgres
 import ServiceKit
 
@@ -40,23 +38,7 @@ public struct UserAdministration: Sendable {
     static func run(
         _ configuration: IdentityConfiguration, _ body: (UserAdministration) async throws -> Void
     ) async throws {
-        let httpClient = HTTPClient(eventLoopGroupProvider: .singleton, configuration: .gatehouse())
-        do {
-            let parts = IdentityParts(
-                configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
-                logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
-            do {
-                try await body(parts.administration)
-            } catch {
-                try await parts.close()
-                throw error
-            }
-            try await parts.close()
-        } catch {
-            try await httpClient.shutdown()
-            throw error
-        }
-        try await httpClient.shutdown()
+        try await IdentityParts.run(configuration) { try await body($0.administration) }
     }
 
     /// Makes a user with a password.

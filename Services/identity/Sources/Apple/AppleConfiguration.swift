@@ -8,6 +8,7 @@ struct AppleConfiguration: Sendable {
     var keysURL: URL
     var tokenURL: URL
     var revokeURL: URL
+    var migrationURL: URL
     var policy: AppleTokenPolicy
     /// Where Apple's page may lead to on the web.
     var redirectURIs: Set<VerbatimString>
@@ -19,6 +20,8 @@ struct AppleConfiguration: Sendable {
         keysURL = settings.url("appleKeysURL", default: "https://appleid.apple.com/auth/keys")
         tokenURL = settings.url("appleTokenURL", default: "https://appleid.apple.com/auth/token")
         revokeURL = settings.url("appleRevokeURL", default: "https://appleid.apple.com/auth/revoke")
+        migrationURL = settings.url(
+            "appleMigrationURL", default: "https://appleid.apple.com/auth/usermigrationinfo")
         let clientIDs = settings.strings(
             "appleClientIDs", default: settings.environment == .development ? ["com.example.app"] : [])
         policy = AppleTokenPolicy(

@@ -103,7 +103,7 @@ extension AppleIdentityStore {
     }
 
     /// Takes the address in Apple's token for the user's, unless the user's present one did not come from Apple.
-    private static func follow(
+    static func follow(
         _ email: Identifier, from former: String?, for userID: UUID, on transaction: PostgresTransaction
     ) async throws {
         let current = try await IdentifierStore.email(of: userID, on: transaction)

@@ -34,13 +34,15 @@ struct AppleIdentityStore: Sendable {
     func identity(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> AccountExport.Apple? {
         try await database.query(
             """
-            SELECT i.subject, i.client_id, i.email, i.created_at, m.enabled
-            FROM apple_identities i LEFT JOIN apple_mail_forwarding m ON m.user_id = i.user_id
+            SELECT i.subject, i.client_id, i.email, i.created_at, m.enabled, t.transfer_subject
+            FROM apple_identities i
+            LEFT JOIN apple_mail_forwarding m ON m.user_id = i.user_id
+            LEFT JOIN apple_transfers t ON t.user_id = i.user_id
             WHERE i.user_id = \(userID)
             """, deadline: deadline
-        ).decode((String, String, String?, Date, Bool?).self).first.map { subject, clientID, email, linkedAt, mail in
+        ).decode((String, String, String?, Date, Bool?, String?).self).first.map {
             AccountExport.Apple(
-                subject: subject, clientId: clientID, email: email, linkedAt: linkedAt, mailForwarding: mail)
+                subject: $0, clientId: $1, email: $2, linkedAt: $3, mailForwarding: $4, transferSubject: $5)
         }
     }
 
@@ -110,6 +112,7 @@ struct AppleIdentityStore: Sendable {
     /// Removes the user's Apple account, and the task that would still exchange a code for it.
     static func remove(of userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'")
+        try await transaction.query("DELETE FROM apple_transfers WHERE user_id = \(userID)")
         try await transaction.query("DELETE FROM apple_identities WHERE user_id = \(userID)")
     }
 }

@@ -5,12 +5,13 @@ import NIOCore
 import NIOHTTP1
 import ServiceKit
 
-/// The three endpoints of Apple that identity calls. Their addresses are settings; nothing is discovered.
+/// The endpoints of Apple that identity calls. Their addresses are settings; nothing is discovered.
 struct AppleServer: Sendable {
     let httpClient: HTTPClient
     let keysURL: URL
     let tokenURL: URL
     let revokeURL: URL
+    let migrationURL: URL
     /// `nil` where the team has no key of its own at Apple: then codes are not exchanged and nothing is revoked.
     let clientSecret: AppleClientSecret?
 
@@ -21,8 +22,11 @@ struct AppleServer: Sendable {
     var exchangeTimeout = Duration.seconds(10)
     private static let maximumAnswer = 64 * 1024
 
-    struct UnexpectedAnswer: Error {
+    struct UnexpectedAnswer: Error, CustomStringConvertible {
         var status: Int
+        var error: String?
+
+        var description: String { (["\(status)"] + [error].compactMap(\.self)).joined(separator: " ") }
     }
 
     /// `GET /auth/keys`
@@ -83,17 +87,23 @@ struct AppleServer: Sendable {
         }
     }
 
-    private static func isInvalidGrant(_ body: Data) -> Bool {
+    private static func isInvalidGrant(_ body: Data) -> Bool { error(in: body) == "invalid_grant" }
+
+    /// What Apple says is wrong (RFC 6749 §5.2).
+    static func error(in body: Data) -> String? {
         struct Answer: Decodable {
             var error: String
         }
-        return (try? JSONDecoder().decode(Answer.self, from: body))?.error == "invalid_grant"
+        return (try? JSONDecoder().decode(Answer.self, from: body))?.error
     }
 
-    private func post(_ url: URL, _ form: [(String, String)], timeout: Duration) async throws -> (Int, Data) {
+    func post(
+        _ url: URL, _ form: [(String, String)], bearer: String? = nil, timeout: Duration
+    ) async throws -> (Int, Data) {
         var request = HTTPClientRequest(url: url.absoluteString)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
+        if let bearer { request.headers.add(name: "Authorization", value: "Bearer \(bearer)") }
         request.headers.add(name: "Accept", value: "application/json")
         request.body = .bytes(Array(FormBody.encode(form).utf8))
         return try await send(request, timeout: timeout)
@@ -110,6 +120,7 @@ extension AppleServer {
     init(httpClient: HTTPClient, configuration: AppleConfiguration) {
         self.init(
             httpClient: httpClient, keysURL: configuration.keysURL, tokenURL: configuration.tokenURL,
-            revokeURL: configuration.revokeURL, clientSecret: configuration.clientSecret)
+            revokeURL: configuration.revokeURL, migrationURL: configuration.migrationURL,
+            clientSecret: configuration.clientSecret)
     }
 }

@@ -17,4 +17,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 5, name: "apple_mail", up: PackageResources._005_apple_mail_up_sql,
         down: PackageResources._005_apple_mail_down_sql),
+    PostgresMigration(
+        number: 6, name: "apple_transfers", up: PackageResources._006_apple_transfers_up_sql,
+        down: PackageResources._006_apple_transfers_down_sql),
 ]

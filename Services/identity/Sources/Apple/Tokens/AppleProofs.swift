@@ -9,6 +9,7 @@ struct AppleProofs: Sendable {
     let policy: AppleTokenPolicy
     let issuer: AppleNonceIssuer
     let nonces: NonceStore
+    let transfers: AppleTransferStore
     let logger: Logger
 
     /// - Parameter nonce: the nonce of the request, raw.
@@ -30,14 +31,19 @@ struct AppleProofs: Sendable {
             logger.info("An Apple token was refused", metadata: ["reason": "\(error.rawValue)"])
             throw Problem(.invalidAppleToken)
         }
-        guard let nonce, let expiresAt = try lastUse(of: nonce, in: claims, now: now) else {
-            return (AppleProof(claims), nil)
+        let use = try nonce.flatMap { nonce in
+            try lastUse(of: nonce, in: claims, now: now).map {
+                NonceUse(of: nonce, with: identityToken, expiresAt: $0)
+            }
         }
-        let use = NonceUse(of: nonce, with: identityToken, expiresAt: expiresAt)
-        guard try await !nonces.isSpent(use, deadline: context.deadline.forDatabase) else {
-            throw Problem(.invalidAppleToken)
+        if let use {
+            guard try await !nonces.isSpent(use, deadline: context.deadline.forDatabase) else {
+                throw Problem(.invalidAppleToken)
+            }
         }
-        return (AppleProof(claims), use)
+        let proof = AppleProof(claims)
+        try await transfers.adopt(proof, deadline: context.deadline.forDatabase)
+        return (proof, use)
     }
 
     /// Until when a nonce that serves once has to be remembered; `nil` for one that only has to match.

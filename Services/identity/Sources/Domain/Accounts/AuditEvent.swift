@@ -15,6 +15,7 @@ enum AuditEvent: String, Sendable {
     case appleLinked = "apple_linked"
     case appleUnlinked = "apple_unlinked"
     case appleConsentRevoked = "apple_consent_revoked"
+    case appleTransferred = "apple_transferred"
     case roleChanged = "role_changed"
     case disabled
     case enabled

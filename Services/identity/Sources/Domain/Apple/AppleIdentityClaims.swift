@@ -13,6 +13,8 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
     var email: String?
     var emailVerified: Bool
     var isPrivateEmail: Bool
+    /// Sixty days long after the app has changed teams at Apple: the name that the former team knows too (TN3159).
+    var transferSubject: String?
 
     enum CodingKeys: String, CodingKey {
         case issuer = "iss"
@@ -25,6 +27,7 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
         case email
         case emailVerified = "email_verified"
         case isPrivateEmail = "is_private_email"
+        case transferSubject = "transfer_sub"
     }
 
     init(from decoder: any Decoder) throws {
@@ -39,11 +42,13 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
         email = try container.decodeIfPresent(String.self, forKey: .email)
         emailVerified = try container.decodeIfPresent(AppleBool.self, forKey: .emailVerified)?.value ?? false
         isPrivateEmail = try container.decodeIfPresent(AppleBool.self, forKey: .isPrivateEmail)?.value ?? false
+        transferSubject = try container.decodeIfPresent(String.self, forKey: .transferSubject)
     }
 
     init(
         issuer: String, subject: String, audience: String, issuedAt: Int64, expiresAt: Int64, nonce: String? = nil,
-        nonceSupported: Bool? = nil, email: String? = nil, emailVerified: Bool = false, isPrivateEmail: Bool = false
+        nonceSupported: Bool? = nil, email: String? = nil, emailVerified: Bool = false, isPrivateEmail: Bool = false,
+        transferSubject: String? = nil
     ) {
         self.issuer = issuer
         self.subject = subject
@@ -55,6 +60,7 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
         self.email = email
         self.emailVerified = emailVerified
         self.isPrivateEmail = isPrivateEmail
+        self.transferSubject = transferSubject
     }
 }
 

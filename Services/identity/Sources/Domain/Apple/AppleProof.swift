@@ -9,6 +9,8 @@ struct AppleProof: Sendable {
     var emailVerified: Bool
     /// When Apple issued the token.
     var issuedAt: Date
+    /// The user's name at Apple while the app changes teams.
+    var transferSubject: String?
 
     init(_ claims: AppleIdentityClaims) {
         subject = claims.subject
@@ -16,6 +18,7 @@ struct AppleProof: Sendable {
         // An address that Gatehouse does not accept must not fail the sign-in. It is left out.
         email = claims.email.flatMap { try? EmailAddress($0) }
         emailVerified = claims.emailVerified
+        transferSubject = claims.transferSubject.flatMap { (1...255).contains($0.utf8.count) ? $0 : nil }
         issuedAt = Date(timeIntervalSince1970: Double(claims.issuedAt))
     }
 

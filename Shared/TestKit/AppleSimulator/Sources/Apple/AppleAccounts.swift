@@ -12,6 +12,11 @@ actor AppleAccounts {
     /// By refresh or access token; the value names the refresh token, so that revoking either ends both.
     private var tokens: [String: String] = [:]
     private var grants: [String: Grant] = [:]
+    /// Who has signed in, by subject.
+    private var people: [String: Grant] = [:]
+    private var transfers = TeamTransfers()
+    /// Teams' tokens for asking about their users; the value is the client.
+    private var migrationTokens: [String: String] = [:]
 
     init(
         keys: SigningKeys, clientSecret: ClientSecret, audience: String, issuer: String,
@@ -37,7 +42,14 @@ actor AppleAccounts {
     // MARK: - Signing in
 
     func signIn(_ request: SignInRequest) async throws -> SignInResponse {
-        let grant = Grant(request, audience: audience, issuer: issuer, sub: Self.newSubject())
+        var grant = Grant(request, audience: audience, issuer: issuer, sub: Self.newSubject())
+        if let recipient = request.transferredTo {
+            let passage = passage(of: people[grant.sub] ?? grant, to: recipient)
+            grant.sub = passage.sub
+            grant.transferSub = passage.transferSub
+            grant.email = grant.email == nil ? nil : passage.email ?? grant.email
+        }
+        people[grant.sub] = grant
         let now = now()
         let token = try await keys.current.sign(grant.claims(now: now, expiresIn: request.expiresIn ?? 600))
         let code = "c" + Self.random() + ".0." + Self.random().prefix(8)
@@ -63,6 +75,11 @@ actor AppleAccounts {
             guard let refreshToken = form.refreshToken else { throw OAuthError.invalidRequest }
             guard let grant = grants[refreshToken], grant.audience == clientID else { throw OAuthError.invalidGrant }
             return try await response(for: grant, refreshToken: refreshToken, isNew: false)
+        case "client_credentials":
+            guard form.scope == "user.migration" else { throw OAuthError.invalidRequest }
+            let token = "m" + Self.random()
+            migrationTokens[token] = clientID
+            return TokenResponse(access_token: token)
         case nil: throw OAuthError.invalidRequest
         default: throw OAuthError.unsupportedGrantType
         }
@@ -93,6 +110,31 @@ actor AppleAccounts {
         return TokenResponse(
             access_token: accessToken, refresh_token: isNew ? refreshToken : nil,
             id_token: try await keys.current.sign(grant.claims(now: now(), expiresIn: 600)))
+    }
+
+    // MARK: - Changing teams
+
+    /// Tells a team about one of its users (TN3159).
+    func migrate(_ form: ClientForm, bearer: String?) async throws -> MigrationResponse {
+        let clientID = try await authenticate(form)
+        guard let bearer, migrationTokens[bearer] == clientID,
+            let team = clientSecret.team(of: form.clientSecret ?? "", clientID: clientID, now: now())
+        else { throw OAuthError.invalidGrant }
+        if let transferSub = form.transferSub {
+            guard let passage = transfers.passage(by: transferSub, to: team) else { throw OAuthError.invalidRequest }
+            return MigrationResponse(
+                sub: passage.sub, email: passage.email, is_private_email: passage.email.map { _ in true })
+        }
+        guard let sub = form.sub, let target = form.target, target != team, let person = people[sub] else {
+            throw OAuthError.invalidRequest
+        }
+        return MigrationResponse(transfer_sub: passage(of: person, to: target).transferSub)
+    }
+
+    private func passage(of person: Grant, to recipient: String) -> TeamTransfers.Passage {
+        transfers.passage(of: person, to: recipient, newSubject: Self.newSubject) {
+            Self.random().prefix(10) + "@privaterelay.appleid.com"
+        }
     }
 
     // MARK: - Notifications

@@ -46,15 +46,26 @@ struct ClientSecret: Sendable {
         return (try? await key.verify(secret, as: Claims.self)) != nil
     }
 
+    /// The team that made it; `nil` unless it has the right shape.
+    func team(of secret: String, clientID: String, now: Int) -> String? {
+        claims(of: secret, clientID: clientID, now: now)?.iss
+    }
+
     private func hasRightShape(_ secret: String, clientID: String, now: Int) -> Bool {
+        claims(of: secret, clientID: clientID, now: now) != nil
+    }
+
+    private func claims(of secret: String, clientID: String, now: Int) -> Claims? {
         let parts = secret.split(separator: ".", omittingEmptySubsequences: false)
             .map { Base64URL.decode($0).map { Data($0) } }
         guard parts.count == 3, let header = parts[0], let body = parts[1], let signature = parts[2],
             let header = try? JSONDecoder().decode(Header.self, from: header),
             let claims = try? JSONDecoder().decode(Claims.self, from: body)
-        else { return false }
-        return header.alg == "ES256" && !header.kid.isEmpty && signature.count == 64
+        else { return nil }
+        let isRight =
+            header.alg == "ES256" && !header.kid.isEmpty && signature.count == 64
             && !claims.iss.isEmpty && claims.sub == clientID && claims.aud == Self.audience
             && claims.iat <= now + 60 && claims.exp > now && claims.exp - claims.iat <= Self.maximumLifetime
+        return isRight ? claims : nil
     }
 }

@@ -12,6 +12,8 @@ struct IdentityTokenClaims: JWTPayload {
     var email: String?
     var email_verified: AppleBoolean?
     var is_private_email: AppleBoolean?
+    /// After the app has changed teams: by which name both teams know the person.
+    var transfer_sub: String?
     var auth_time: Int
 
     func verify(using algorithm: some JWTAlgorithm) async throws {}

@@ -1,4 +1,4 @@
-/// The form of `POST /auth/token` and `POST /auth/revoke`.
+/// The form of `POST /auth/token`, `POST /auth/revoke` and `POST /auth/usermigrationinfo`.
 struct ClientForm: Sendable {
     let fields: [String: String]
 
@@ -8,6 +8,10 @@ struct ClientForm: Sendable {
     var code: String? { fields["code"] }
     var redirectURI: String? { fields["redirect_uri"] }
     var refreshToken: String? { fields["refresh_token"] }
+    var scope: String? { fields["scope"] }
+    var sub: String? { fields["sub"] }
+    var target: String? { fields["target"] }
+    var transferSub: String? { fields["transfer_sub"] }
     var token: String? { fields["token"] }
 }
 
@@ -19,7 +23,8 @@ struct TokenResponse: Codable, Sendable {
     var expires_in = 3600
     /// Only for an authorization code.
     var refresh_token: String?
-    var id_token: String
+    /// Of a person; the team's own token has none.
+    var id_token: String?
 }
 
 /// Apple's ErrorResponse, always with 400 (RFC 6749 §5.2).

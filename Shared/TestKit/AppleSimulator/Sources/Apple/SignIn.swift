@@ -19,6 +19,8 @@ struct SignInRequest: Codable, Sendable {
     var issuer: String?
     /// Where Apple's page leads to, of a sign-in on the web: its code is exchanged with that address alone.
     var redirectUri: String?
+    /// The team that has the app now: `sub` is the name of the former one, and the token has both teams' names.
+    var transferredTo: String?
     /// Whether `email_verified` and `is_private_email` are written as strings, as Apple does at times.
     var booleansAsStrings: Bool?
 }
@@ -41,6 +43,7 @@ struct Grant: Sendable {
     var booleansAsStrings: Bool
     var nonce: String?
     var redirectURI: String?
+    var transferSub: String?
 
     init(_ request: SignInRequest, audience: String, issuer: String, sub: String) {
         self.sub = request.sub ?? sub
@@ -63,6 +66,6 @@ struct Grant: Sendable {
             email: email,
             email_verified: email.map { _ in AppleBoolean(emailVerified, asString: booleansAsStrings) },
             is_private_email: email.map { _ in AppleBoolean(isPrivateEmail, asString: booleansAsStrings) },
-            auth_time: now)
+            transfer_sub: transferSub, auth_time: now)
     }
 }

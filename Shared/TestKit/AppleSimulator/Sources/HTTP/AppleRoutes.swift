@@ -26,6 +26,15 @@ struct AppleRoutes: Sendable {
                 return .empty(.ok)
             }
         }
+        router.on("/auth/usermigrationinfo", method: .post) { request, _ in
+            try await answer(request, form: try await request.decodeForm().dictionary) { form in
+                try .json(await accounts.migrate(form, bearer: Self.bearer(of: request)), holdsToken: true)
+            }
+        }
+    }
+
+    private static func bearer(of request: Request) -> String? {
+        request.headers[.authorization].flatMap { $0.hasPrefix("Bearer ") ? String($0.dropFirst(7)) : nil }
     }
 
     private func answer(

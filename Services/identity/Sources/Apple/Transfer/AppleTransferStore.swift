@@ -1,0 +1,103 @@
+import Bytes
+import Foundation
+import Postgres
+
+/// Users on their way to another team at Apple (table `apple_transfers`).
+struct AppleTransferStore: Sendable {
+    let database: PostgresPool
+
+    /// A user about whom Apple is to be asked.
+    struct Traveller: Sendable {
+        var userID: UUID
+        /// Before the transfer the team's own subject, after it the transfer identifier.
+        var name: String
+        var clientID: String
+    }
+
+    /// Users who have no identifier for a transfer to the team yet, by their subjects.
+    /// - Parameter last: the one after whom to go on.
+    func unprepared(for team: String, after last: Traveller?, limit: Int) async throws -> [Traveller] {
+        try await database.query(
+            """
+            SELECT i.user_id, i.subject, i.client_id FROM apple_identities i
+            WHERE i.subject > \(last?.name ?? "") AND NOT EXISTS (
+                SELECT FROM apple_transfers t WHERE t.user_id = i.user_id AND t.team = \(team))
+            ORDER BY i.subject LIMIT \(limit)
+            """
+        ).decode((UUID, String, String).self).map(Traveller.init)
+    }
+
+    /// Users who are prepared for a transfer to the team and have not arrived.
+    func prepared(for team: String, after last: Traveller?, limit: Int) async throws -> [Traveller] {
+        try await database.query(
+            """
+            SELECT t.user_id, t.transfer_subject, i.client_id
+            FROM apple_transfers t JOIN apple_identities i ON i.user_id = t.user_id
+            WHERE t.team = \(team) AND (\(last?.userID) IS NULL OR t.user_id > \(last?.userID))
+            ORDER BY t.user_id LIMIT \(limit)
+            """
+        ).decode((UUID, String, String).self).map(Traveller.init)
+    }
+
+    /// Keeps the name under which the user goes to the team, unless the Apple account has been unlinked meanwhile.
+    func keep(_ transferSubject: String, of traveller: Traveller, to team: String) async throws {
+        try await database.query(
+            """
+            INSERT INTO apple_transfers (user_id, team, transfer_subject)
+            SELECT user_id, \(team), \(transferSubject) FROM apple_identities
+            WHERE subject = \(traveller.name) AND user_id = \(traveller.userID) FOR KEY SHARE
+            ON CONFLICT (user_id) DO UPDATE
+                SET team = EXCLUDED.team, transfer_subject = EXCLUDED.transfer_subject, created_at = now()
+            """)
+    }
+
+    /// Finds the user whom an identity token names by a transfer identifier. From here on the user is found by the
+    /// subject of the new team.
+    func adopt(_ proof: AppleProof, deadline: ContinuousClock.Instant) async throws {
+        guard let transferSubject = proof.transferSubject else { return }
+        let userID = try await database.query(
+            "SELECT user_id FROM apple_transfers WHERE transfer_subject = \(transferSubject)", deadline: deadline
+        ).first?.decode(UUID.self)
+        guard let userID else { return }
+        _ = try await arrive(userID, transferSubject: transferSubject, as: proof.subject, deadline: deadline)
+    }
+
+    /// Gives the user the subject of the new team.
+    /// - Parameter email: the private relay address there; `nil` leaves the address as it is.
+    /// - Returns: whether another user has that subject. Nothing has been done then.
+    func arrive(
+        _ userID: UUID, transferSubject: String, as subject: String, email: EmailAddress? = nil,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> AppleTransferSummary.Outcome {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(userID, on: transaction) else { return .done }
+            let former = try await transaction.query(
+                """
+                SELECT i.email FROM apple_transfers t JOIN apple_identities i ON i.user_id = t.user_id
+                WHERE t.user_id = \(userID) AND t.transfer_subject = \(transferSubject)
+                """
+            ).first
+            // Somebody was here before: a sign-in, or this command.
+            guard let former else { return .done }
+            let holder = try await transaction.query(
+                "SELECT user_id FROM apple_identities WHERE subject = \(subject)"
+            ).first?.decode(UUID.self)
+            guard holder == nil || holder == userID else { return .taken }
+            // The former team's refresh token is of no use to this one.
+            try await transaction.query(
+                """
+                UPDATE apple_identities SET subject = \(subject), refresh_token = NULL,
+                    email = coalesce(\(email?.value), email)
+                WHERE user_id = \(userID)
+                """)
+            try await transaction.query("DELETE FROM apple_transfers WHERE user_id = \(userID)")
+            if let email {
+                try await AppleIdentityStore.follow(
+                    .email(email), from: try former.decode(String?.self), for: userID, on: transaction)
+                try await AccountStore.touch(userID, credentials: false, on: transaction)
+            }
+            try await AuditLog.record(.appleTransferred, userID, by: .apple, on: transaction)
+            return .done
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import AsyncHTTPClient
+import Contracts
+import Foundation
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Postgres
+import ServiceKit
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// Many users go to another team, and Apple is not always there.
+@Suite struct AppleTransferTests {
+    /// Apple's part: tells a name for each user, as long as it is asked no more often than it likes.
+    private final class Migration: Sendable {
+        struct State {
+            var asked: [String: Int] = [:]
+            var underWay = 0
+            var mostUnderWay = 0
+            /// Questions that are answered before Apple fails.
+            var patience = Int.max
+            var tokens = 0
+        }
+        let state = Mutex(State())
+
+        func router() -> Router<BasicRequestContext> {
+            let router = Router()
+            router.post("auth/token") { _, _ in
+                let number = self.state.withLock { state in
+                    state.tokens += 1
+                    return state.tokens
+                }
+                return Self.json(.ok, #"{"access_token":"m\#(number)","token_type":"Bearer","expires_in":3600}"#)
+            }
+            router.post("auth/usermigrationinfo") { request, _ in
+                guard request.headers[.authorization] == "Bearer m\(self.state.withLock(\.tokens))" else {
+                    return Self.json(.badRequest, #"{"error":"invalid_grant"}"#)
+                }
+                let text = String(buffer: try await request.body.collect(upTo: 1 << 16))
+                let form = Dictionary(
+                    uniqueKeysWithValues: text.split(separator: "&").map { pair in
+                        let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
+                        return (parts[0], parts.count == 2 ? parts[1] : "")
+                    })
+                let isPatient = self.state.withLock { state in
+                    guard state.patience > 0 else { return false }
+                    state.patience -= 1
+                    state.underWay += 1
+                    state.mostUnderWay = max(state.mostUnderWay, state.underWay)
+                    return true
+                }
+                guard isPatient else { return Self.json(.serviceUnavailable, "") }
+                defer { self.state.withLock { $0.underWay -= 1 } }
+                await Task.yield()
+                let name = form["sub"] ?? form["transfer_sub"] ?? ""
+                self.state.withLock { $0.asked[name, default: 0] += 1 }
+                return Self.json(
+                    .ok, form["target"] == nil ? #"{"sub":"new-\#(name)"}"# : #"{"transfer_sub":"t-\#(name)"}"#)
+            }
+            return router
+        }
+
+        private static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
+            Response(
+                status: status, headers: [.contentType: "application/json"],
+                body: .init(byteBuffer: ByteBuffer(string: text)))
+        }
+    }
+
+    /// Runs `body` with as many users of Apple's as asked for.
+    private func withUsers(
+        _ count: Int,
+        _ body:
+            @escaping @Sendable (Migration, PostgresPool, _ transfer: (String) throws -> AppleTransfer) async throws
+            -> Void
+    ) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            try await database.pool.query(
+                """
+                WITH made AS (
+                    INSERT INTO users (id) SELECT gen_random_uuid() FROM generate_series(1, \(count)) RETURNING id)
+                INSERT INTO apple_identities (subject, user_id, client_id)
+                SELECT 's' || row_number() OVER (), id, 'com.example.app' FROM made
+                """)
+            let migration = Migration()
+            let httpClient = HTTPClient(configuration: .gatehouse())
+            do {
+                try await withHTTPServer(migration.router()) { url in
+                    try await body(migration, database.pool) { team in
+                        let secret = try AppleClientSecret(
+                            teamID: team, keyID: "KEY1234567", pem: TestKeys.clientSecret)
+                        let server = AppleServer(
+                            httpClient: httpClient, keysURL: url, tokenURL: url.appending(path: "auth/token"),
+                            revokeURL: url, migrationURL: url.appending(path: "auth/usermigrationinfo"),
+                            clientSecret: secret, timeout: .seconds(60))
+                        return AppleTransfer(
+                            store: AppleTransferStore(database: database.pool), apple: server, secret: secret,
+                            pauses: [.zero, .zero])
+                    }
+                }
+            } catch {
+                try await httpClient.shutdown()
+                throw error
+            }
+            try await httpClient.shutdown()
+        }
+    }
+
+    /// Both steps are cut off in the middle, and go on with those who are left when they are repeated.
+    @Test func whatWasCutOffGoesOn() async throws {
+        try await withUsers(1200) { migration, database, transfer in
+            let former = try transfer("TEAM000000")
+            let recipient = try transfer("TEAM111111")
+            func cutOff(after count: Int, _ run: () async throws -> AppleTransferSummary) async throws {
+                migration.state.withLock { $0.patience = count }
+                let failure = await #expect(throws: AppleTransfer.Failure.self) { try await run() }
+                #expect(failure?.description.contains("503") == true && failure?.description.contains("again") == true)
+                migration.state.withLock { $0.patience = .max }
+            }
+            func travellers() async throws -> Int {
+                try await database.query("SELECT count(*) FROM apple_transfers")[0].decode(Int.self)
+            }
+            // What was answered when the run ended may not have been kept.
+            let loss = AppleTransfer.width
+
+            try await cutOff(after: 700) { try await former.prepare(to: "TEAM111111") }
+            let kept = try await travellers()
+            #expect((700 - loss...700).contains(kept))
+            var pages: [Int] = []
+            let prepared = try await former.prepare(to: "TEAM111111") { pages.append($0.asked) }
+            #expect(prepared == AppleTransferSummary(asked: 1200 - kept, done: 1200 - kept))
+            #expect(pages.last == 1200 - kept && pages.first == AppleTransfer.page)
+
+            try await cutOff(after: 300) { try await recipient.finish() }
+            let left = try await travellers()
+            #expect((900...900 + loss).contains(left))
+            #expect(try await recipient.finish() == AppleTransferSummary(asked: left, done: left))
+            #expect(try await recipient.finish() == AppleTransferSummary())
+            // Hardly anybody was asked about twice, and not too much at once.
+            migration.state.withLock { state in
+                #expect(state.asked.count == 2400)
+                #expect(state.asked.values.reduce(0, +) <= 2400 + 2 * loss)
+                #expect(state.mostUnderWay <= AppleTransfer.width)
+            }
+            let arrived = try await database.query("SELECT subject FROM apple_identities WHERE subject LIKE 'new-t-s%'")
+            #expect(arrived.count == 1200)
+            #expect(try await database.query("SELECT user_id FROM apple_transfers").isEmpty)
+        }
+    }
+
+    /// Otherwise the account would get the name of an Apple account that is not linked any more.
+    @Test func whoUnlinksTheAppleAccountDoesNotTravel() async throws {
+        try await withUsers(2) { migration, database, transfer in
+            let former = try transfer("TEAM000000")
+            _ = try await former.prepare(to: "TEAM111111")
+            let user = try await database.query("SELECT user_id FROM apple_identities ORDER BY subject")[0]
+                .decode(UUID.self)
+            try await database.withRetriedTransaction { transaction in
+                try await AppleIdentityStore.remove(of: user, on: transaction)
+            }
+            #expect(try await transfer("TEAM111111").finish() == AppleTransferSummary(asked: 1, done: 1))
+        }
+    }
+
+    /// The team that was meant first does not get the app after all.
+    @Test func anotherRecipientIsAnotherTransfer() async throws {
+        try await withUsers(3) { migration, database, transfer in
+            let former = try transfer("TEAM000000")
+            _ = try await former.prepare(to: "TEAM111111")
+            #expect(try await former.prepare(to: "TEAM222222") == AppleTransferSummary(asked: 3, done: 3))
+            #expect(try await transfer("TEAM111111").finish() == AppleTransferSummary())
+            #expect(try await transfer("TEAM222222").finish() == AppleTransferSummary(asked: 3, done: 3))
+        }
+    }
+}
