@@ -5,7 +5,8 @@ extension RedisClient {
     /// What a server says of itself (`INFO`), asked over a connection that is closed afterwards.
     ///
     /// - Parameter timeout: for connecting and answering together.
-    /// - Throws: what the socket or TLS said where there is no connection, else ``RedisError``.
+    /// - Throws: what the socket or TLS said where there is no connection; else an error whose description is a
+    ///   sentence without its full stop, of the server's own words where it refused.
     public static func info(
         of configuration: RedisConfiguration, on eventLoopGroup: any EventLoopGroup, logger: Logger,
         timeout: Duration = .seconds(3)
@@ -16,7 +17,21 @@ extension RedisClient {
         do {
             return try await client.send("INFO", timeout: timeout).string ?? ""
         } catch {
-            throw error.underlying ?? error
+            throw error.cause
         }
+    }
+}
+
+extension RedisError {
+    /// What began it, below all that was made of it on the way.
+    fileprivate var cause: any Error {
+        guard let underlying else {
+            return Sentence(description: message.hasSuffix(".") ? String(message.dropLast()) : message)
+        }
+        return (underlying as? RedisError)?.cause ?? underlying
+    }
+
+    private struct Sentence: Error, CustomStringConvertible {
+        let description: String
     }
 }

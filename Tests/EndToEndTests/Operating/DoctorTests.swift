@@ -52,6 +52,16 @@ import Testing
         }
     }
 
+    @Test func aRedisThatRefusesThePassword() async throws {
+        try await withRedisServer(password: "right") { redis in
+            let url = redis.url.replacing("right", with: "wrong-password")
+            try await expect("tokens", ["TOKENS_REDIS_URL": url]) { said in
+                said.contains { $0.hasPrefix("warning  Redis gives no answer: WRONGPASS") }
+                    && !said.contains { $0.contains("RedisError") || $0.contains("wrong-password") }
+            }
+        }
+    }
+
     @Test func aMigrationThatIsMissing() async throws {
         try await system.process("devices").run(["migrate", "down", "--to", "0"])
         let said = try await doctor(of: system.process("devices"))
