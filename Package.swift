@@ -155,7 +155,7 @@ let libraries: [Target] = [
         "TestKit", at: "TestKit/Sources",
         uses: [
             "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
-            .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix,
+            .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ]),
     shared(
         "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
@@ -180,9 +180,9 @@ let services =
         uses: [
             "Bytes", "CArgon2", "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing",
             "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
-            .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix,
+            .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
-        embeds: [.embedInCode("Migrations")])
+        embeds: [.embedInCode("Migrations"), .embedInCode("Messages/Templates")])
     + service(
         "tokens",
         uses: [
@@ -301,7 +301,7 @@ let everyTest: [Target] =
             uses: [
                 "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
                 "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
-                .metricsTestKit, .nioCore, .nioHTTP1,
+                .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
             ]),
         tests(
             "Tokens",

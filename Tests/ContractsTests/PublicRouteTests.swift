@@ -9,6 +9,7 @@ import Testing
             Set(table) == [
                 "POST /v1/auth/apple identity none", "POST /v1/auth/apple/nonce identity none",
                 "POST /v1/auth/apple/notifications identity none", "POST /v1/auth/register identity none",
+                "POST /v1/auth/code identity none", "POST /v1/auth/code/verify identity reported",
                 "POST /v1/auth/login identity none", "POST /v1/auth/refresh tokens none",
                 "POST /v1/auth/logout tokens reported", "POST /v1/auth/logout-all tokens required",
                 "GET /v1/auth/me identity required", "PATCH /v1/auth/me identity required",

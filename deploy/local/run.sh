@@ -26,7 +26,7 @@ ready=yes
 say
 walkthrough
 say
-say "Logs: $logs    Ctrl-C stops everything."
+say "Logs: $logs    Mail: $state/mail    Ctrl-C stops everything."
 
 # Until somebody stops it, here or by `make down`.
 reported=

@@ -28,6 +28,10 @@ public enum IdentityApplication: MigratingApplication {
             tracing: boot.tracing)
         let router = ServiceRouter()
         parts.passwordRoutes.add(to: router)
+        parts.codeRoutes.add(to: router)
+        for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
+            boot.logger.notice("Nobody sends messages of a kind", metadata: ["kind": "\(kind.rawValue)"])
+        }
         if configuration.apple.isOffered {
             parts.appleRoutes.add(to: router)
         } else {
@@ -48,7 +52,9 @@ struct IdentityParts {
     let redis: RedisClient
     let hasher: PasswordHasher
     let worker: OutboxWorker
+    let messageSenders: MessageSenders
     let passwordRoutes: PasswordRoutes
+    let codeRoutes: CodeRoutes
     let appleRoutes: AppleRoutes
     let accountRoutes: AccountRoutes
     let reauthenticationRoutes: ReauthenticationRoutes
@@ -88,15 +94,19 @@ struct IdentityParts {
         let appleMail = AppleMailStore(database: database)
         let appleTransfers = AppleTransferStore(database: database)
         let nonces = NonceStore(database: database)
-        let providers = AuthProviderStore(database: database, grants: appleGrants)
+        messageSenders = MessageSenders(
+            configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger)
+        let providers = AuthProviderStore(
+            database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
 
         // How often somebody may try.
-        let allowances = AttemptLimits.allowances(messagesPerHour: configuration.resetMessagesPerHour)
+        let allowances = AttemptLimits.allowances(
+            messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
         let limits = AttemptLimits(
             counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
             knownDevices: knownDevices, keys: configuration.pepperKeys,
-            messagesPerHour: configuration.resetMessagesPerHour)
+            messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
 
         // Whom this service calls.
         let tokens = TokensClient(client: configuration.tokens.client(httpClient))
@@ -105,12 +115,20 @@ struct IdentityParts {
         let resetHook = configuration.resetHook.map {
             ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
         }
+        let messages = MessageQueue(
+            senders: messageSenders, templates: configuration.messages.templates,
+            sealer: Sealer(keys: configuration.sealingKeys, purpose: MessageQueue.sealingPurpose),
+            codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
+        let messageDelivery = MessageDelivery(
+            queue: messages, passwords: passwords, mail: appleMail, limits: limits,
+            appName: configuration.messages.appName, logger: logger)
         let delivery = OutboxDelivery(
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
             appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
             passwordResets: PasswordResetDelivery(
                 passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
-                hook: resetHook))
+                hook: resetHook, messages: messageDelivery, link: configuration.messages.resetLink),
+            messages: messageDelivery)
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
@@ -140,7 +158,16 @@ struct IdentityParts {
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
-                isHooked: resetHook != nil))
+                messages: messages, isHooked: resetHook != nil))
+        let codes = CodeStore(
+            database: database, keys: CodeKeys(configuration.pepperKeys),
+            sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
+        codeRoutes = CodeRoutes(
+            dispatch: CodeDispatch(
+                codes: codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
+            verification: CodeVerification(
+                codes: codes, accounts: CodeAccountStore(database: database), sessions: sessions, limits: limits,
+                worker: worker, home: configuration.home, logger: logger))
 
         // Signing in with Apple, and the user's own account.
         let verifier = AppleTokenVerifier(

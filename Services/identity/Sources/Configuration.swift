@@ -23,6 +23,7 @@ public struct IdentityConfiguration: Sendable {
     var hashingQueue: Int
     var home: PhoneRegion?
     var resetHook: ResetHookSettings?
+    var messages: MessageConfiguration
     /// How many messages are sent to all users together.
     var resetMessagesPerHour: Int
     /// How old a proof may be for what a stolen access token must not do.
@@ -78,6 +79,7 @@ public struct IdentityConfiguration: Sendable {
         resetMessagesPerHour = settings.int("resetMessagesPerHour", default: 600, in: 1...1_000_000)
         authenticationAge = AuthenticationAge(
             maximum: settings.int("maximumAuthenticationAge", default: 600, in: 60...31_536_000))
+        messages = MessageConfiguration(settings: settings)
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays
         let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")

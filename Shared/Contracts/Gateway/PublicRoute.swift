@@ -16,7 +16,7 @@ public struct PublicRoute: Sendable, Equatable {
         /// A bad one is refused, a missing one is not.
         case optional
         /// As `optional`, but the service refuses: it is told of a bad one by `HeaderName.bearerError`.
-        /// Logout with a refresh token succeeds whatever stands in `Authorization`.
+        /// Logout with a refresh token and signing in with a code succeed whatever stands in `Authorization`.
         case reported
         case required
     }
@@ -48,6 +48,8 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("POST", "/v1/auth/apple/notifications", .identity, .none),
         PublicRoute("POST", "/v1/auth/register", .identity, .none),
         PublicRoute("POST", "/v1/auth/login", .identity, .none),
+        PublicRoute("POST", "/v1/auth/code", .identity, .none),
+        PublicRoute("POST", "/v1/auth/code/verify", .identity, .reported),
         PublicRoute("GET", "/v1/auth/me", .identity, .required),
         PublicRoute("PATCH", "/v1/auth/me", .identity, .required),
         PublicRoute("DELETE", "/v1/auth/account", .identity, .required),

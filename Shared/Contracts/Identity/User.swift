@@ -8,6 +8,8 @@ public struct User: Codable, Sendable, Equatable {
     public var phone: String?
     public var displayName: String?
     public var emailVerified: Bool
+    /// Absent where the user has no phone number, or where an older identity answers.
+    public var phoneVerified: Bool?
     public var role: String
     public var storeIds: [String]
     public var authProviders: [AuthProvider]
@@ -16,13 +18,15 @@ public struct User: Codable, Sendable, Equatable {
 
     public init(
         id: UUID, email: String? = nil, phone: String? = nil, displayName: String? = nil, emailVerified: Bool = false,
-        role: String, storeIds: [String] = [], authProviders: [AuthProvider], createdAt: Date, updatedAt: Date? = nil
+        phoneVerified: Bool? = nil, role: String, storeIds: [String] = [], authProviders: [AuthProvider],
+        createdAt: Date, updatedAt: Date? = nil
     ) {
         self.id = id
         self.email = email
         self.phone = phone
         self.displayName = displayName
         self.emailVerified = emailVerified
+        self.phoneVerified = phoneVerified
         self.role = role
         self.storeIds = storeIds
         self.authProviders = authProviders

@@ -66,6 +66,10 @@ extension SystemTests {
                     fields: ["identifier": identifier, "password": "short", "displayName": "Ada"]),
                 "/v1/auth/login": Sample(
                     fields: ["identifier": identifier, "password": ""].merging(device) { $1 }),
+                "/v1/auth/code": Sample(
+                    fields: ["identifier": identifier, "purpose": "signIn"].merging(device) { $1 }),
+                "/v1/auth/code/verify": Sample(
+                    fields: ["identifier": identifier, "code": "123456"].merging(device) { $1 }),
                 "/v1/auth/me": Sample(fields: ["displayName": "Ada"]),
                 "/v1/auth/password": Sample(fields: ["currentPassword": password, "newPassword": "short"]),
                 "/v1/auth/password/forgot": Sample(fields: ["identifier": identifier]),

@@ -98,6 +98,28 @@ struct EventfulRun {
         _ = try await forget(email)
     }
 
+    /// One link is opened, after it was tried where it does not belong, and another never is.
+    mutating func codes() async throws {
+        for isOpened in [true, false] {
+            let email = Journey.uniqueEmail()
+            let asked = try await journey.api.call(
+                "POST", "/v1/auth/code", json: CodeRequest(identifier: email, purpose: .signIn)
+            ).decode(CodeResponse.self)
+            let message = try await system.messages.message(to: email)
+            let token = String(try #require(message.firstMatch(of: /ghlt_[A-Za-z0-9_-]+/)).0)
+            secrets.add("a link's token", token.utf8)
+            #expect(try await journey.refresh(token).status == 401)
+            guard isOpened else { continue }
+            for request in [UUID().uuidString, asked.codeRequest] {
+                let answer = try await journey.api.call(
+                    "POST", "/v1/auth/code/verify",
+                    json: VerifyCodeRequest(codeRequest: request, linkToken: token))
+                #expect(answer.status == (request == asked.codeRequest ? 200 : 401), "\(answer.text)")
+                if answer.status == 200 { take(try answer.decode(AuthResponse.self)) }
+            }
+        }
+    }
+
     /// With an account that is deleted, so that Apple is shown the token that was kept sealed.
     mutating func apple() async throws {
         struct Log: Decodable {

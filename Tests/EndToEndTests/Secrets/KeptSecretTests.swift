@@ -6,6 +6,7 @@ import Testing
 
 private let everythingIsLogged = SystemSettings.impatient([
     "GATEHOUSE_LOG_LEVEL": "trace", "GATEWAY_ACCESS_LOG_PERCENT": "100",
+    "IDENTITY_CODE_LINK_URL": "https://shop.example.com/open",
 ])
 
 /// No token, password or key stands in a database, in Redis, in a log or in the metrics, in any spelling. So nobody who
@@ -21,6 +22,7 @@ struct KeptSecretTests {
         try await run.rotations()
         try await run.accounts()
         try await run.forgottenPasswords()
+        try await run.codes()
         try await run.apple()
         try await run.standardDoors()
         try await run.mistakes()

@@ -9,6 +9,8 @@ final class GatehouseSystem: Sendable {
     let postgres: PostgresServer
     let redis: RedisServer
     let mail: MailSender
+    /// What identity would have sent to users.
+    let messages: MessageFiles
     /// Each service's database, as its own role sees it.
     let databases: [String: String]
     /// Each process that serves tokens, asked directly.
@@ -146,11 +148,13 @@ final class GatehouseSystem: Sendable {
         self.mail = mail
         folder = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        messages = MessageFiles(folder: folder.appending(path: "messages"))
         databases = try await Self.makeDatabases(on: postgres)
         var environment = try SystemSettings.make(
             databases: databases, redisURL: redis.url, ports: ports, keys: folder)
         environment["IDENTITY_RESET_HOOK_URL"] = resetHook.absoluteString
         environment["IDENTITY_RESET_HOOK_SECRET"] = mail.secret
+        environment["IDENTITY_MESSAGE_FOLDER"] = messages.folder.path()
         environment.merge(settings) { _, given in given }
         self.settings = environment
         var processes: [String: ServiceProcess] = [:]

@@ -40,6 +40,8 @@ import Testing
         Field("e-mail address") { _ = try? EmailAddress($0 + "@example.com") },
         Field("e-mail address's domain") { _ = try? EmailAddress("a@" + $0) },
         Field("phone number") { _ = try? PhoneNumber("+" + $0) },
+        Field("code") { _ = try? OneTimeCode($0) },
+        Field("languages") { _ = MessageLanguage.choose($0, of: [.english]) },
         Field("reset token") { _ = ResetToken.digest($0) },
         .device("installationId") { $0.installationId = $1 }, .device("name") { $0.name = $1 },
         .device("model") { $0.model = $1 }, .device("osVersion") { $0.osVersion = $1 },

@@ -65,7 +65,7 @@ import Testing
             #expect(try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none])
             let first = try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
-            try await OutboxStore.enqueue(.passwordReset, user: nil, on: pool)
+            try await OutboxStore.enqueue(.passwordReset(language: nil), user: nil, on: pool)
             try await pool.query("UPDATE outbox SET created_at = now() - interval '2 hours' WHERE id = \(first.id)")
             let backlog = try await store.backlog()
             #expect(backlog[.tokens]?.count == 2 && backlog[.mail]?.count == 1 && backlog[.devices] == none)
@@ -78,7 +78,8 @@ import Testing
 
     /// One for each destination.
     private static let tasks: [OutboxTask] = [
-        .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"), .passwordReset,
+        .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"),
+        .passwordReset(language: nil),
     ]
 
     /// One destination never answers, and has more tasks than are carried out at once.

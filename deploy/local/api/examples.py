@@ -36,6 +36,15 @@ reset_token() {
     echo "no token for a new password has come" >&2
     return 1
 }
+# code FOLDER: the six digits in the newest message there.
+code() {
+    for _ in $(seq 300); do
+        if grep -rhoE '\\b[0-9]{6}\\b' "$1" | tail -1 | grep .; then return; fi
+        sleep 0.1
+    done
+    echo "no code has come" >&2
+    return 1
+}
 keep() {
     mkdir "$1"
     mv status head body "$1"
@@ -58,6 +67,8 @@ def script(pages):
     for number, (method, path, block) in enumerate(pages):
         if "$RESET_TOKEN" in block:
             lines.append(f"RESET_TOKEN=$(reset_token '{token_file}')")
+        if "$CODE" in block:
+            lines.append(f"CODE=$(code '{folder.parent}/mail')")
         lines += ["rm -f status head body", block + f"keep {number} </dev/null"]
         if description["paths"][path][method.lower()]["x-curl"].get("endsSessions"):
             lines.append(sign_in)

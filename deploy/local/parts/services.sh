@@ -47,6 +47,6 @@ walkthrough() {
     local command absent=
     printf -v command '%q' "$binaries/gatehouse"
     [ -x "$binaries/gatehouse" ] || absent="/^[$]GATEHOUSE /d"
-    sed -e "$absent" -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
+    sed -e "$absent" -e "s|\$MAIL_FOLDER|$state/mail|g" -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
         -e "s|\$GATEHOUSE|${command//\\/\\\\}|g" "$local_scripts/walkthrough.txt"
 }

@@ -51,6 +51,7 @@ IDENTITY_APPLE_KEY_ID=DEVKEY0000
 IDENTITY_APPLE_PRIVATE_KEY_FILE=$keys/apple-client-secret.p8
 IDENTITY_SEALING_KEYS_FILE=$keys/sealing.keys
 IDENTITY_PEPPER_KEYS_FILE=$keys/pepper.keys
+IDENTITY_MESSAGE_FOLDER=$state/mail
 END
     tokens) cat <<END ;;
 TOKENS_ISSUER=http://gatehouse.localhost

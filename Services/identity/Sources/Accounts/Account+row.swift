@@ -5,11 +5,11 @@ extension Account {
     /// The columns of an account, over the users `u` of a statement and ``joins``. A column behind them has the number
     /// ``columnCount``.
     static let columns = """
-        u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, u.display_name, u.role, u.store_ids,
-        u.state, e.value IS NOT NULL OR p.value IS NOT NULL, w.user_id IS NOT NULL, a.user_id IS NOT NULL,
+        u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, coalesce(p.verified, false),
+        u.display_name, u.role, u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL, w.user_id IS NOT NULL, a.user_id IS NOT NULL,
         u.version, u.credentials_version, u.created_at, u.updated_at
         """
-    static let columnCount = 15
+    static let columnCount = 16
 
     static let joins = """
         LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
@@ -23,17 +23,18 @@ extension Account {
         email = try row.decode(column: 1)
         emailVerified = try row.decode(column: 2)
         phone = try row.decode(column: 3)
-        displayName = try row.decode(column: 4)
-        role = try row.decode(column: 5)
-        storeIDs = try row.decode(column: 6)
-        state = try AccountState.read(try row.decode(String.self, column: 7))
-        hasIdentifier = try row.decode(column: 8)
-        hasPassword = try row.decode(column: 9)
-        hasApple = try row.decode(column: 10)
-        version = try row.decode(column: 11)
-        credentialsVersion = try row.decode(column: 12)
-        createdAt = try row.decode(column: 13)
-        updatedAt = try row.decode(column: 14)
+        phoneVerified = try row.decode(column: 4)
+        displayName = try row.decode(column: 5)
+        role = try row.decode(column: 6)
+        storeIDs = try row.decode(column: 7)
+        state = try AccountState.read(try row.decode(String.self, column: 8))
+        hasIdentifier = try row.decode(column: 9)
+        hasPassword = try row.decode(column: 10)
+        hasApple = try row.decode(column: 11)
+        version = try row.decode(column: 12)
+        credentialsVersion = try row.decode(column: 13)
+        createdAt = try row.decode(column: 14)
+        updatedAt = try row.decode(column: 15)
     }
 }
 

@@ -14,6 +14,8 @@ enum UnlinkOutcome: Sendable {
 struct AuthProviderStore: Sendable {
     let database: PostgresPool
     let grants: AppleGrantStore
+    /// Kinds of identifiers to which codes for signing in are sent.
+    var codeKinds: Set<Identifier.Kind> = []
 
     /// Removes a way to sign in, unless it is the last. What Apple has granted is revoked by the outbox.
     func unlink(
@@ -25,7 +27,9 @@ struct AuthProviderStore: Sendable {
                 let account = try await AccountStore.account(userID, on: transaction)
             else { return .noSuchUser }
             guard account.providers.contains(provider) else { return .notLinked }
-            guard account.isReachable(without: provider) else { return .lastOne }
+            // Whoever has given the Apple account up has not asked for another way to stay.
+            let codes = actor == .apple ? [] : codeKinds
+            guard account.isReachable(without: provider, byCodeTo: codes) else { return .lastOne }
             switch provider {
             case .apple:
                 if let grant = try await grants.grant(of: userID, on: transaction) {

@@ -14,33 +14,39 @@ import ServiceKit
 struct AttemptLimits: Sendable {
     /// `nil` in load tests only: then nothing is counted.
     private let counter: (any AttemptCounter)?
-    private let knownDevices: KnownDeviceStore
+    let knownDevices: KnownDeviceStore
     private let key: SymmetricKey
     private let allMessages: AttemptAllowance
+    let messageBudget: MessageBudget
 
     /// Everything that is counted.
-    static func allowances(messagesPerHour: Int) -> [AttemptAllowance] {
+    static func allowances(messagesPerHour: Int, messageBudget: MessageBudget) -> [AttemptAllowance] {
         AttemptPurpose.allCases.map(AttemptAllowance.address) + [
             .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration, .messages,
-            .allMessages(perHour: messagesPerHour),
-        ]
+            .allMessages(perHour: messagesPerHour), .codeMailsFromNetwork, .codeTextsFromNetwork,
+            .codesForOneFromNetwork, .codesForOne, .codesOnKnownDevice, .codeFromNetwork, .codeFromAnywhere,
+            .codeOnKnownDevice,
+        ] + AttemptAllowance.codes(within: messageBudget)
     }
 
     /// - Parameters:
     ///   - keys: those of the passwords' pepper. Redis keys hold an HMAC under one derived from them, since a plain hash
     ///     of a phone number would be found by hashing all phone numbers.
-    ///   - messagesPerHour: how many messages are sent to all users together.
+    ///   - messagesPerHour: how many messages for new passwords are sent to all users together.
+    ///   - messageBudget: how many messages with codes.
     init(
-        counter: (any AttemptCounter)?, knownDevices: KnownDeviceStore, keys: KeyRing, messagesPerHour: Int
+        counter: (any AttemptCounter)?, knownDevices: KnownDeviceStore, keys: KeyRing, messagesPerHour: Int,
+        messageBudget: MessageBudget = MessageBudget()
     ) {
         self.counter = counter
         self.knownDevices = knownDevices
         key = keys.derived(for: "gatehouse identity attempts").current.secret
         allMessages = .allMessages(perHour: messagesPerHour)
+        self.messageBudget = messageBudget
     }
 
     /// What an attempt takes from one allowance.
-    private struct Charge {
+    struct Charge {
         var allowance: AttemptAllowance
         /// Whose attempts the allowance counts, in parts.
         var subject: [String]
@@ -48,7 +54,7 @@ struct AttemptLimits: Sendable {
         var isForWrongGuesses = true
     }
 
-    private static func work(_ purpose: AttemptPurpose, from address: String) -> Charge {
+    static func work(_ purpose: AttemptPurpose, from address: String) -> Charge {
         Charge(
             allowance: .address(purpose), subject: [ClientNetwork.subscriber(of: address)], isForWrongGuesses: false)
     }
@@ -80,10 +86,13 @@ struct AttemptLimits: Sendable {
     ///
     /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: nobody
     /// uses the total up by asking for identifiers that have no account.
-    /// - Parameter body: returns whether it has sent a message.
+    /// - Parameters:
+    ///   - number: where Gatehouse itself sends a text message.
+    ///   - body: returns whether it has sent a message.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
-    func sending(_ body: () async throws -> Bool) async throws {
-        let taken = try await take([Charge(allowance: allMessages, subject: [])])
+    func sending(to number: PhoneNumber? = nil, _ body: () async throws -> Bool) async throws {
+        let texts = number.map { charges(forTextTo: $0) } ?? []
+        let taken = try await take([Charge(allowance: allMessages, subject: [])] + texts)
         do {
             if try await !body() { await forgive(taken) }
         } catch {
@@ -128,14 +137,14 @@ struct AttemptLimits: Sendable {
     }
 
     /// What an attempt has taken.
-    private struct Taken {
+    struct Taken {
         var charges: [Charge] = []
         var isShared = false
     }
 
     /// Takes them all, or none.
     @discardableResult
-    private func take(_ charges: [Charge]) async throws(Problem) -> Taken {
+    func take(_ charges: [Charge]) async throws(Problem) -> Taken {
         guard let counter else { return Taken() }
         switch await counter.take(charges.map(attempt)) {
         case .taken(let isShared): return Taken(charges: charges, isShared: isShared)
@@ -143,7 +152,7 @@ struct AttemptLimits: Sendable {
         }
     }
 
-    private func counting<Value>(_ taken: Taken, _ body: () async throws -> Value) async throws -> Value {
+    func counting<Value>(_ taken: Taken, _ body: () async throws -> Value) async throws -> Value {
         do {
             let value = try await body()
             await forgive(taken)
@@ -154,7 +163,7 @@ struct AttemptLimits: Sendable {
         }
     }
 
-    private func forgive(_ taken: Taken) async {
+    func forgive(_ taken: Taken) async {
         let forgiven = taken.charges.filter(\.isForWrongGuesses)
         guard let counter, !forgiven.isEmpty else { return }
         await counter.giveBack(forgiven.map(attempt), isShared: taken.isShared)
@@ -173,5 +182,5 @@ struct AttemptLimits: Sendable {
 }
 
 extension Identifier {
-    fileprivate var parts: [String] { [kind.rawValue, value] }
+    var parts: [String] { [kind.rawValue, value] }
 }

@@ -9,6 +9,7 @@ struct OutboxDelivery: Sendable {
     let devices: DevicesClient
     let appleGrants: AppleGrantDelivery
     let passwordResets: PasswordResetDelivery
+    let messages: MessageDelivery
 
     func deliver(_ entry: OutboxEntry) async throws {
         switch entry.task {
@@ -26,8 +27,10 @@ struct OutboxDelivery: Sendable {
             try await tokens.takeBack(session: session)
         case .exchangeCode(let subject):
             try await appleGrants.exchange(entry, of: subject)
-        case .passwordReset:
-            try await passwordResets.deliver(entry)
+        case .message:
+            try await messages.deliver(entry)
+        case .passwordReset(let language):
+            try await passwordResets.deliver(entry, language: language)
         case .deletion(let step):
             try await carryOut(step, of: entry)
             // The task stays, as its own next step.

@@ -5,8 +5,8 @@ import ServiceKit
 
 /// A forgotten password (`POST /v1/auth/password/forgot` and `/reset`).
 ///
-/// Gatehouse sends no mail: the team's own sender is told, by ``ResetHook``. The answer and its time do not depend on
-/// whether there is an account, because all that follows is done later, by the outbox (``PasswordResetDelivery``).
+/// The answer and its time do not depend on whether there is an account, because all that follows is done later, by the
+/// outbox (``PasswordResetDelivery``).
 struct PasswordReset: Sendable {
     let resets: PasswordResetStore
     let outbox: OutboxStore
@@ -17,18 +17,23 @@ struct PasswordReset: Sendable {
     let worker: OutboxWorker
     let sealer: Sealer
     let home: PhoneRegion?
-    /// Whether there is anybody to send the token.
+    let messages: MessageQueue
+    /// Whether the team's own sender is told, instead of one of Gatehouse's.
     let isHooked: Bool
 
-    func forgot(_ request: ForgotPasswordRequest, context: GatehouseRequestContext) async throws {
+    /// - Parameter acceptLanguage: the client's field, which chooses the message's language.
+    func forgot(
+        _ request: ForgotPasswordRequest, acceptLanguage: String?, context: GatehouseRequestContext
+    ) async throws {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(request.identifier, home: home)
         }
         try await limits.admit(messageTo: identifier, from: context.clientAddress)
-        guard isHooked else { return }
+        guard isHooked || messages.senders[identifier.kind] != nil else { return }
+        let language = messages.language(of: acceptLanguage)
         let text = Data(identifier.value.utf8)
         try await OutboxStore.enqueue(
-            .passwordReset, user: nil, dueAtOnce: true, on: outbox.database,
+            .passwordReset(language: language.code), user: nil, dueAtOnce: true, on: outbox.database,
             sealing: { try sealer.seal(text, context: PasswordResetDelivery.context(of: $0)) })
         worker.ring()
     }

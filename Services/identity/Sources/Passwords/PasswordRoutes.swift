@@ -1,4 +1,5 @@
 import Contracts
+import HTTPTypes
 import Hummingbird
 import ServiceKit
 
@@ -24,7 +25,9 @@ struct PasswordRoutes: Sendable {
             return Response.empty()
         }
         router.post("/v1/auth/password/forgot") { request, context in
-            try await reset.forgot(request.decode(ForgotPasswordRequest.self), context: context)
+            try await reset.forgot(
+                request.decode(ForgotPasswordRequest.self), acceptLanguage: request.headers[.acceptLanguage],
+                context: context)
             return Response.empty(.accepted)
         }
         router.post("/v1/auth/password/reset") { request, context in

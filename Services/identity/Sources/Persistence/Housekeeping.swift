@@ -36,6 +36,8 @@ struct Housekeeping: Sendable {
         Chore(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
         Chore(table: "password_resets", key: "digest", condition: "expires_at < now()"),
         Chore(
+            table: "codes", key: "id", condition: "created_at < now() - make_interval(secs => \(CodeRules.memory))"),
+        Chore(
             table: "apple_notifications", key: "id",
             condition: "received_at < now() - make_interval(secs => \(AppleNotification.lifetime + 86_400))"),
         Chore(

@@ -20,4 +20,6 @@ public let identityMigrations = [
     PostgresMigration(
         number: 6, name: "apple_transfers", up: PackageResources._006_apple_transfers_up_sql,
         down: PackageResources._006_apple_transfers_down_sql),
+    PostgresMigration(
+        number: 7, name: "codes", up: PackageResources._007_codes_up_sql, down: PackageResources._007_codes_down_sql),
 ]

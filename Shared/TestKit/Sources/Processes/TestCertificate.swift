@@ -13,8 +13,12 @@ public struct TestCertificate: Sendable {
         key = folder.appending(path: "key.pem")
     }
 
-    /// - Parameter folder: where nobody else makes one.
-    public static func make(in folder: URL) async throws -> TestCertificate {
+    /// - Parameters:
+    ///   - folder: where nobody else makes one.
+    ///   - names: whose certificate it is, as `subjectAltName` has them.
+    public static func make(
+        in folder: URL, for names: String = "DNS:localhost,IP:127.0.0.1"
+    ) async throws -> TestCertificate {
         let files = TestCertificate(in: folder)
         let newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
         let authorityKey = folder.appending(path: "authority-key.pem").path
@@ -25,7 +29,7 @@ public struct TestCertificate: Sendable {
             [
                 "req", "-x509", "-subj", "/CN=localhost", "-keyout", files.key.path, "-out", files.certificate.path,
                 "-CA", files.authority.path, "-CAkey", authorityKey,
-                "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-addext", "basicConstraints=critical,CA:FALSE",
+                "-addext", "subjectAltName=\(names)", "-addext", "basicConstraints=critical,CA:FALSE",
             ] + newKey)
         return files
     }

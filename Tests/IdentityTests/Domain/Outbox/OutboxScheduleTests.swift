@@ -17,7 +17,7 @@ import Testing
             .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID(), below: 2),
             .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .takeBack(session: UUID()),
             .exchangeCode(subject: "001"),
-            .passwordReset,
+            .passwordReset(language: nil),
             .deletion(.sweepSessions),
         ]
         for task in tasks {

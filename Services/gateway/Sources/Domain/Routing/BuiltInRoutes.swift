@@ -7,10 +7,10 @@ enum BuiltInRoutes {
     /// How much longer than the service's own patience the gateway waits for its response.
     private static let leeway = Duration.milliseconds(3500)
 
-    /// Where passwords could be guessed. A stricter limit for each address holds.
+    /// Where passwords and codes could be guessed. A stricter limit for each address holds.
     private static let signIn: Set<String> = [
         "/v1/auth/apple", "/v1/auth/register", "/v1/auth/login", "/v1/auth/password/forgot",
-        "/v1/auth/password/reset",
+        "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
     ]
 
     /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.

@@ -7,6 +7,7 @@ struct Account: Sendable, Equatable {
     var email: String?
     var emailVerified: Bool
     var phone: String?
+    var phoneVerified: Bool
     var displayName: String?
     var role: String
     var storeIDs: [String]
@@ -27,7 +28,8 @@ struct Account: Sendable, Equatable {
     /// The user as clients see one.
     var user: User {
         User(
-            id: id, email: email, phone: phone, displayName: displayName, emailVerified: emailVerified, role: role,
+            id: id, email: email, phone: phone, displayName: displayName, emailVerified: emailVerified,
+            phoneVerified: phone == nil ? nil : phoneVerified, role: role,
             storeIds: storeIDs, authProviders: providers, createdAt: createdAt, updatedAt: updatedAt)
     }
 
@@ -41,12 +43,17 @@ struct Account: Sendable, Equatable {
     }
 
     /// Whether the account can still be signed in to without `provider`.
-    func isReachable(without provider: AuthProvider) -> Bool {
+    /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
+    func isReachable(without provider: AuthProvider, byCodeTo kinds: Set<Identifier.Kind> = []) -> Bool {
+        // Apple forwards mail to such an address only as long as the app is linked.
+        let isRelayed = email?.hasSuffix("@privaterelay.appleid.com") == true
+        if kinds.contains(.email) && emailVerified && !isRelayed { return true }
+        if kinds.contains(.phone) && phoneVerified { return true }
         switch provider {
-        case .apple: hasPassword && hasIdentifier
-        case .password: hasApple
+        case .apple: return hasPassword && hasIdentifier
+        case .password: return hasApple
         // Nobody signs in with a provider that this version does not know: without it nothing is missing.
-        default: !providers.isEmpty
+        default: return !providers.isEmpty
         }
     }
 }

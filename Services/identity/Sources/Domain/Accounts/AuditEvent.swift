@@ -7,6 +7,8 @@ enum AuditActor: String, Sendable {
 enum AuditEvent: String, Sendable {
     case registered
     case identifierLost = "identifier_lost"
+    case identifierVerified = "identifier_verified"
+    case messageRefused = "message_refused"
     case passwordChanged = "password_changed"
     case passwordReset = "password_reset"
     case passwordRemoved = "password_removed"

@@ -17,7 +17,7 @@ enum Identifier: Hashable, Sendable {
         }
     }
 
-    enum Kind: String, Sendable, CaseIterable {
+    enum Kind: String, Codable, Sendable, CaseIterable {
         case email
         case phone
     }

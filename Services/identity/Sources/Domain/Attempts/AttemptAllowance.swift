@@ -13,7 +13,7 @@ struct AttemptAllowance: Sendable, Hashable {
     let name: String
     let tiers: [Tier]
 
-    private init(_ name: String, _ tiers: (Int, every: Double)...) {
+    init(_ name: String, _ tiers: (Int, every: Double)...) {
         self.name = name
         self.tiers = tiers.map { Tier(atOnce: $0.0, interval: $0.every) }
     }
@@ -21,7 +21,7 @@ struct AttemptAllowance: Sendable, Hashable {
 
 /// What is attempted. Each purpose has an allowance of its own, so that none is used up by another.
 enum AttemptPurpose: String, Sendable, CaseIterable {
-    case login, register, apple, forgot, reset, passwordChange
+    case login, register, apple, forgot, reset, passwordChange, code
 }
 
 extension AttemptAllowance {
@@ -30,7 +30,7 @@ extension AttemptAllowance {
     static func address(_ purpose: AttemptPurpose) -> AttemptAllowance {
         switch purpose {
         case .forgot: AttemptAllowance("forgot:address", (30, every: 120))
-        case .login, .register, .apple, .reset, .passwordChange:
+        case .login, .register, .apple, .reset, .passwordChange, .code:
             AttemptAllowance("\(purpose.rawValue):address", (600, every: 0.2))
         }
     }

@@ -12,8 +12,11 @@ enum OutboxTask: Codable, Sendable, Equatable {
     case takeBack(session: UUID)
     /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
     case exchangeCode(subject: String)
-    /// The team's mail sender is told that somebody has asked for a new password.
-    case passwordReset
+    /// A message is sent that lies sealed beside the task.
+    case message(channel: Identifier.Kind)
+    /// Whoever has asked for a new password is sent what sets one.
+    /// - Parameter language: that of the message, where Gatehouse writes it.
+    case passwordReset(language: String?)
     /// Everybody is told that the user is gone, step by step.
     case deletion(DeletionStep)
 
@@ -24,6 +27,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
         case .revokeSessions: "revoke_sessions"
         case .takeBack: "take_back"
         case .exchangeCode: "exchange_code"
+        case .message: "message"
         case .passwordReset: "password_reset"
         case .deletion: "deletion"
         }
@@ -37,6 +41,8 @@ enum OutboxDestination: String, Sendable, CaseIterable {
     case devices
     case apple
     case mail
+    /// Text messages.
+    case phone
 }
 
 extension OutboxTask {
@@ -44,6 +50,7 @@ extension OutboxTask {
         switch self {
         case .snapshot, .revokeSessions, .takeBack: .tokens
         case .exchangeCode: .apple
+        case .message(let channel): channel == .phone ? .phone : .mail
         case .passwordReset: .mail
         case .deletion(let step): step.destination
         }

@@ -1,0 +1,81 @@
+import Foundation
+import Settings
+
+/// What identity is told about messages to users.
+struct MessageConfiguration: Sendable {
+    /// Where messages are written instead of being sent.
+    var folder: URL?
+    /// Where mail is handed in.
+    var smtp: SMTPSettings?
+    /// Who is told of every message that nobody else sends.
+    var hook: Hook?
+    var appName: String
+    var codeLink: URL?
+    var resetLink: URL?
+    var templates: MessageTemplates
+    var budget: MessageBudget
+    var callingCodes: Set<String>?
+
+    struct Hook: Sendable {
+        var url: URL
+        var secret: String
+    }
+
+    init(settings: Settings) {
+        folder = settings.optionalString("messageFolder").map { URL(filePath: $0, directoryHint: .isDirectory) }
+        if folder != nil, settings.environment == .production {
+            settings.problem("messageFolder", "is for development alone: whoever reads it signs in as anybody")
+        }
+        smtp = SMTPSettings.read(settings)
+        hook = Self.hook(settings)
+        appName = settings.string("appName", default: "Gatehouse")
+        if appName.utf8.count > 100 || appName.unicodeScalars.contains(where: Text.isDeceptive) {
+            settings.problem("appName", "must have at most 100 bytes, and none that cannot be seen")
+        }
+        codeLink = Self.link("codeLinkURL", settings)
+        resetLink = Self.link("resetLinkURL", settings)
+        templates = Self.templates(settings)
+        budget = MessageBudget(
+            mailsPerHour: settings.int("codeMailsPerHour", default: 600, in: 1...1_000_000),
+            textsPerHour: settings.int("codeTextsPerHour", default: 60, in: 1...1_000_000),
+            textsPerCountryPerHour: settings.int("codeTextsPerCountryPerHour", default: 30, in: 1...1_000_000))
+        callingCodes = settings.optionalString("codeTextCallingCodes").map { _ in
+            Set(
+                settings.strings("codeTextCallingCodes").compactMap { text in
+                    settings.read("codeTextCallingCodes", from: text) { try PhoneRegion(callingCode: $0).callingCode }
+                })
+        }
+    }
+
+    private static func hook(_ settings: Settings) -> Hook? {
+        let url = settings.optionalString("messageHookURL") == nil ? nil : settings.url("messageHookURL")
+        let secret = settings.optionalString("messageHookSecret", secret: true)
+        switch (url, secret) {
+        case (let url?, let secret?): return Hook(url: url, secret: secret)
+        case (_?, nil): settings.problem("messageHookSecret", "is not set, but messageHookURL is")
+        case (nil, _?): settings.problem("messageHookURL", "is not set, but messageHookSecret is")
+        case (nil, nil): break
+        }
+        return nil
+    }
+
+    /// Where a link leads. What it carries stands behind a `#`.
+    private static func link(_ key: String, _ settings: Settings) -> URL? {
+        guard settings.optionalString(key) != nil else { return nil }
+        let url = settings.url(key)
+        if url.fragment != nil { settings.problem(key, "must have no #, behind which the token is put") }
+        return url
+    }
+
+    private static func templates(_ settings: Settings) -> MessageTemplates {
+        guard let path = settings.optionalString("templatesFolder") else { return .builtIn }
+        do {
+            return try MessageTemplates.builtIn.replaced(byFilesIn: URL(filePath: path, directoryHint: .isDirectory))
+        } catch let refusal as Refusal {
+            settings.problem("templatesFolder", "names a folder whose file \(refusal)")
+        } catch {
+            settings.problem("templatesFolder", "names a folder that cannot be read: \(path)")
+        }
+        return .builtIn
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+
+/// The templates of all kinds of messages, in every language that there is.
+struct MessageTemplates: Sendable {
+    private var templates: [MessageLanguage: [MessageKind: MessageTemplate]] = [:]
+
+    var languages: Set<MessageLanguage> { Set(templates.keys) }
+
+    /// Gatehouse's own.
+    static let builtIn: MessageTemplates = {
+        var templates = MessageTemplates()
+        for (name, bytes) in builtInFiles {
+            do {
+                try templates.add(file: name, text: String(decoding: bytes, as: UTF8.self))
+            } catch {
+                // Never reached: a test reads every one.
+                preconditionFailure("\(name) \(error)")
+            }
+        }
+        return templates
+    }()
+
+    /// Puts a team's own files in the place of Gatehouse's, or beside them.
+    /// - Parameter folder: holds files `KIND.LANGUAGE.txt`; others are left alone.
+    func replaced(byFilesIn folder: URL) throws -> MessageTemplates {
+        var templates = self
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path()).filter { $0.hasSuffix(".txt") }
+        for name in names.sorted() {
+            let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+            do { try templates.add(file: name, text: text) } catch { throw Refusal("\(name) \(error)") }
+        }
+        for (language, kinds) in templates.templates {
+            let missing = MessageKind.allCases.filter { kinds[$0] == nil }.map { "\($0.rawValue).\(language).txt" }
+            guard missing.isEmpty else { throw Refusal("lacks \(missing.joined(separator: ", "))") }
+        }
+        return templates
+    }
+
+    /// - Parameter language: where there is none of its templates any more, English ones are used.
+    func template(of kind: MessageKind, in language: MessageLanguage) -> (MessageTemplate, MessageLanguage) {
+        if let template = templates[language]?[kind] { return (template, language) }
+        guard let template = templates[.english]?[kind] else { preconditionFailure("English templates are built in") }
+        return (template, .english)
+    }
+
+    private mutating func add(file name: String, text: String) throws(Refusal) {
+        let parts = name.split(separator: ".")
+        guard parts.count == 3, let kind = MessageKind(rawValue: String(parts[0])),
+            let language = MessageLanguage(String(parts[1]))
+        else {
+            let kinds = MessageKind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Refusal("is not named KIND.LANGUAGE.txt, with one of the kinds \(kinds)")
+        }
+        templates[language, default: [:]][kind] = try MessageTemplate(text, kind: kind)
+    }
+
+    /// What stands in the folder `Templates`.
+    static let builtInFiles: [(name: String, bytes: [UInt8])] = [
+        ("signIn.en.txt", PackageResources.signIn_en_txt), ("verify.en.txt", PackageResources.verify_en_txt),
+        ("passwordReset.en.txt", PackageResources.passwordReset_en_txt),
+        ("signIn.he.txt", PackageResources.signIn_he_txt), ("verify.he.txt", PackageResources.verify_he_txt),
+        ("passwordReset.he.txt", PackageResources.passwordReset_he_txt),
+        ("signIn.ru.txt", PackageResources.signIn_ru_txt), ("verify.ru.txt", PackageResources.verify_ru_txt),
+        ("passwordReset.ru.txt", PackageResources.passwordReset_ru_txt),
+        ("signIn.ar.txt", PackageResources.signIn_ar_txt), ("verify.ar.txt", PackageResources.verify_ar_txt),
+        ("passwordReset.ar.txt", PackageResources.passwordReset_ar_txt),
+    ]
+}

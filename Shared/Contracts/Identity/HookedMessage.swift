@@ -1,0 +1,40 @@
+public import Foundation
+
+/// What `IDENTITY_MESSAGE_HOOK_URL` is sent for each message to a user. Nothing in it was written by a user.
+public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
+    /// The same at every attempt.
+    @LowercaseUUID public var id: UUID
+    /// `email` or `phone`.
+    public var channel: String
+    /// Where to send it.
+    public var to: String
+    /// `signIn`, `verify` or `passwordReset`; there may be more tomorrow.
+    public var kind: String
+    /// ISO 639, of `text`.
+    public var language: String
+    /// Of a mail.
+    public var subject: String?
+    /// What to send, whole.
+    public var text: String
+    /// For a sender that writes texts of its own.
+    public var code: String?
+    public var link: String?
+    /// After that it is of no use.
+    public var expiresAt: Date
+
+    public init(
+        id: UUID, channel: String, to: String, kind: String, language: String, subject: String? = nil, text: String,
+        code: String? = nil, link: String? = nil, expiresAt: Date
+    ) {
+        self.id = id
+        self.channel = channel
+        self.to = to
+        self.kind = kind
+        self.language = language
+        self.subject = subject
+        self.text = text
+        self.code = code
+        self.link = link
+        self.expiresAt = expiresAt
+    }
+}

@@ -1,0 +1,288 @@
+import Contracts
+import Foundation
+import NIOHTTP1
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// Codes, from the request for one to what comes of it.
+    @Suite struct CodeRoutesTests {
+        private func withCodes(
+            _ settings: [String: String] = [:], _ body: @escaping @Sendable (Harness, MessageFiles) async throws -> Void
+        ) async throws {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "messages-\(UUID())")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let own = ["IDENTITY_MESSAGE_FOLDER": folder.path(), "IDENTITY_APP_NAME": "Shop"]
+            try await withIdentity(settings.merging(own) { $1 }) { identity in
+                try await body(identity, MessageFiles(folder: folder))
+            }
+        }
+
+        /// Asks from an address of its own, so that nobody has to wait.
+        private func ask(
+            _ identity: Harness, _ identifier: String, for purpose: CodePurpose = .signIn,
+            from address: String = UUID().uuidString
+        ) async throws -> CodeResponse {
+            let answer = try await identity.post(
+                "/v1/auth/code", CodeRequest(identifier: identifier, purpose: purpose), from: address)
+            #expect(answer.status == 202, "\(answer.text)")
+            return try answer.decode()
+        }
+
+        private func show(
+            _ identity: Harness, _ request: VerifyCodeRequest, as user: UUID? = nil
+        ) async throws -> TestHTTPClient.Response {
+            guard let user else { return try await identity.post("/v1/auth/code/verify", request) }
+            return try await identity.send(
+                .POST, "/v1/auth/code/verify", as: user, json: String(decoding: JSON.encode(request), as: UTF8.self))
+        }
+
+        private func wrong(_ code: String) -> String { code == "000000" ? "000001" : "000000" }
+
+        @Test(arguments: ["ada@example.com", "+491711234567"])
+        func whoIsNewIsRegisteredAndComesBack(identifier: String) async throws {
+            try await withCodes { identity, messages in
+                let asked = try await ask(identity, identifier)
+                #expect(asked.expiresIn == 600 && asked.resendAfter == 30)
+                let code = try await messages.code(to: identifier)
+                #expect(try await show(identity, .init(identifier: identifier, code: wrong(code))).status == 401)
+                let device = SessionDevice(installationId: UUID().uuidString, name: "Phone")
+                let answer = try await show(
+                    identity, .init(identifier: identifier.uppercased(), code: " \(code) ", device: device))
+                #expect(answer.status == 200 && answer.header("Cache-Control") == "no-store", "\(answer.text)")
+                let user = try answer.decode(AuthResponse.self).user
+                #expect((user.email ?? user.phone) == identifier)
+                #expect(user.emailVerified == (user.email != nil))
+                #expect(user.phoneVerified == (user.phone != nil ? true : nil))
+                #expect(user.authProviders.isEmpty)
+                #expect(identity.tokens.live(user.id) == 1)
+
+                _ = try await ask(identity, identifier)
+                let second = try await messages.code(2, to: identifier)
+                let again = try await show(identity, .init(identifier: identifier, code: second))
+                #expect(try again.decode(AuthResponse.self).user.id == user.id)
+                #expect(
+                    try await show(identity, .init(identifier: identifier, code: second)).code == "INVALID_CREDENTIALS")
+                // Proved, so that nobody registers it.
+                let taken = try await identity.post(
+                    "/v1/auth/register", RegisterRequest(identifier: identifier, password: "tulpenzwiebel"))
+                #expect(taken.code == "IDENTIFIER_TAKEN")
+            }
+        }
+
+        @Test func whoProvesAnAddressGetsIt() async throws {
+            try await withCodes { identity, messages in
+                let former = try await identity.register("ada@example.com").user
+                _ = try await ask(identity, "ada@example.com")
+                let code = try await messages.code(to: "ada@example.com")
+                let user = try await show(identity, .init(identifier: "ada@example.com", code: code))
+                    .decode(AuthResponse.self).user
+                #expect(user.id != former.id && user.emailVerified)
+                #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
+                let events = try await identity.database.query(
+                    "SELECT event FROM audit WHERE user_id = \(former.id) ORDER BY id"
+                ).decode(String.self)
+                #expect(events == ["registered", "identifier_lost"])
+            }
+        }
+
+        @Test func aProvedAddressStaysWithItsAccount() async throws {
+            try await withCodes { identity, messages in
+                let user = try await identity.signIn("ada", email: "ada@example.com").user
+                _ = try await ask(identity, "ada@example.com")
+                let code = try await messages.code(to: "ada@example.com")
+                let auth: AuthResponse = try await show(identity, .init(identifier: "ada@example.com", code: code))
+                    .decode()
+                #expect(auth.user.id == user.id && auth.user.authProviders == [.apple])
+                // The code remains as a way in.
+                let unlinked = try await identity.send(.DELETE, "/v1/auth/identities/apple", as: user.id)
+                #expect(unlinked.status == 200, "\(unlinked.text)")
+            }
+        }
+
+        @Test func onlyWhoProvesItIsToldThatAnAccountIsDisabled() async throws {
+            try await withCodes { identity, messages in
+                _ = try await identity.signIn("ada", email: "ada@example.com")
+                try await identity.database.query("UPDATE users SET state = 'disabled'")
+                let asked = try await ask(identity, "ada@example.com")
+                let code = try await messages.code(to: "ada@example.com")
+                let refused = try await show(
+                    identity, .init(code: wrong(code), codeRequest: asked.codeRequest))
+                #expect(refused.code == "INVALID_CREDENTIALS")
+                let told = try await show(identity, .init(code: code, codeRequest: asked.codeRequest))
+                #expect(told.code == "ACCOUNT_DISABLED")
+                #expect(identity.tokens.liveCount == 1)
+            }
+        }
+
+        @Test func anAddressIsProvedByItsUserAlone() async throws {
+            try await withCodes { identity, messages in
+                let ada = try await identity.register("ada@example.com").user
+                let eve = try await identity.register("eve@example.com").user
+                #expect(!ada.emailVerified && ada.phoneVerified == nil)
+                let asked = try await ask(identity, "ada@example.com", for: .verify)
+                let code = try await messages.code(to: "ada@example.com")
+                let shown = VerifyCodeRequest(identifier: "ada@example.com", code: code, codeRequest: asked.codeRequest)
+                #expect(try await show(identity, shown).code == "INVALID_CREDENTIALS")
+                #expect(try await show(identity, shown, as: eve.id).code == "INVALID_CREDENTIALS")
+                #expect(try await show(identity, shown, as: ada.id).status == 204)
+                let me: User = try await identity.send(.GET, "/v1/auth/me", as: ada.id).decode()
+                #expect(me.emailVerified && me.id == ada.id)
+                #expect(try await identity.login("ada@example.com").status == 200)
+                try await eventually("tokens is told") {
+                    identity.tokens.state.withLock { $0.snapshots[ada.id]?.user.emailVerified } == true
+                }
+            }
+        }
+
+        @Test func aRefusedBearerIsWhyNoCodeWasFound() async throws {
+            try await withCodes { identity, messages in
+                _ = try await identity.register("ada@example.com")
+                _ = try await ask(identity, "ada@example.com", for: .verify)
+                let verify = try await messages.code(to: "ada@example.com")
+                _ = try await ask(identity, "ada@example.com")
+                let signIn = try await messages.code(2, to: "ada@example.com")
+                func show(_ code: String) async throws -> TestHTTPClient.Response {
+                    try await identity.send(
+                        .POST, "/v1/auth/code/verify", json: #"{"identifier":"ada@example.com","code":"\#(code)"}"#,
+                        headers: [
+                            HeaderName.credential: Harness.gatewayCredential, HeaderName.bearerError: "TOKEN_EXPIRED",
+                        ])
+                }
+                if verify != signIn { #expect(try await show(verify).code == "TOKEN_EXPIRED") }
+                #expect(try await show(signIn).status == 200)
+            }
+        }
+
+        @Test func theLinkOpensWhereItWasAskedFor() async throws {
+            let link = ["IDENTITY_CODE_LINK_URL": "https://shop.example.com/open"]
+            try await withCodes(link) { identity, messages in
+                let asked = try await ask(identity, "ada@example.com")
+                let message = try await messages.message(to: "ada@example.com")
+                let token = try #require(message.firstMatch(of: #/https://shop\.example\.com/open#(ghlt_\S+)/#)).1
+                let elsewhere = try await show(
+                    identity, .init(codeRequest: UUID().uuidString, linkToken: String(token)))
+                #expect(elsewhere.code == "INVALID_CREDENTIALS")
+                let without = try await show(identity, .init(linkToken: String(token)))
+                #expect(without.code == "INVALID_REQUEST")
+                let opened = try await show(
+                    identity, .init(codeRequest: asked.codeRequest, linkToken: String(token)))
+                #expect(try opened.decode(AuthResponse.self).user.email == "ada@example.com")
+            }
+        }
+
+        @Test func askingAgainTooSoonIsRefused() async throws {
+            try await withCodes { identity, messages in
+                _ = try await identity.signIn("ada", email: "ada@example.com")
+                // The same for who has an account and who has none.
+                for identifier in ["ada@example.com", "nobody@example.com"] {
+                    _ = try await ask(identity, identifier, from: "203.0.113.1")
+                    let request = CodeRequest(identifier: identifier, purpose: .signIn)
+                    let refused = try await identity.post("/v1/auth/code", request, from: "203.0.113.1")
+                    #expect(refused.code == "RATE_LIMITED")
+                    #expect((25...30).contains(refused.header("Retry-After").flatMap { Int($0) } ?? 0))
+                    try await identity.database.query(
+                        "UPDATE codes SET created_at = created_at - interval '30 seconds'")
+                    #expect(try await ask(identity, identifier, from: "203.0.113.1").resendAfter == 60)
+                    _ = try await messages.code(2, to: identifier)
+                }
+            }
+        }
+
+        @Test func theAnswerIsTheSameForEverybody() async throws {
+            try await withCodes { identity, messages in
+                _ = try await identity.signIn("ada", email: "ada@example.com")
+                _ = try await identity.register("bob@example.com")
+                for purpose in CodePurpose.known {
+                    var answers: Set<[Int]> = []
+                    for name in ["ada", "bob", "nobody"] {
+                        let answer = try await ask(identity, "\(name)@example.com", for: purpose)
+                        #expect(UUID(uuidString: answer.codeRequest) != nil)
+                        answers.insert([answer.expiresIn, answer.resendAfter])
+                    }
+                    #expect(answers.count == 1)
+                }
+                for name in ["ada", "bob", "nobody"] { _ = try await messages.code(2, to: "\(name)@example.com") }
+            }
+        }
+
+        @Test func aCodeServesAgainWhenNothingCameOfIt() async throws {
+            try await withCodes { identity, messages in
+                _ = try await ask(identity, "ada@example.com")
+                let code = try await messages.code(to: "ada@example.com")
+                identity.tokens.state.withLock { $0.isDown = true }
+                let shown = VerifyCodeRequest(identifier: "ada@example.com", code: code)
+                #expect(try await show(identity, shown).code == "UNAVAILABLE")
+                identity.tokens.state.withLock { $0.isDown = false }
+                #expect(try await show(identity, shown).status == 200)
+            }
+        }
+
+        @Test func isWrittenInTheClientsLanguage() async throws {
+            try await withCodes { identity, messages in
+                for (number, (field, word)) in [("he-IL, en;q=0.5", "הקוד"), ("fr", "code"), ("ar", "رمزك")]
+                    .enumerated()
+                {
+                    let asked = try await identity.send(
+                        .POST, "/v1/auth/code", json: #"{"identifier":"ada@example.com","purpose":"signIn"}"#,
+                        headers: [
+                            "Accept-Language": field, HeaderName.credential: Harness.gatewayCredential,
+                            HeaderName.clientAddress: "address \(number)",
+                        ])
+                    #expect(asked.status == 202)
+                    let message = try await messages.message(number + 1, to: "ada@example.com")
+                    #expect(message.contains(word) && message.contains("Shop"), "\(message)")
+                }
+            }
+        }
+
+        @Test func aForgottenPasswordsMessageIsWrittenToo() async throws {
+            try await withCodes(["IDENTITY_RESET_LINK_URL": "https://shop.example.com/reset"]) { identity, messages in
+                _ = try await identity.register("ada@example.com")
+                let asked = try await identity.send(
+                    .POST, "/v1/auth/password/forgot", json: #"{"identifier":"ada@example.com"}"#,
+                    headers: ["Accept-Language": "ru"])
+                #expect(asked.status == 202)
+                let message = try await messages.message(to: "ada@example.com")
+                #expect(message.contains("Новый пароль"))
+                let token = try #require(message.firstMatch(of: #/shop\.example\.com/reset#(ghpr_\S+)/#)).1
+                let reset = try await identity.post(
+                    "/v1/auth/password/reset", ResetPasswordRequest(token: String(token), newPassword: "kaffeekuchen"))
+                #expect(reset.status == 204)
+                #expect(try await identity.login("ada@example.com", "kaffeekuchen").status == 200)
+            }
+        }
+
+        @Test func whatCannotBeSentIsRefusedAtOnce() async throws {
+            try await withCodes(["IDENTITY_CODE_TEXT_CALLING_CODES": "49,+43"]) { identity, _ in
+                for (body, field) in [
+                    (#"{"identifier":"+8801712345678","purpose":"signIn"}"#, "identifier"),
+                    (#"{"identifier":"ada","purpose":"signIn"}"#, "identifier"),
+                    (#"{"identifier":"ada@example.com","purpose":"party"}"#, "purpose"),
+                ] {
+                    let refused = try await identity.send(.POST, "/v1/auth/code", json: body)
+                    #expect(try refused.problem().errors?.map(\.field) == [field], "\(refused.text)")
+                }
+                _ = try await ask(identity, "+431234567")
+                for body in [
+                    #"{"identifier":"ada@example.com"}"#, #"{"identifier":"ada@example.com","code":"12345"}"#,
+                    #"{"code":"123456"}"#, #"{"code":"123456","codeRequest":"x"}"#,
+                ] {
+                    #expect(try await identity.send(.POST, "/v1/auth/code/verify", json: body).status == 400, "\(body)")
+                }
+            }
+        }
+
+        @Test func withoutASenderNobodyIsPromisedACode() async throws {
+            try await withIdentity { identity in
+                let refused = try await identity.post(
+                    "/v1/auth/code", CodeRequest(identifier: "ada@example.com", purpose: .signIn))
+                #expect(refused.code == "INVALID_REQUEST")
+            }
+        }
+    }
+}

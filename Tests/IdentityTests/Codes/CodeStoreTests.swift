@@ -1,0 +1,235 @@
+import Contracts
+import Foundation
+import Postgres
+import Sealing
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// What PostgreSQL decides about codes.
+@Suite struct CodeStoreTests {
+    private static let ada = Identifier.email(try! EmailAddress("ada@example.com"))
+    private static let bob = Identifier.email(try! EmailAddress("bob@example.com"))
+
+    private struct Situation: Sendable {
+        let database: PostgresPool
+        let codes: CodeStore
+        var deadline: ContinuousClock.Instant { .now + .seconds(60) }
+
+        /// Asks for a code as if from another network each time, so that nobody has to wait.
+        func send(to identifier: Identifier = ada, for purpose: CodePurpose = .signIn) async throws -> CodeStore.New {
+            let new = CodeStore.New(identifier: identifier, purpose: purpose)
+            let asking = try await codes.ask(new, from: UUID().uuidString, deadline: deadline) { _ in }
+            guard case .kept(resendAfter: 30) = asking else { throw TestKitError("it is too soon") }
+            return new
+        }
+
+        func show(
+            _ code: OneTimeCode, of identifier: Identifier = ada, request: UUID? = nil,
+            for purposes: [CodePurpose] = [.signIn]
+        ) async throws -> CodeStore.Proof? {
+            try await codes.prove(identifier, by: .code(code, request: request), for: purposes, deadline: deadline)
+        }
+
+        func wrong(_ right: CodeStore.New) -> OneTimeCode {
+            while true {
+                let code = OneTimeCode()
+                if code != right.code { return code }
+            }
+        }
+    }
+
+    private func withCodes(_ body: @Sendable (Situation) async throws -> Void) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let codes = CodeStore(
+                database: database.pool, keys: CodeKeys(.sample),
+                sealer: Sealer(keys: .sample, purpose: CodeStore.sealingPurpose))
+            try await body(Situation(database: database.pool, codes: codes))
+        }
+    }
+
+    @Test func aCodeServesOnce() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            #expect(try await situation.show(sent.code)?.id == sent.id)
+            #expect(try await situation.show(sent.code) == nil)
+            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+        }
+    }
+
+    @Test func ofManyAtOnceOneWins() async throws {
+        try await withCodes { situation in
+            for _ in 0..<10 {
+                let sent = try await situation.send()
+                let proofs = try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for number in 0..<5 {
+                        group.addTask {
+                            try await situation.show(sent.code, request: number % 2 == 0 ? sent.id : nil) != nil
+                        }
+                    }
+                    return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+                }
+                #expect(proofs == 1)
+            }
+        }
+    }
+
+    @Test func theSixthTryNeverCounts() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            let wrong = situation.wrong(sent)
+            for _ in 0..<CodeRules.tries {
+                #expect(try await situation.show(wrong, request: sent.id) == nil)
+            }
+            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+        }
+    }
+
+    /// Twenty guesses at the same moment: five are compared.
+    @Test func noRaceGivesASixthTry() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            let wrong = situation.wrong(sent)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<20 {
+                    group.addTask { _ = try await situation.show(wrong, request: sent.id) }
+                }
+                try await group.waitForAll()
+            }
+            let tries = try await situation.database.query("SELECT tries FROM codes")[0].decode(Int.self)
+            #expect(tries == CodeRules.tries)
+            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+        }
+    }
+
+    @Test func whoKnowsTheIdentifierAloneLeavesTriesToTheDeviceThatAsked() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            let wrong = situation.wrong(sent)
+            for _ in 0..<10 { #expect(try await situation.show(wrong) == nil) }
+            #expect(try await situation.show(sent.code) == nil)
+            #expect(try await situation.show(wrong, request: sent.id) == nil)
+            #expect(try await situation.show(sent.code, request: sent.id)?.id == sent.id)
+        }
+    }
+
+    /// A code typed in later may be the one of the first message.
+    @Test func everyOpenCodeIsComparedAndCounted() async throws {
+        try await withCodes { situation in
+            let (first, second) = (try await situation.send(), try await situation.send())
+            guard first.code != second.code else { return }
+            #expect(try await situation.show(first.code)?.id == first.id)
+            #expect(try await situation.show(second.code, request: second.id)?.id == second.id)
+            let tries = try await situation.database.query("SELECT tries FROM codes").decode(Int.self)
+            #expect(tries.sorted() == [1, 2])
+        }
+    }
+
+    @Test func aCodeIsBoundToWhatItWasSentFor() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send(for: .verify)
+            #expect(try await situation.show(sent.code, for: [.signIn]) == nil)
+            #expect(try await situation.show(sent.code, of: Self.bob, for: [.signIn, .verify]) == nil)
+            #expect(try await situation.show(sent.code, request: UUID(), for: [.verify]) == nil)
+            // A code that was asked for otherwise is not tried.
+            #expect(try await situation.database.query("SELECT tries FROM codes")[0].decode(Int.self) == 0)
+            #expect(try await situation.show(sent.code, for: [.signIn, .verify])?.purpose == .verify)
+        }
+    }
+
+    @Test func aLinkWorksWithItsRequestAlone() async throws {
+        try await withCodes { situation in
+            let (sent, other) = (try await situation.send(), try await situation.send())
+            func open(_ token: String, _ request: UUID) async throws -> CodeStore.Proof? {
+                try await situation.codes.prove(
+                    Self.ada, by: .link(token, request: request), for: [.signIn], deadline: situation.deadline)
+            }
+            #expect(try await open(sent.link.text, other.id) == nil)
+            #expect(try await open("ghlt_x", sent.id) == nil)
+            #expect(try await open(sent.link.text, sent.id)?.id == sent.id)
+            #expect(try await open(sent.link.text, sent.id) == nil)
+        }
+    }
+
+    @Test func whatHasExpiredIsNotCompared() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            try await situation.database.query("UPDATE codes SET expires_at = now()")
+            #expect(try await situation.show(sent.code, request: sent.id) == nil)
+            #expect(try await situation.codes.identifier(of: sent.id, deadline: situation.deadline) == nil)
+        }
+    }
+
+    @Test func whatCameToNothingServesAgain() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            let proof = try #require(try await situation.show(sent.code))
+            try await situation.codes.release(proof)
+            #expect(try await situation.show(sent.code)?.id == sent.id)
+        }
+    }
+
+    @Test func provingEndsTheOthers() async throws {
+        try await withCodes { situation in
+            let (one, other) = (try await situation.send(), try await situation.send())
+            let verify = try await situation.send(for: .verify)
+            #expect(try await situation.show(one.code, request: one.id) != nil)
+            try await situation.codes.close(Self.ada, for: .signIn, deadline: situation.deadline)
+            #expect(try await situation.show(other.code, request: other.id) == nil)
+            #expect(try await situation.show(verify.code, request: verify.id, for: [.verify]) != nil)
+        }
+    }
+
+    @Test func askingAgainIsSlowedDownForTheSameNetworkAlone() async throws {
+        try await withCodes { situation in
+            func ask(from address: String, for purpose: CodePurpose = .signIn) async throws -> Int {
+                let new = CodeStore.New(identifier: Self.ada, purpose: purpose)
+                switch try await situation.codes.ask(new, from: address, deadline: situation.deadline, send: { _ in }) {
+                case .kept(let resendAfter): return resendAfter
+                case .wait(let seconds): return -seconds
+                }
+            }
+            #expect(try await ask(from: "203.0.113.1") == 30)
+            #expect((-30 ... -25).contains(try await ask(from: "203.0.113.1")))
+            #expect(try await ask(from: "203.0.113.2") == 30)
+            #expect(try await ask(from: "203.0.113.1", for: .verify) == 30)
+            try await situation.database.query("UPDATE codes SET created_at = now() - interval '31 seconds'")
+            #expect(try await ask(from: "203.0.113.1") == 60)
+            try await situation.database.query("UPDATE codes SET created_at = now() - interval '61 minutes'")
+            #expect(try await ask(from: "203.0.113.1") == 30)
+        }
+    }
+
+    /// A double tap sends one message.
+    @Test func ofTwoThatAskAtOnceOneIsSent() async throws {
+        try await withCodes { situation in
+            let kept = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        let new = CodeStore.New(identifier: Self.ada, purpose: .signIn)
+                        let asking = try await situation.codes.ask(
+                            new, from: "203.0.113.1", deadline: situation.deadline
+                        ) { _ in }
+                        if case .kept = asking { return true }
+                        return false
+                    }
+                }
+                return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            #expect(kept == 1)
+        }
+    }
+
+    @Test func theTableNamesNobody() async throws {
+        try await withCodes { situation in
+            let sent = try await situation.send()
+            let row = try await situation.database.query(
+                "SELECT codes::text || encode(sealed, 'escape') FROM codes")[0].decode(String.self)
+            for secret in ["ada@", "example.com", sent.code.digits, sent.link.text] {
+                #expect(!row.contains(secret), "\(secret)")
+            }
+            #expect(try await situation.codes.identifier(of: sent.id, deadline: situation.deadline) == Self.ada)
+        }
+    }
+}

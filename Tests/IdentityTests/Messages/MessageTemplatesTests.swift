@@ -1,0 +1,73 @@
+import Foundation
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct MessageTemplatesTests {
+    private static let values: [MessagePlaceholder: String] = [
+        .app: "Shop", .code: "012345", .minutes: "10", .link: "https://shop.example.com/open#token",
+    ]
+
+    @Test func theListIsThatOfTheFiles() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "../../../Services/identity/Sources/Messages/Templates").standardizedFileURL
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path())
+        #expect(names.sorted() == MessageTemplates.builtInFiles.map(\.name).sorted())
+        for (name, bytes) in MessageTemplates.builtInFiles {
+            #expect(try Data(contentsOf: folder.appending(path: name)) == Data(bytes), "\(name)")
+        }
+    }
+
+    @Test(arguments: MessageKind.allCases, ["en", "he", "ru", "ar"])
+    func everyKindIsThereInEveryLanguage(kind: MessageKind, code: String) throws {
+        let language = try #require(MessageLanguage(code))
+        let (template, chosen) = MessageTemplates.builtIn.template(of: kind, in: language)
+        #expect(chosen == language)
+        let text = template.filled(with: Self.values)
+        let needed = try #require(Self.values[kind.required])
+        #expect(text.text.contains(needed) && text.short.contains(needed))
+        #expect(text.subject.contains("Shop") && !(text.subject + text.short + text.text).contains("{"))
+        // Two segments of a text message in which letters need two bytes each.
+        let short = text.short.replacing(Self.values[.link]!, with: "")
+        #expect(short.utf16.count <= 134, "\(short)")
+        let isOther = text.text.unicodeScalars.contains { $0.value > 0x0400 && $0.properties.isAlphabetic }
+        #expect(isOther == (code != "en"))
+    }
+
+    @Test func aTeamsFilesComeFirst() throws {
+        try withFolder([
+            "signIn.en.txt": "Subject: Hello\nSMS: {code}\n\n{code}\n", "notes.md": "none of ours",
+        ]) { folder in
+            let templates = try MessageTemplates.builtIn.replaced(byFilesIn: folder)
+            #expect(templates.languages.count == 4)
+            #expect(templates.template(of: .signIn, in: .english).0.filled(with: Self.values).subject == "Hello")
+            #expect(templates.template(of: .verify, in: .english).0.filled(with: Self.values).subject != "Hello")
+        }
+    }
+
+    @Test(arguments: [
+        ("signIn.en.txt", "Subject: {name}\nSMS: {code}\n\n{code}\n", "signIn.en.txt has {name}"),
+        ("signin.en.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "signin.en.txt is not named"),
+        ("signIn.english.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "signIn.english.txt is not named"),
+        ("signIn.de.txt", "Subject: a\nSMS: {code}\n\n{code}\n", "lacks verify.de.txt, passwordReset.de.txt"),
+    ])
+    func whatIsWrongIsFoundAtTheStart(name: String, text: String, message: String) throws {
+        try withFolder([name: text]) { folder in
+            let refusal = #expect(throws: Refusal.self) { try MessageTemplates.builtIn.replaced(byFilesIn: folder) }
+            #expect(refusal?.message.hasPrefix(message) == true, "\(refusal?.message ?? "")")
+        }
+    }
+
+    @Test func aLanguageThatIsGoneIsEnglish() {
+        #expect(MessageTemplates.builtIn.template(of: .signIn, in: MessageLanguage("de")!).1 == .english)
+    }
+
+    private func withFolder(_ files: [String: String], _ body: (URL) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "templates-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
+        try body(folder)
+    }
+}
