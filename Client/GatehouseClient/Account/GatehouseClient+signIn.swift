@@ -62,7 +62,7 @@ extension GatehouseClient {
     }
 
     /// - Parameter way: what telemetry is told.
-    private func begin(
+    func begin(
         _ way: String, _ path: String, _ request: some Encodable & Sendable, appleUserID: String? = nil
     ) async throws(GatehouseError) -> User {
         let clock = configuration.clock

@@ -67,6 +67,22 @@ struct AccountTests {
         #expect(requests.map(\.bearer) == ["Bearer access-first", nil, nil])
     }
 
+    @Test func codes() async throws {
+        let signedIn = try await SignedIn()
+        let asked = CodeResponse(codeRequest: "r", expiresIn: 600, resendAfter: 30)
+        await signedIn.transport.then(.json(asked), .status(204), .json(Sample.user))
+        #expect(try await signedIn.client.askForCode(identifier: "ada@example.com", purpose: .verify) == asked)
+        let user = try await signedIn.client.verify(identifier: "ada@example.com", code: "012 345", asked: asked)
+        #expect(user == Sample.user)
+        let requests = await signedIn.requests
+        #expect(
+            requests.map(\.line) == ["POST /v1/auth/code", "POST /v1/auth/code/verify", "GET /v1/auth/me"])
+        #expect(
+            requests[1].json == #"{"code":"012 345","codeRequest":"r","identifier":"ada@example.com"}"#)
+        #expect(requests[0].json?.contains(#""purpose":"verify""#) == true)
+        #expect(requests.map(\.bearer) == [nil, "Bearer access-first", "Bearer access-first"])
+    }
+
     @Test func aWrongPasswordRenewsNothing() async throws {
         let signedIn = try await SignedIn()
         await signedIn.transport.then(.problem(.invalidCredentials))
