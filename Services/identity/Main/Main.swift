@@ -13,6 +13,6 @@ struct Identity: AsyncParsableCommand {
         subcommands: [
             ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,
             CheckConfigCommand<IdentityApplication>.self, HealthCommand<IdentityApplication>.self,
-            DoctorCommand<IdentityApplication>.self, UsersCommand.self, AppleCommand.self,
+            DoctorCommand<IdentityApplication>.self, UsersCommand.self, AppleCommand.self, AuditCommand.self,
         ])
 }

@@ -27,6 +27,7 @@ public enum IdentityApplication: MigratingApplication {
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
             tracing: boot.tracing)
         let router = ServiceRouter()
+        router.add(middleware: AuditMiddleware())
         parts.passwordRoutes.add(to: router)
         parts.codeRoutes.add(to: router)
         for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
@@ -40,7 +41,7 @@ public enum IdentityApplication: MigratingApplication {
         parts.accountRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
         return ServiceAssembly(
-            services: [parts.database, parts.redis, parts.hasher, parts.worker],
+            services: [parts.database, parts.redis, parts.hasher, parts.worker, parts.auditWorker],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: parts.database.maximumDescriptors, boot: boot)
     }
@@ -61,6 +62,8 @@ struct IdentityParts {
     let administration: UserAdministration
     /// `nil` where the team has no key of its own at Apple.
     let appleTransfer: AppleTransfer?
+    let auditWorker: AuditWorker
+    let auditAdministration: AuditAdministration
 
     /// Ends what works in the background when it is not run as a service.
     func close() async throws {
@@ -100,6 +103,10 @@ struct IdentityParts {
             database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
 
+        let audit = AuditLog(database: database)
+        let seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
+        auditWorker = AuditWorker(log: audit, seals: seals, logger: logger)
+
         // How often somebody may try.
         let allowances = AttemptLimits.allowances(
             messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
@@ -132,7 +139,8 @@ struct IdentityParts {
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
-                database: database, auditRetention: configuration.auditRetention, logger: logger),
+                database: database, auditRetention: configuration.auditRetention,
+                originRetention: configuration.auditOriginRetention, seals: seals, logger: logger),
             logger: logger,
             deliver: delivery.deliver)
 
@@ -146,7 +154,7 @@ struct IdentityParts {
         let policy = PasswordPolicy(minimumLength: configuration.passwordMinimumLength)
         let passwordSignIn = PasswordSignIn(
             passwords: passwords, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
-            logger: logger)
+            audit: auditWorker, logger: logger)
         passwordRoutes = PasswordRoutes(
             register: Registration(
                 passwords: passwords, hasher: hasher, policy: policy, sessions: sessions, limits: limits,
@@ -154,7 +162,7 @@ struct IdentityParts {
             login: passwordSignIn,
             change: PasswordChange(
                 passwords: passwords, hasher: hasher, policy: policy, limits: limits, age: age,
-                delivery: delivery, worker: worker),
+                delivery: delivery, worker: worker, audit: auditWorker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
@@ -197,7 +205,7 @@ struct IdentityParts {
             unlinking: Unlinking(providers: providers, age: age, worker: worker),
             export: Export(
                 accounts: accounts, identifiers: IdentifierStore(database: database), passwords: passwords,
-                appleIdentities: appleIdentities, knownDevices: knownDevices, audit: AuditLog(database: database),
+                appleIdentities: appleIdentities, knownDevices: knownDevices, audit: audit,
                 tokens: tokens, devices: devices),
             age: age, worker: worker)
         reauthenticationRoutes = ReauthenticationRoutes(
@@ -211,5 +219,7 @@ struct IdentityParts {
         administration = UserAdministration(
             accounts: accounts, passwords: passwords, hasher: hasher, policy: policy, delivery: delivery,
             outbox: outbox, home: configuration.home)
+        auditAdministration = AuditAdministration(
+            log: audit, seals: seals, users: administration, retention: configuration.auditRetention)
     }
 }

@@ -30,6 +30,8 @@ public struct IdentityConfiguration: Sendable {
     var authenticationAge: AuthenticationAge
     /// Days for which the audit log is kept; `nil` keeps it for ever.
     var auditRetention: Int?
+    /// Days for which it is kept where those were who the audit log tells of.
+    var auditOriginRetention: Int
 
     /// Another service of Gatehouse.
     struct Peer: Sendable {
@@ -82,6 +84,7 @@ public struct IdentityConfiguration: Sendable {
         messages = MessageConfiguration(settings: settings)
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays
+        auditOriginRetention = settings.int("auditOriginRetentionDays", default: 90, in: 0...36_500)
         let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")
         let hookSecret = settings.optionalString("resetHookSecret", secret: true)
         switch (hookURL, hookSecret) {

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 import Logging
 import ServiceKit
 
@@ -13,7 +14,8 @@ extension IdentityParts {
                 configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
                 logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
             do {
-                try await body(parts)
+                // The audit log names who has run the command.
+                try await AuditScope.$current.withValue(AuditScope(name: operatorsName)) { try await body(parts) }
             } catch {
                 try await parts.close()
                 throw error
@@ -24,5 +26,10 @@ extension IdentityParts {
             throw error
         }
         try await httpClient.shutdown()
+    }
+
+    private static var operatorsName: String {
+        let environment = ProcessInfo.processInfo.environment
+        return String((environment["SUDO_USER"] ?? ProcessInfo.processInfo.userName).prefix(64))
     }
 }

@@ -43,11 +43,32 @@ public struct AccountExport: Codable, Sendable, Equatable {
         public var at: Date
         public var actor: String
         public var event: String
+        /// What about it: the new role, the kind of an identifier, why a sign-in was refused.
+        public var detail: String?
+        /// The session that a sign-in began.
+        public var sessionId: String?
+        /// How often it happened; absent for once.
+        public var count: Int?
+        /// Where whoever did it was, as long as that is kept; absent where it was another user.
+        public var ipAddress: String?
+        public var userAgent: String?
+        public var device: String?
+        public var appVersion: String?
 
-        public init(at: Date, actor: String, event: String) {
+        public init(
+            at: Date, actor: String, event: String, detail: String? = nil, sessionId: String? = nil, count: Int? = nil,
+            ipAddress: String? = nil, userAgent: String? = nil, device: String? = nil, appVersion: String? = nil
+        ) {
             self.at = at
             self.actor = actor
             self.event = event
+            self.detail = detail
+            self.sessionId = sessionId
+            self.count = count
+            self.ipAddress = ipAddress
+            self.userAgent = userAgent
+            self.device = device
+            self.appVersion = appVersion
         }
     }
 

@@ -40,8 +40,9 @@ extension ServiceTests {
                 #expect(identity.devices.state.withLock { $0.erased } == [id])
                 try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
                 #expect(try await identity.outboxCount == 0)
-                let events = try await identity.database.query("SELECT event FROM audit WHERE user_id = \(id)").decode(
-                    String.self)
+                let events = try await identity.database.query(
+                    "SELECT event FROM audit_entries WHERE user_id = \(id)"
+                ).decode(String.self)
                 #expect(events.contains("deleted"))
                 // Whoever comes back is somebody new.
                 let again = try await identity.signIn("001", email: "ada@example.com")

@@ -28,6 +28,8 @@ import Testing
     func whatHappenedIsKeptForAsLongAsTheSettingSays(days: Int?) async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
+            // As it was when the version before wrote here.
+            try await pool.query("ALTER TABLE audit DISABLE TRIGGER moves_on")
             try await Self.guardBatches(of: "audit", on: pool)
             try await pool.query(
                 """

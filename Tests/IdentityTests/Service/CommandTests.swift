@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import Sealing
 import Synchronization
 import TestKit
 import Testing
@@ -67,6 +68,57 @@ extension ServiceTests {
                 #expect(disabled.status == 0)
                 #expect(disabled.output.contains(#""pending":["revoke_sessions","snapshot"]"#), "\(disabled.output)")
                 #expect(disabled.output.contains("sessions have not ended yet"), "\(disabled.output)")
+            }
+        }
+
+        @Test func theAuditLogIsReadAndChecked() async throws {
+            try await withIdentity { service in
+                let user = try await service.register("ada@example.com").user.id
+                let settings = service.settings
+                #expect(try await identity(["users", "disable", "ada@example.com"], settings: settings).status == 0)
+                let list = try await identity(["audit", "list", "--user", user.uuidString], settings: settings)
+                #expect(list.status == 0, "\(list.output)")
+                struct Line: Decodable {
+                    var id: Int64
+                    var event: String
+                    var actor: String
+                    var actorId: String?
+                }
+                func lines(_ text: String) throws -> [Line] {
+                    try text.split(separator: "\n").map { try JSON.decode(Line.self, from: Data($0.utf8)) }
+                }
+                let entries = try lines(list.output)
+                #expect(entries.map(\.event) == ["disabled", "signed_in", "registered"])
+                #expect(entries.first?.actor == "operator" && entries.first?.actorId?.isEmpty == false)
+                let next = try await identity(
+                    ["audit", "list", "--limit", "1", "--before", "\(entries[0].id)"], settings: settings)
+                #expect(try lines(next.output).map(\.event) == ["signed_in"])
+
+                let seals = AuditSealStore(
+                    database: service.database,
+                    keys: try KeyRing(
+                        String(contentsOfFile: settings["IDENTITY_PEPPER_KEYS_FILE"]!, encoding: .utf8)))
+                // The service seals, too.
+                try await eventually("all is sealed") {
+                    _ = try await seals.seal(upTo: AuditSealStore.Mark(id: .max, transaction: 0))
+                    return try await seals.oldestUnsealedAge() == nil
+                }
+                struct Report: Decodable {
+                    var isIntact: Bool
+                    var entries: Int
+                    var sealsWithoutKey: Int
+                    var head: String?
+                }
+                let good = try await identity(["audit", "verify"], settings: settings)
+                #expect(good.status == 0, "\(good.output)")
+                let report = try JSON.decode(Report.self, from: Data(good.output.utf8))
+                #expect(report.isIntact && report.entries == 3 && report.sealsWithoutKey == 0)
+                let head = try #require(report.head)
+                #expect(try await identity(["audit", "verify", "--noted", head], settings: settings).status == 0)
+                try await service.database.query("ALTER TABLE audit_entries DISABLE TRIGGER USER")
+                try await service.database.query("DELETE FROM audit_entries WHERE event = 'disabled'")
+                let bad = try await identity(["audit", "verify", "--noted", head], settings: settings)
+                #expect(bad.status == 1 && bad.output.contains(" are there."), "\(bad.output)")
             }
         }
 

@@ -36,7 +36,7 @@ class Schema:
             del self.indexes[match[1]]
         elif match := re.match(r"CREATE (?:OR REPLACE )?FUNCTION (\w+)", statement):
             self.functions.add(match[1])
-        elif not re.match(r"(INSERT INTO|UPDATE|DELETE FROM) ", statement):
+        elif not re.match(r"(INSERT INTO|UPDATE|DELETE FROM|LOCK TABLE|SELECT|REVOKE|CREATE TRIGGER) ", statement):
             sys.exit(f"error: {where}: database_docs.py does not know what this does: {statement[:80]}")
 
     def create(self, table, body):

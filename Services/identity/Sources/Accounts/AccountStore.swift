@@ -46,6 +46,7 @@ struct AccountStore: Sendable {
                 """)
             if updated.affectedRows == 1 {
                 try await Self.touch(userID, credentials: false, on: transaction)
+                try await AuditLog.record(.profileChanged, userID, by: .user, on: transaction)
             }
             return try await Self.account(userID, on: transaction)
         }
@@ -83,7 +84,8 @@ struct AccountStore: Sendable {
                 """)
             if updated.affectedRows == 1 {
                 try await Self.touch(userID, credentials: false, on: transaction)
-                try await AuditLog.record(.roleChanged, userID, by: .operator, on: transaction)
+                try await AuditLog.record(
+                    .roleChanged, userID, by: .operator, detail: role.name, on: transaction)
             }
             return try await Self.account(userID, on: transaction)
         }

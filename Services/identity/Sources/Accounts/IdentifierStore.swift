@@ -24,10 +24,13 @@ struct IdentifierStore: Sendable {
 
     /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. When another transaction has changed
     /// the identifier's row in between, it decides again.
-    /// - Parameter proves: whether the claimant has proved the identifier.
+    /// - Parameters:
+    ///   - proves: whether the claimant has proved the identifier.
+    ///   - isNewUser: whether the claimant is made in the same transaction, so that nothing changes for anybody.
     /// - Returns: whether the user has it now.
     static func claim(
-        _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, on transaction: PostgresTransaction
+        _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, isNewUser: Bool = false,
+        on transaction: PostgresTransaction
     ) async throws -> Bool {
         let kind = identifier.kind.rawValue
         while true {
@@ -39,15 +42,21 @@ struct IdentifierStore: Sendable {
                     INSERT INTO identifiers (kind, value, user_id, verified)
                     VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
                     """)
-                if inserted.affectedRows == 1 { return true }
+                guard inserted.affectedRows == 1 else { continue }
+                if !isNewUser {
+                    try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                }
+                return true
             case .own:
-                guard proves else { return true }
+                guard proves, holder?.isVerified == false else { return true }
                 let verified = try await transaction.query(
                     """
                     UPDATE identifiers SET verified = true
                     WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
                     """)
-                if verified.affectedRows == 1 { return true }
+                guard verified.affectedRows == 1 else { continue }
+                try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                return true
             case .takeOver(let former):
                 guard try await AccountStore.lock(former, on: transaction) else { continue }
                 let moved = try await transaction.query(
@@ -57,7 +66,11 @@ struct IdentifierStore: Sendable {
                     """)
                 guard moved.affectedRows == 1 else { continue }
                 try await AccountStore.touch(former, credentials: true, on: transaction)
-                try await AuditLog.record(.identifierLost, former, by: actor, on: transaction)
+                try await AuditLog.record(
+                    .identifierLost, former, by: actor, actorID: userID, detail: kind, on: transaction)
+                if !isNewUser {
+                    try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                }
                 return true
             case .refused:
                 return false

@@ -115,7 +115,8 @@ public struct UserAdministration: Sendable {
         }
     }
 
-    private func find(_ user: String) async throws -> UUID {
+    /// - Parameter user: an id, an e-mail address or a phone number.
+    func find(_ user: String) async throws -> UUID {
         if let id = UUID(uuidString: user) { return id }
         let identifier = try reading { () throws(Refusal) in try Identifier(user, home: home) }
         let found = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))

@@ -61,7 +61,8 @@ extension AppleIdentityStore {
                 try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
                 guard try await Self.insert(proof, for: id, on: transaction) else { throw Exists() }
                 if let email = proof.provenEmail {
-                    _ = try await IdentifierStore.claim(email, for: id, proves: true, actor: .apple, on: transaction)
+                    _ = try await IdentifierStore.claim(
+                        email, for: id, proves: true, actor: .apple, isNewUser: true, on: transaction)
                 }
                 try await AuditLog.record(.registered, id, by: .apple, on: transaction)
                 return try await AccountStore.account(id, on: transaction)

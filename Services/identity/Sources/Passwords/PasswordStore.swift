@@ -62,7 +62,8 @@ struct PasswordStore: Sendable {
                     VALUES (\(new.id), \(new.displayName?.value), \(new.role.name), \(new.stores.ids.map(\.value)))
                     """)
                 let isTheirs = try await IdentifierStore.claim(
-                    new.identifier, for: new.id, proves: new.isVerified, actor: new.actor, on: transaction)
+                    new.identifier, for: new.id, proves: new.isVerified, actor: new.actor, isNewUser: true,
+                    on: transaction)
                 guard isTheirs else { throw Taken() }
                 try await transaction.query(
                     "INSERT INTO passwords (user_id, hash) VALUES (\(new.id), \(new.passwordHash))")

@@ -11,17 +11,30 @@ struct Housekeeping: Sendable {
         "identity_housekeeping_failed_total", help: "Attempts to remove what has expired that failed.")
 
     private let chores: [Chore]
+    private let seals: AuditSealStore?
+    private let auditRetention: Int?
 
     static let batch = 500
 
-    /// - Parameter auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
-    init(database: PostgresPool, auditRetention: Int?, logger: Logger) {
+    /// - Parameters:
+    ///   - auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
+    ///   - originRetention: days for which it is kept where its actors were.
+    ///   - seals: of the audit log; entries are removed with theirs.
+    init(
+        database: PostgresPool, auditRetention: Int?, originRetention: Int = 90, seals: AuditSealStore? = nil,
+        logger: Logger
+    ) {
         self.database = database
         self.logger = logger
+        self.seals = seals
+        self.auditRetention = auditRetention
         let audit = auditRetention.map {
             Chore(table: "audit", key: "id", condition: "at < now() - make_interval(days => \($0))")
         }
-        chores = Self.chores + [audit].compactMap(\.self)
+        let origins = Chore(
+            table: "audit_origins", key: "entry_id", condition: "at < now() - make_interval(days => \(originRetention))"
+        )
+        chores = Self.chores + [audit, origins].compactMap(\.self)
     }
 
     /// A table, its key, and which of its rows have expired.
@@ -48,14 +61,21 @@ struct Housekeeping: Sendable {
     /// When one table fails, the others are done all the same, and it is tried again the next time.
     func removeExpired() async {
         for chore in chores {
-            do {
-                while try await remove(chore) == Self.batch {}
-            } catch {
-                if Task.isCancelled { return }
-                failures.increment()
-                logger.warning(
-                    "What has expired could not be removed", metadata: ["table": "\(chore.table)", "error": "\(error)"])
-            }
+            await attempt(chore.table) { while try await remove(chore) == Self.batch {} }
+        }
+        if let seals, let auditRetention {
+            await attempt("audit_entries") { while try await seals.removeOldest(olderThan: auditRetention) {} }
+        }
+    }
+
+    private func attempt(_ table: String, _ body: () async throws -> Void) async {
+        do {
+            try await body()
+        } catch {
+            if Task.isCancelled { return }
+            failures.increment()
+            logger.warning(
+                "What has expired could not be removed", metadata: ["table": "\(table)", "error": "\(error)"])
         }
     }
 

@@ -22,4 +22,7 @@ public let identityMigrations = [
         down: PackageResources._006_apple_transfers_down_sql),
     PostgresMigration(
         number: 7, name: "codes", up: PackageResources._007_codes_up_sql, down: PackageResources._007_codes_down_sql),
+    PostgresMigration(
+        number: 8, name: "audit_entries", up: PackageResources._008_audit_entries_up_sql,
+        down: PackageResources._008_audit_entries_down_sql),
 ]

@@ -56,6 +56,14 @@ struct SessionIssuer: Sendable {
                 // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
+            if outcome == .stands {
+                // No session is given out of which the audit log knows nothing.
+                try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
+                    try await AuditLog.record(
+                        .signedIn, account.id, by: .user, session: issued.sessionID, on: accounts.database,
+                        deadline: context.deadline.forDatabase)
+                }
+            }
         } catch {
             await takeBack(issued.sessionID)
             throw error

@@ -1,11 +1,12 @@
-/// Who did it.
-enum AuditActor: String, Sendable {
-    case user, `operator`, apple, system
-}
-
 /// What happened to an account.
-enum AuditEvent: String, Sendable {
+enum AuditEvent: String, Sendable, CaseIterable {
     case registered
+    case signedIn = "signed_in"
+    /// Attempts to sign in with a wrong password, or to a disabled account: one entry counts those of some minutes.
+    case signInRefused = "sign_in_refused"
+    case profileChanged = "profile_changed"
+    /// An identifier became the user's, or was proved.
+    case identifierChanged = "identifier_changed"
     case identifierLost = "identifier_lost"
     case identifierVerified = "identifier_verified"
     case messageRefused = "message_refused"

@@ -1,0 +1,57 @@
+import ArgumentParser
+import Contracts
+import Foundation
+import IdentityService
+
+/// What happened to accounts, for operators. Runs beside the service, with the same settings.
+struct AuditCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit", abstract: "Read the audit log, and check that nobody has changed it.",
+        subcommands: [List.self, Verify.self])
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print entries, newest first, as one line of JSON each.")
+
+        @Option(help: "Only what happened to this user: an id, an e-mail address or a phone number.")
+        var user: String?
+
+        @Option(help: "Go on after the entry of this id.")
+        var before: Int64?
+
+        @Option(help: "How many entries, 1 to 10000.")
+        var limit = 100
+
+        func validate() throws {
+            guard (1...10_000).contains(limit) else { throw ValidationError("--limit is a number from 1 to 10000.") }
+        }
+
+        func run() async throws {
+            try await AuditAdministration.run { administration in
+                for entry in try await administration.list(user: user, before: before, limit: limit) {
+                    print(String(decoding: try JSON.encode(entry), as: UTF8.self))
+                }
+            }
+        }
+    }
+
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Follow the chain of hashes through the whole log. Ends with 1 where it is broken.")
+
+        @Option(help: "The head that an earlier run has printed, NUMBER:DIGEST: it must still be there.")
+        var noted: String?
+
+        func run() async throws {
+            var isIntact = false
+            try await AuditAdministration.run { administration in
+                let progress = ProgressLine(unit: "entries")
+                let report = try await administration.verify(noted: noted) { progress.show($0) }
+                progress.end()
+                isIntact = report.isIntact
+                print(String(decoding: try JSON.encode(report), as: UTF8.self))
+            }
+            if !isIntact { throw ExitCode.failure }
+        }
+    }
+}

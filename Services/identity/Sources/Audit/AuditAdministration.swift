@@ -1,0 +1,103 @@
+import Bytes
+public import Foundation
+import Postgres
+import ServiceKit
+
+/// What operators do with the audit log, for the command line.
+public struct AuditAdministration: Sendable {
+    let log: AuditLog
+    let seals: AuditSealStore
+    let users: UserAdministration
+    /// Days; `nil` for ever.
+    let retention: Int?
+
+    /// An entry as operators see it.
+    public struct Entry: Sendable, Encodable {
+        /// Also what to go on from: `--before`.
+        public var id: Int64
+        public var at: Date
+        public var userId: String
+        public var actor: String
+        public var actorId: String?
+        public var event: String
+        public var detail: String?
+        public var sessionId: String?
+        public var count: Int
+        public var ipAddress: String?
+        public var userAgent: String?
+        public var device: String?
+        public var appVersion: String?
+
+        init(_ record: AuditRecord) {
+            id = record.id
+            at = record.at
+            userId = record.userID.path
+            actor = record.actor
+            actorId = record.actorID
+            event = record.event
+            detail = record.detail
+            sessionId = record.sessionID?.path
+            count = record.count
+            ipAddress = record.origin?.address
+            userAgent = record.origin?.userAgent
+            device = record.origin?.device
+            appVersion = record.origin?.appVersion
+        }
+    }
+
+    /// What following the chain of hashes has shown.
+    public struct Report: Sendable, Encodable {
+        public var isIntact: Bool
+        public var seals: Int
+        public var entries: Int
+        /// Seals of which only the hashes were compared, because the key of their tags is not in the file any more.
+        public var sealsWithoutKey: Int
+        public var firstSeal: Int64?
+        /// The newest seal, `NUMBER:DIGEST`: what to note elsewhere, and give as `--noted` another time.
+        public var head: String?
+        public var flaws: [String]
+    }
+
+    /// Runs `body` with the settings of the environment, as the service would read them.
+    public static func run(_ body: (AuditAdministration) async throws -> Void) async throws {
+        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit().application
+        try await IdentityParts.run(configuration) { try await body($0.auditAdministration) }
+    }
+
+    /// Entries from the newest to the oldest.
+    /// - Parameters:
+    ///   - user: an id, also of an account that is gone, an e-mail address or a phone number; `nil` for all users.
+    ///   - before: the id of the last entry of the page before.
+    public func list(user: String?, before: Int64?, limit: Int) async throws -> [Entry] {
+        var userID: UUID?
+        if let user { userID = try await users.find(user) }
+        return try await log.page(of: userID, before: before, limit: limit).map(Entry.init)
+    }
+
+    /// Follows the chain of hashes through the whole log.
+    /// - Parameters:
+    ///   - noted: a head that was noted before, `NUMBER:DIGEST`.
+    ///   - progress: is told how many entries were read.
+    public func verify(noted: String?, progress: (Int) -> Void) async throws -> Report {
+        var head: (number: Int64, digest: [UInt8])?
+        if let noted {
+            guard let value = Self.head(noted) else {
+                throw UserAdministration.Failure(description: "A head has the form NUMBER:DIGEST.")
+            }
+            head = value
+        }
+        let result = try await seals.verify(days: retention, noted: head, progress: progress)
+        return Report(
+            isIntact: result.flaws.isEmpty, seals: result.seals, entries: result.entries,
+            sealsWithoutKey: result.withoutKey, firstSeal: result.first?.number,
+            head: result.last.map { "\($0.number):\(Hexadecimal.string($0.digest))" }, flaws: result.flaws)
+    }
+
+    private static func head(_ text: String) -> (number: Int64, digest: [UInt8])? {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, let number = Int64(parts[0]), parts[1].utf8.count == 64 else { return nil }
+        let digits = parts[1].utf8.compactMap(Hexadecimal.value)
+        guard digits.count == 64 else { return nil }
+        return (number, stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
+    }
+}

@@ -1,0 +1,148 @@
+import Crypto
+import Foundation
+import Postgres
+import Sealing
+
+/// The chain of hashes over the audit log (table `audit_seals`).
+///
+/// Nobody who writes an entry waits for the chain. A task in the background seals entries in the order of their ids, some
+/// seconds later, when no transaction can be under way any more that has taken one of these ids: entries are not
+/// committed in the order of their ids, and a seal cannot be changed.
+struct AuditSealStore: Sendable {
+    let database: PostgresPool
+    private let keys: KeyRing
+
+    /// Entries that one seal covers at most.
+    static let batch = 1000
+    /// Of the advisory lock that who adds or removes seals holds, so that one replica does at a time.
+    static let lock: Int64 = 0x6761_7465_6175_6469
+
+    /// - Parameter keys: those of the passwords' pepper, which stay in their file for as long as a password was hashed
+    ///   with them.
+    init(database: PostgresPool, keys: KeyRing) {
+        self.database = database
+        self.keys = keys.derived(for: "gatehouse identity audit seals")
+    }
+
+    /// Entries up to `id` are complete once every transaction up to `transaction` has ended.
+    struct Mark: Sendable {
+        var id: Int64
+        var transaction: UInt64
+    }
+
+    /// Marks where the log ends now.
+    /// - Returns: `nil` where everything is sealed.
+    func mark() async throws -> Mark? {
+        let newest = try await database.query(
+            """
+            SELECT last_value FROM audit_entries_id_seq
+            WHERE is_called AND last_value > coalesce((SELECT last_id FROM audit_seals ORDER BY number DESC LIMIT 1), 0)
+            """
+        ).first?.decode(Int64.self)
+        guard let newest else { return nil }
+        // Later than that statement: who has taken one of the ids had a transaction number before, and it is lower.
+        let transaction = try await database.query("SELECT pg_current_xact_id()::text")[0].decode(String.self)
+        return Mark(id: newest, transaction: UInt64(transaction) ?? .max)
+    }
+
+    /// Whether all entries up to the mark can be seen.
+    func isComplete(_ mark: Mark) async throws -> Bool {
+        let oldest = try await database.query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")[0]
+            .decode(String.self)
+        return UInt64(oldest).map { $0 > mark.transaction } ?? false
+    }
+
+    /// Seals the next entries up to the mark.
+    /// - Returns: the seal; `nil` where nothing was to be sealed, or another process is sealing.
+    func seal(upTo mark: Mark, limit: Int = batch) async throws -> AuditSeal? {
+        try await database.withTransaction { transaction in
+            guard try await Self.lock(transaction) else { return nil }
+            let last = try await Self.newest(on: transaction)
+            let entries = try await Self.entries(after: last?.lastID ?? 0, upTo: mark.id, limit: limit, on: transaction)
+            guard !entries.isEmpty else { return nil }
+            let now = try await transaction.query("SELECT \(unescaped: Self.microseconds("now()"))")[0]
+                .decode(Int64.self)
+            let seal = AuditSeal(
+                after: last, over: entries, at: now, keyID: keys.current.id, key: keys.current.secret)
+            try await Self.add(seal, on: transaction)
+            return seal
+        }
+    }
+
+    /// Removes the oldest seal with its entries, if it was made more than `days` ago. The newest stays: the next one
+    /// follows from it.
+    /// - Returns: whether one was removed.
+    func removeOldest(olderThan days: Int) async throws -> Bool {
+        try await database.withTransaction { transaction in
+            guard try await Self.lock(transaction) else { return false }
+            let oldest = try await transaction.query(
+                """
+                SELECT number, last_id FROM audit_seals
+                WHERE at < now() - make_interval(days => \(days)) AND number < (SELECT max(number) FROM audit_seals)
+                ORDER BY number LIMIT 1
+                """
+            ).first?.decode((Int64, Int64).self)
+            guard let (number, lastID) = oldest else { return false }
+            try await transaction.query("DELETE FROM audit_origins WHERE entry_id <= \(lastID)")
+            try await transaction.query("DELETE FROM audit_entries WHERE id <= \(lastID)")
+            try await transaction.query("DELETE FROM audit_seals WHERE number = \(number)")
+            return true
+        }
+    }
+
+    /// Seconds since the oldest entry that has no seal yet; `nil` where all have one.
+    func oldestUnsealedAge() async throws -> Double? {
+        try await database.query(
+            """
+            SELECT extract(epoch FROM now() - at)::double precision FROM audit_entries
+            WHERE id > coalesce((SELECT last_id FROM audit_seals ORDER BY number DESC LIMIT 1), 0)
+            ORDER BY id LIMIT 1
+            """
+        ).first?.decode(Double.self)
+    }
+
+    /// Follows the chain through a whole log.
+    /// - Parameters:
+    ///   - days: for which entries are kept; `nil` for ever.
+    ///   - noted: the number and digest of a seal that somebody has noted elsewhere.
+    ///   - progress: is told how many entries were read.
+    func verify(
+        days: Int?, noted: (number: Int64, digest: [UInt8])? = nil, progress: (Int) -> Void = { _ in }
+    ) async throws -> AuditVerification {
+        var verification = AuditVerification()
+        var lastID: Int64 = 0
+        while true {
+            let seals = try await database.query(
+                """
+                SELECT \(unescaped: Self.columns) FROM audit_seals
+                WHERE number > \(verification.last?.number ?? 0) ORDER BY number LIMIT 100
+                """
+            ).map(AuditSeal.init(row:))
+            guard !seals.isEmpty else { break }
+            for seal in seals {
+                // One more than there should be, so that an entry too many is seen.
+                let entries = try await Self.entries(
+                    after: lastID, upTo: seal.lastID, limit: seal.count + 1, on: database)
+                // Retention may have removed both since the seals were read.
+                if verification.last == nil, entries.isEmpty, try await !isThere(seal) { continue }
+                verification.check(seal, over: entries, key: keys[seal.keyID])
+                lastID = seal.lastID
+                progress(verification.entries)
+            }
+        }
+        let now = try await database.query("SELECT \(unescaped: Self.microseconds("now()"))")[0].decode(Int64.self)
+        verification.checkBeginning(keptSince: days.map { now - Int64($0) * 86_400_000_000 })
+        if let noted {
+            let found = try await database.query(
+                "SELECT \(unescaped: Self.columns) FROM audit_seals WHERE number = \(noted.number)"
+            ).first.map(AuditSeal.init(row:))
+            verification.check(noted: noted.number, found: found, digest: noted.digest)
+        }
+        verification.checkEnd(unsealedFor: try await oldestUnsealedAge())
+        return verification
+    }
+
+    private func isThere(_ seal: AuditSeal) async throws -> Bool {
+        try await !database.query("SELECT number FROM audit_seals WHERE number = \(seal.number)").isEmpty
+    }
+}

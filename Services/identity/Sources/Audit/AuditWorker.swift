@@ -1,0 +1,115 @@
+import Bytes
+import Foundation
+import Instruments
+import Logging
+import ServiceLifecycle
+import Synchronization
+
+/// Seals the audit log, and writes into it how many sign-ins were refused.
+final class AuditWorker: Service, Sendable {
+    private let log: AuditLog
+    private let seals: AuditSealStore
+    private let logger: Logger
+    private let refusals = Mutex(RefusalTally())
+    private let state = Mutex(State())
+
+    private struct State {
+        var mark: AuditSealStore.Mark?
+        var headLoggedAt: ContinuousClock.Instant?
+    }
+
+    private let dropped = Counter(
+        "identity_audit_refusals_dropped_total",
+        help: "Refused sign-ins of which the audit log says nothing, because those of too many users were counted.")
+    private let failures = Counter(
+        "identity_audit_seal_failed_total", help: "Attempts to seal the audit log that failed.")
+    private let unsealed = Gauge(
+        "identity_audit_oldest_unsealed_seconds",
+        help: "Age of the oldest entry of the audit log that the chain of hashes does not cover; 0 where there is none."
+    )
+
+    /// Between two rounds.
+    private static let interval = Duration.seconds(5)
+    /// How often the newest seal is logged, so that somebody else has it.
+    private static let headInterval = Duration.seconds(3600)
+
+    init(log: AuditLog, seals: AuditSealStore, logger: Logger) {
+        self.log = log
+        self.seals = seals
+        self.logger = logger
+    }
+
+    /// Notes that somebody could not sign in as the user. Takes no time that a client could measure.
+    /// - Parameter detail: why, in a word of ours.
+    func refused(_ userID: UUID, detail: String) {
+        let origin = AuditScope.current?.origin
+        let isNoted = refusals.withLock {
+            $0.note(RefusalTally.Key(userID: userID, detail: detail), from: origin, at: .now)
+        }
+        if !isNoted { dropped.increment() }
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                await self.round()
+                try? await Task.sleep(for: Self.interval)
+            }
+        }
+        await writeRefusals(all: true)
+    }
+
+    /// Does what is due.
+    func round() async {
+        await writeRefusals(all: false)
+        do {
+            try await seal()
+            unsealed.set(max(0, try await seals.oldestUnsealedAge() ?? 0))
+        } catch {
+            guard !Task.isCancelled else { return }
+            failures.increment()
+            logger.warning("The audit log could not be sealed", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Seals what the round before has found, and marks what the next one is to seal.
+    private func seal() async throws {
+        if let mark = state.withLock(\.mark) {
+            guard try await seals.isComplete(mark) else { return }
+            var last: AuditSeal?
+            while let seal = try await seals.seal(upTo: mark) { last = seal }
+            if let last { logHead(last) }
+        }
+        let mark = try await seals.mark()
+        state.withLock { $0.mark = mark }
+    }
+
+    private func logHead(_ seal: AuditSeal) {
+        let isDue = state.withLock { state in
+            if let at = state.headLoggedAt, at + Self.headInterval > .now { return false }
+            state.headLoggedAt = .now
+            return true
+        }
+        guard isDue else { return }
+        logger.notice(
+            "The audit log is sealed",
+            metadata: ["seal": "\(seal.number)", "digest": "\(Hexadecimal.string(seal.digest))"])
+    }
+
+    /// - Parameter all: also those that are still being counted.
+    func writeRefusals(all: Bool) async {
+        for (key, counted) in refusals.withLock({ $0.take(at: .now, all: all) }) {
+            do {
+                let scope = AuditScope(origin: counted.origin)
+                try await AuditScope.$current.withValue(scope) {
+                    try await AuditLog.record(
+                        .signInRefused, key.userID, by: .unknown, detail: key.detail, count: counted.count,
+                        on: log.database)
+                }
+            } catch {
+                refusals.withLock { $0.putBack(counted, for: key) }
+                logger.warning("Refused sign-ins could not be written down yet", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// `deploy/postgres/audit-owner.sql`
+@Suite struct AuditOwnerTests {
+    /// Runs the script with these variables, as the tests' superuser.
+    private func psql(_ variables: [String], on url: String) async throws {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy/postgres/audit-owner.sql")
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        let output = try files.write("")
+        let process = try TestProcess(
+            "psql",
+            ["--no-psqlrc", "--set", "ON_ERROR_STOP=1", "--dbname", url, "--file", script.path()]
+                + variables.flatMap { ["--set", $0] },
+            environment: ["PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""], output: URL(filePath: output))
+        let status = await process.waitForExit()
+        let printed = try String(contentsOfFile: output, encoding: .utf8)
+        #expect(status == 0, "\(printed)")
+    }
+
+    /// Whether the role may do this; it is undone.
+    private func mayDo(_ statement: String, as role: String, on connection: PostgresConnection) async throws -> Bool {
+        struct Undo: Error {}
+        do {
+            try await connection.withTransaction { transaction in
+                try await transaction.query("SET LOCAL ROLE \(unescaped: role)")
+                try await transaction.query(PostgresQuery(unsafe: statement))
+                throw Undo()
+            }
+        } catch is Undo {
+            return true
+        } catch let error as PostgresError {
+            #expect(error.sqlState?.description == "42501", "\(error)")
+        }
+        return false
+    }
+
+    @Test func theServicesRoleAddsAndReadsAndRemovesWhatIsTooOld() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let role = "identity_\(UUID().uuidString.prefix(8).lowercased())"
+            let pool = database.pool
+            try await pool.query("CREATE ROLE \(unescaped: role) NOLOGIN")
+            for table in ["audit_entries", "audit_seals"] {
+                try await pool.query("ALTER TABLE \(unescaped: table) OWNER TO \(unescaped: role)")
+            }
+            try await pool.query("ALTER FUNCTION audit_is_append_only() OWNER TO \(unescaped: role)")
+            try await pool.query(
+                """
+                INSERT INTO audit_entries (at, user_id, actor, event)
+                SELECT now() - make_interval(days => days), gen_random_uuid(), 'user', 'signed_in'
+                FROM unnest(ARRAY[800, 300]) AS days
+                """)
+            let connection = try await database.connect()
+            let (add, read) = (
+                "INSERT INTO audit_entries (user_id, actor, event) VALUES (gen_random_uuid(), 'user', 'x')",
+                "SELECT count(*) FROM audit_entries, audit_seals"
+            )
+            let old = "DELETE FROM audit_entries WHERE at < now() - interval '730 days'"
+            let young = "DELETE FROM audit_entries WHERE at > now() - interval '730 days'"
+            let disarm = "ALTER TABLE audit_entries DISABLE TRIGGER USER"
+            // As an owner it may turn the trigger off, and the trigger lets go whatever is older than a day.
+            #expect(try await mayDo(disarm, as: role, on: connection))
+            #expect(try await mayDo(young, as: role, on: connection))
+
+            try await psql(["name=\(role)", "days=730"], on: database.url)
+            for statement in [add, read, old] {
+                #expect(try await mayDo(statement, as: role, on: connection), "\(statement)")
+            }
+            for statement in [
+                young, disarm, "TRUNCATE audit_entries", "UPDATE audit_entries SET actor = 'system'",
+                "DROP TRIGGER append_only ON audit_entries", "ALTER TABLE audit_seals DISABLE TRIGGER USER",
+                "CREATE OR REPLACE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'",
+            ] {
+                #expect(try await !mayDo(statement, as: role, on: connection), "\(statement)")
+            }
+
+            try await psql(["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
+            #expect(try await mayDo(disarm, as: role, on: connection))
+            await connection.close()
+            for owner in [role, "\(role)_audit"] {
+                try await pool.query("DROP OWNED BY \(unescaped: owner) CASCADE")
+                try await pool.query("DROP ROLE \(unescaped: owner)")
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import Contracts
+import Foundation
+import NIOHTTP1
+import Postgres
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+extension ServiceTests {
+    /// What the service writes into the audit log.
+    @Suite struct AuditRoutesTests {
+        private static func entries(_ service: Harness, of user: UUID) async throws -> [AuditRecord] {
+            try await AuditLog(database: service.database).page(of: user, before: nil, limit: 100)
+        }
+
+        @Test func aSignInSaysWhoWhereAndWithWhichClient() async throws {
+            try await withIdentity { service in
+                let user = try await service.register("ada@example.com").user.id
+                let login = LoginRequest(
+                    identifier: "ada@example.com", password: "tulpenzwiebel",
+                    device: SessionDevice(name: "Ada's phone", appVersion: "4.2"))
+                let answer = try await service.send(
+                    .POST, "/v1/auth/login", json: String(decoding: JSON.encode(login), as: UTF8.self),
+                    headers: [
+                        HeaderName.credential: Harness.gatewayCredential, HeaderName.clientAddress: "192.0.2.7",
+                        "User-Agent": "Shop/4.2 (iOS)",
+                    ])
+                #expect(answer.status == 200)
+                let entries = try await Self.entries(service, of: user)
+                #expect(entries.map(\.event) == ["signed_in", "signed_in", "registered"])
+                let last = try #require(entries.first)
+                #expect(last.actor == "user" && last.actorID == user.path && last.sessionID != nil)
+                #expect(
+                    last.origin
+                        == AuditOrigin(
+                            address: "192.0.2.7", userAgent: "Shop/4.2 (iOS)", device: "Ada's phone",
+                            appVersion: "4.2"))
+                // The user is told, and it goes with the account. The entries stay.
+                let export: AccountExport = try await service.send(.GET, "/v1/auth/export", as: user).decode()
+                #expect(export.events.first?.ipAddress == "192.0.2.7" && export.events.first?.appVersion == "4.2")
+                #expect(try await service.send(.DELETE, "/v1/auth/account", as: user).status == 202)
+                let left = try await Self.entries(service, of: user)
+                #expect(left.map(\.event) == ["deleted", "signed_in", "signed_in", "registered"])
+                #expect(left.allSatisfy { $0.origin == nil })
+                let seals = AuditSealStore(database: service.database, keys: .sample)
+                #expect(try await seals.verify(days: nil).flaws == [])
+            }
+        }
+
+        /// One entry for many attempts, and none for somebody who is not there.
+        @Test func refusedSignInsAreCounted() async throws {
+            try await withIdentity(
+                afterwards: { pool in
+                    let refused = try await pool.query(
+                        """
+                        SELECT actor, actor_id, detail, count::bigint FROM audit_entries
+                        WHERE event = 'sign_in_refused' ORDER BY detail
+                        """
+                    ).decode((String, String?, String?, Int).self)
+                    try #require(refused.count == 2)
+                    #expect(refused[0] == ("unknown", nil, "disabled", 1))
+                    #expect(refused[1] == ("unknown", nil, "password", 3))
+                },
+                { service in
+                    let user = try await service.register("ada@example.com").user.id
+                    for _ in 0..<3 { #expect(try await service.login("ada@example.com", "not this one").status == 401) }
+                    #expect(try await service.login("eve@example.com", "not this one").status == 401)
+                    _ = try await AccountStore(database: service.database).setState(
+                        .disabled, of: user, actor: .operator)
+                    #expect(try await service.login("ada@example.com").code == "ACCOUNT_DISABLED")
+                })
+        }
+
+        /// Where somebody is who takes an address over, the former account is not shown.
+        @Test func anotherUsersOriginIsNotInTheExport() async throws {
+            try await withIdentity { service in
+                let former = try await service.register("ada@example.com").user.id
+                let owner = try await service.signIn("001", email: "ada@example.com").user.id
+                let entries = try await Self.entries(service, of: former)
+                let lost = try #require(entries.first)
+                #expect(lost.event == "identifier_lost" && lost.actorID == owner.path && lost.originOwner == owner)
+                let export: AccountExport = try await service.send(.GET, "/v1/auth/export", as: former).decode()
+                #expect(export.events.first?.event == "identifier_lost" && export.events.first?.ipAddress == nil)
+                #expect(export.events.last?.ipAddress != nil)
+            }
+        }
+    }
+}
