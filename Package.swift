@@ -150,7 +150,10 @@ let libraries: [Target] = [
     // Apart from ServiceKit, so that the gateway links no PostgreSQL.
     shared(
         "ServiceKitPostgres",
-        uses: ["Contracts", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .logging]),
+        uses: [
+            "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .lifecycle,
+            .logging,
+        ]),
     shared(
         "TestKit", at: "TestKit/Sources",
         uses: [
@@ -307,7 +310,7 @@ let everyTest: [Target] =
             "Tokens",
             uses: [
                 "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "ServiceKit",
-                "Settings",
+                "ServiceKitPostgres", "Settings",
                 "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),

@@ -40,8 +40,11 @@ public enum IdentityApplication: MigratingApplication {
         }
         parts.accountRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
+        EventRoutes(feed: parts.events).add(to: router)
         return ServiceAssembly(
-            services: [parts.database, parts.redis, parts.hasher, parts.worker, parts.auditWorker],
+            services: [
+                parts.database, parts.redis, parts.hasher, parts.worker, parts.auditWorker, parts.webhookWorker,
+            ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: parts.database.maximumDescriptors, boot: boot)
     }
@@ -64,6 +67,9 @@ struct IdentityParts {
     let appleTransfer: AppleTransfer?
     let auditWorker: AuditWorker
     let auditAdministration: AuditAdministration
+    let events: EventFeed
+    let webhookWorker: WebhookWorker
+    let webhookAdministration: WebhookAdministration
 
     /// Ends what works in the background when it is not run as a service.
     func close() async throws {
@@ -106,6 +112,14 @@ struct IdentityParts {
         let audit = AuditLog(database: database)
         let seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
         auditWorker = AuditWorker(log: audit, seals: seals, logger: logger)
+
+        // What others are told.
+        events = EventFeed(database: database)
+        let webhooks = WebhookStore(database: database)
+        webhookWorker = WebhookWorker(
+            webhooks: configuration.webhooks, store: webhooks, feed: events,
+            sender: WebhookSender(httpClient: httpClient), retention: configuration.auditRetention, logger: logger)
+        webhookAdministration = WebhookAdministration(store: webhooks, feed: events)
 
         // How often somebody may try.
         let allowances = AttemptLimits.allowances(

@@ -32,6 +32,8 @@ public struct IdentityConfiguration: Sendable {
     var auditRetention: Int?
     /// Days for which it is kept where those were who the audit log tells of.
     var auditOriginRetention: Int
+    /// Where events are posted to.
+    var webhooks: [Webhook]
 
     /// Another service of Gatehouse.
     struct Peer: Sendable {
@@ -61,7 +63,8 @@ public struct IdentityConfiguration: Sendable {
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis.isProtected, remedy: "begin it with rediss://")
         isLimited = settings.rateLimitsEnabled
-        credentials = settings.credentials(ofCallers: "gateway")
+        credentials = settings.credentials(ofCallers: "gateway", optional: ["events"])
+        webhooks = Self.webhooks(settings)
         tokens = Peer(
             name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"),
             patience: settings.patience)
@@ -93,6 +96,20 @@ public struct IdentityConfiguration: Sendable {
         case (nil, _?): settings.problem("resetHookURL", "is not set, but resetHookSecret is")
         case (nil, nil): break
         }
+    }
+
+    /// As many secrets as addresses, in the same order.
+    private static func webhooks(_ settings: Settings) -> [Webhook] {
+        let urls = settings.optionalString("webhookURLs") == nil ? [] : settings.urls("webhookURLs")
+        let secrets = settings.optionalSecrets("webhookSecrets")
+        if urls.count != secrets.count {
+            settings.problem("webhookSecrets", "must hold one secret for each address of webhookURLs")
+        }
+        if secrets.contains(where: { $0.utf8.count < Webhook.minimumSecretLength }) {
+            settings.problem("webhookSecrets", "must be at least \(Webhook.minimumSecretLength) characters long each")
+        }
+        if Set(urls).count < urls.count { settings.problem("webhookURLs", "holds an address twice") }
+        return zip(urls, secrets).map { Webhook(url: $0, secret: $1) }
     }
 
     private static func keys(_ key: String, _ settings: Settings) -> KeyRing {

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 import TestKit
 import Testing
 
@@ -123,7 +124,7 @@ import Testing
                 while found.count < sessions.count, ContinuousClock.now < end {
                     let page = try await feed.page(after: cursor, waitingUntil: min(end, .now + .seconds(10)))
                     found.formUnion(page.entries.map(\.sessionID))
-                    cursors.append("\(RevocationCursor(text: page.cursor)!) \(page.entries.count)")
+                    cursors.append("\(FeedCursor(text: page.cursor)!) \(page.entries.count)")
                     cursor = page.cursor
                 }
                 try await group.waitForAll()
@@ -254,29 +255,10 @@ import Testing
     @Test func aCursorFromTheFutureStartsOver() async throws {
         try await TokensFixture.with { tokens in
             let feed = RevocationFeed(pool: tokens.database.pool)
-            var cursor = try #require(RevocationCursor(text: try await read(feed, after: nil).cursor))
+            var cursor = try #require(FeedCursor(text: try await read(feed, after: nil).cursor))
             cursor.seen = "18446744073709551000:18446744073709551000:"
             #expect(try await feed.page(after: cursor.text, waitingUntil: .now).reset)
         }
-    }
-}
-
-@Suite struct RevocationCursorTests {
-    @Test(arguments: ["5:9:", "5:9:5,7", "1:1:"])
-    func cursorsRoundTrip(snapshot: String) {
-        var cursor = RevocationCursor(history: "7-1", seen: snapshot)
-        #expect(RevocationCursor(text: cursor.text) == cursor)
-        cursor.scan = .init(snapshot: "9:9:", transaction: .max, id: 3)
-        #expect(RevocationCursor(text: cursor.text) == cursor)
-        cursor.seen = nil
-        #expect(RevocationCursor(text: cursor.text) == cursor)
-    }
-
-    @Test(arguments: [
-        "9:5:", "5:9:4", "5:9:9", "5:9:7,6", "5:9:7,7", "5:9", "a:b:c", "0:9:", "5:9:,", "-1:9:", "5:9:7,",
-    ])
-    func whatPostgreSQLWouldNotReadIsRefused(snapshot: String) {
-        #expect(RevocationCursor(text: RevocationCursor(history: "7-1", seen: snapshot).text) == nil)
     }
 }
 

@@ -537,7 +537,7 @@ BOUNDS = [
         "maxLength",
         int,
     ),
-    ("identity/Sources/Accounts/AuditLog", r"LIMIT (\d+)", "identity", "AccountExport.events", "maxItems", int),
+    ("identity/Sources/Audit/AuditLog", r"limit: (\d+)", "identity", "AccountExport.events", "maxItems", int),
     (
         "identity/Sources/Domain/Accounts/EmailAddress",
         r"maximumLength = (\d+)",
@@ -571,9 +571,10 @@ BOUNDS = [
         "pattern",
         lambda n: "^\\+[1-9][0-9]{6,%d}$" % (int(n) - 1),
     ),
+    ("identity/Sources/Events/EventFeed", r"pageSize = (\d+)", "identity", "AccountEventPage.events", "maxItems", int),
     (
         "tokens/Sources/Revocation/RevocationFeed",
-        r"pageSize = (\d+)",
+        r"pageSize: Int = (\d+)",
         "tokens",
         "RevocationPage.entries",
         "maxItems",

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import Postgres
 import Sealing
+import ServiceKitPostgres
 
 /// The chain of hashes over the audit log (table `audit_seals`).
 ///
@@ -84,7 +85,11 @@ struct AuditSealStore: Sendable {
             ).first?.decode((Int64, Int64).self)
             guard let (number, lastID) = oldest else { return false }
             try await transaction.query("DELETE FROM audit_origins WHERE entry_id <= \(lastID)")
-            try await transaction.query("DELETE FROM audit_entries WHERE id <= \(lastID)")
+            try await transaction.query(
+                """
+                WITH removed AS (DELETE FROM audit_entries WHERE id <= \(lastID) RETURNING transaction_id)
+                \(raise: "event_horizon", toThoseOf: "removed")
+                """)
             try await transaction.query("DELETE FROM audit_seals WHERE number = \(number)")
             return true
         }

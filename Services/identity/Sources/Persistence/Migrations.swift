@@ -25,4 +25,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 8, name: "audit_entries", up: PackageResources._008_audit_entries_up_sql,
         down: PackageResources._008_audit_entries_down_sql),
+    PostgresMigration(
+        number: 9, name: "events", up: PackageResources._009_events_up_sql,
+        down: PackageResources._009_events_down_sql),
 ]

@@ -12,9 +12,6 @@ struct InternalRoutes: Sendable {
     let signingKeys: SigningKeyStore
     let sessionLimit: Int
 
-    /// The longest that a reader of the feed may wait.
-    static let longestWait = 30
-
     func add(to router: ServiceRouter) {
         let identity = router.internal(callers: "identity")
         identity.post("/sessions", use: createSession)
@@ -104,13 +101,7 @@ struct InternalRoutes: Sendable {
 
     /// The revocation feed, a long poll: `after` the cursor of the page before, `wait` in seconds.
     @Sendable func revocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
-        let parameters = request.uri.queryParameters
-        let wait = try parameters.get("wait").map { text in
-            guard let seconds = Int(text), seconds >= 0 else { throw Problem.invalid("wait", "Want whole seconds.") }
-            return seconds
-        }
-        // A little before the reader's deadline, so that the answer still reaches it.
-        let end = context.deadline.capped(at: .seconds(min(wait ?? 0, Self.longestWait))).instant - .milliseconds(100)
-        return try .json(try await feed.page(after: parameters.get("after"), waitingUntil: end))
+        let end = try context.longPollEnd(of: request)
+        return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))
     }
 }

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import ServiceKitPostgres
 
 /// Removes what has ended, a few rows with each statement, so that no refresh waits for a purge.
 ///
@@ -57,9 +58,6 @@ extension SessionStore {
     /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and stores the last
     /// transaction whose entries were removed: a reader that has not seen it starts over.
     ///
-    /// In a database that was restored from a dump, entries bear transaction numbers of another cluster. Those that are
-    /// still to come in this one are ignored.
-    ///
     /// - Returns: how many.
     func purgeRevocations(
         retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
@@ -73,11 +71,7 @@ extension SessionStore {
             ), removed AS (
                 DELETE FROM revocations WHERE id IN (SELECT id FROM old) RETURNING transaction_id
             ), horizon AS (
-                UPDATE revocation_horizon SET purged_through = GREATEST(
-                    CASE WHEN purged_through < pg_snapshot_xmax(pg_current_snapshot()) THEN purged_through ELSE '0' END,
-                    (SELECT transaction_id FROM removed WHERE transaction_id < pg_snapshot_xmax(pg_current_snapshot())
-                        ORDER BY transaction_id DESC LIMIT 1))
-                WHERE EXISTS (SELECT FROM removed)
+                \(raise: "revocation_horizon", toThoseOf: "removed")
             )
             SELECT count(*) FROM removed
             """)[0].decode(Int.self)

@@ -1,42 +1,48 @@
 import Bytes
 
-/// How far a reader of the revocation feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read
+/// How far a reader of a feed has come: a PostgreSQL snapshot (`pg_snapshot`) of which it has read
 /// everything.
 ///
 /// A snapshot, because entries are not committed in the order of their numbers: what the snapshot does not contain was
 /// committed later, and is still to be read.
-struct RevocationCursor: Sendable, Equatable {
+package struct FeedCursor: Sendable, Equatable {
     /// Names the database's history. A snapshot of another history says nothing about this one.
-    var history: String
+    package var history: String
     /// The snapshot whose entries have all been read; `nil` at the beginning.
-    var seen: String?
+    package var seen: String?
     /// Set while a scan takes more than one page.
-    var scan: Scan?
+    package var scan: Scan?
 
     /// A scan that has not reached its end.
-    struct Scan: Sendable, Equatable {
+    package struct Scan: Sendable, Equatable {
         /// The snapshot that the scan reads up to.
-        var snapshot: String
+        package var snapshot: String
         /// Of the last entry that was read, as is `id`.
-        var transaction: UInt64
-        var id: Int64
+        package var transaction: UInt64
+        package var id: Int64
+
+        package init(snapshot: String, transaction: UInt64, id: Int64) {
+            self.snapshot = snapshot
+            self.transaction = transaction
+            self.id = id
+        }
     }
 
     /// Opaque to readers.
-    var text: String {
+    package var text: String {
         var parts = [history, seen ?? ""]
         if let scan { parts += [scan.snapshot, String(scan.transaction), String(scan.id)] }
         return Base64URL.string(Array(parts.joined(separator: "/").utf8))
     }
 
-    init(history: String, seen: String?, scan: Scan? = nil) {
+    package init(history: String, seen: String?, scan: Scan? = nil) {
         self.history = history
         self.seen = seen
         self.scan = scan
     }
 
     /// Reads what `text` writes; `nil` for anything else, such as the cursor of another version.
-    init?(text: String) {
+    package init?(text: String) {
         guard let bytes = Base64URL.decode(text) else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self)
             .split(separator: "/", omittingEmptySubsequences: false).map(String.init)

@@ -1,0 +1,18 @@
+import Contracts
+
+extension AccountEventType {
+    /// What others are told of an entry of the audit log; `nil` where it is none of their business, or of a newer version.
+    init?(auditing event: String) {
+        switch AuditEvent(rawValue: event) {
+        case .registered: self = .userCreated
+        case .profileChanged, .roleChanged, .appleLinked, .appleUnlinked, .passwordRemoved: self = .userUpdated
+        case .deleted: self = .userDeleted
+        case .disabled: self = .userDisabled
+        case .enabled: self = .userEnabled
+        case .signedIn: self = .sessionCreated
+        case .passwordChanged, .passwordReset: self = .passwordChanged
+        case .identifierChanged, .identifierLost: self = .identifierChanged
+        case .signInRefused, .appleConsentRevoked, nil: return nil
+        }
+    }
+}

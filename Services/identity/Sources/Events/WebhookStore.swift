@@ -1,0 +1,109 @@
+import Foundation
+import Postgres
+
+/// How far each webhook's receiver has come (table `webhooks`).
+struct WebhookStore: Sendable {
+    let database: PostgresPool
+
+    /// What a process does next for a webhook.
+    struct Claim: Sendable {
+        var cursor: String
+        var attempts: Int
+        /// When the newest event happened that was delivered; `nil` where everything after the cursor is wanted.
+        var through: Date?
+        /// Changes when somebody sets the cursor, so that a delivery under way does not undo it.
+        var revision: Int64
+    }
+
+    /// A webhook as operators see it.
+    struct Standing: Sendable {
+        var url: String
+        var cursor: String
+        var attempts: Int
+        var deliveredAt: Date?
+        /// Seconds since the oldest event that could not be delivered; `nil` where there is none.
+        var oldestAge: Double?
+    }
+
+    /// Seconds for which a webhook belongs to the process that claimed it: longer than an attempt takes.
+    static let claimLifetime = 20.0
+
+    /// Notes a webhook that is new: it is sent what happens from now on.
+    func add(_ webhook: Webhook, cursor: String) async throws {
+        try await database.query(
+            """
+            INSERT INTO webhooks (url, cursor, through) VALUES (\(webhook.url.absoluteString), \(cursor), now())
+            ON CONFLICT (url) DO NOTHING
+            """)
+    }
+
+    func knows(_ webhook: Webhook) async throws -> Bool {
+        try await !database.query("SELECT url FROM webhooks WHERE url = \(webhook.url.absoluteString)").isEmpty
+    }
+
+    /// Claims the webhook, if it is due. No other process gets it as long as the claim lasts.
+    func claim(_ webhook: Webhook) async throws -> Claim? {
+        try await database.query(
+            """
+            UPDATE webhooks SET attempts = attempts + 1, revision = revision + 1,
+                next_attempt_at = now() + make_interval(secs => \(Self.claimLifetime))
+            WHERE url = \(webhook.url.absoluteString) AND next_attempt_at <= now()
+            RETURNING cursor, attempts::bigint, through, revision
+            """
+        ).first.map { row in
+            let (cursor, attempts, through, revision) = try row.decode((String, Int, Date?, Int64).self)
+            return Claim(cursor: cursor, attempts: attempts, through: through, revision: revision)
+        }
+    }
+
+    /// Notes that everything before `cursor` is delivered.
+    /// - Parameters:
+    ///   - newest: when the newest event happened that was just delivered; `nil` where there was none.
+    ///   - seconds: until the next look.
+    func advance(_ webhook: Webhook, _ claim: Claim, to cursor: String, newest: Date?, seconds: Double) async throws {
+        try await database.query(
+            """
+            UPDATE webhooks SET cursor = \(cursor), attempts = 0, oldest_at = NULL,
+                delivered_at = CASE WHEN \(newest) IS NULL THEN delivered_at ELSE now() END,
+                through = greatest(through, \(newest)),
+                next_attempt_at = now() + make_interval(secs => \(seconds))
+            WHERE url = \(webhook.url.absoluteString) AND revision = \(claim.revision)
+            """)
+    }
+
+    /// Has it tried again.
+    /// - Parameter oldest: when the first event of those happened that could not be delivered.
+    func postpone(_ webhook: Webhook, _ claim: Claim, oldest: Date?, seconds: Double) async throws {
+        try await database.query(
+            """
+            UPDATE webhooks SET oldest_at = coalesce(\(oldest), oldest_at),
+                next_attempt_at = now() + make_interval(secs => \(seconds))
+            WHERE url = \(webhook.url.absoluteString) AND revision = \(claim.revision)
+            """)
+    }
+
+    /// Has the receiver sent everything after `cursor`, again if need be.
+    /// - Returns: whether there is such a webhook.
+    func replay(_ url: String, after cursor: String) async throws -> Bool {
+        try await database.query(
+            """
+            UPDATE webhooks SET cursor = \(cursor), attempts = 0, oldest_at = NULL, through = NULL,
+                revision = revision + 1, next_attempt_at = now()
+            WHERE url = \(url)
+            """
+        ).affectedRows == 1
+    }
+
+    func standings() async throws -> [Standing] {
+        try await database.query(
+            """
+            SELECT url, cursor, attempts::bigint, delivered_at,
+                extract(epoch FROM now() - oldest_at)::double precision
+            FROM webhooks ORDER BY url
+            """
+        ).map { row in
+            let (url, cursor, attempts, deliveredAt, age) = try row.decode((String, String, Int, Date?, Double?).self)
+            return Standing(url: url, cursor: cursor, attempts: attempts, deliveredAt: deliveredAt, oldestAge: age)
+        }
+    }
+}

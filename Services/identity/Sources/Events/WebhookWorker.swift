@@ -1,0 +1,132 @@
+import Contracts
+import Foundation
+import Instruments
+import Logging
+import ServiceLifecycle
+
+/// Posts what happens to each webhook, in the order of the feed: what fails is tried again for as long as it takes, and
+/// nothing that comes after it is sent before.
+struct WebhookWorker: Service {
+    let webhooks: [Webhook]
+    let store: WebhookStore
+    let feed: EventFeed
+    let sender: WebhookSender
+    /// Days for which events are kept; `nil` for ever.
+    let retention: Int?
+    let logger: Logger
+    private let metrics: [String: Metrics]
+
+    /// Between two looks when there is nothing to tell.
+    private static let interval = 1.0
+
+    private struct Metrics: Sendable {
+        var delivered: Counter
+        var failed: Counter
+        var age: Gauge
+
+        init(_ webhook: Webhook) {
+            let labels = [("webhook", webhook.name)]
+            delivered = Counter(
+                "identity_webhook_events_total", help: "Events that a webhook's receiver has taken.", labels: labels)
+            failed = Counter(
+                "identity_webhook_failed_total", help: "Attempts to post to a webhook that failed.", labels: labels)
+            age = Gauge(
+                "identity_webhook_oldest_event_age_seconds",
+                help: "Age of the oldest event that a webhook's receiver has refused or not answered; 0 for none.",
+                labels: labels)
+        }
+    }
+
+    init(
+        webhooks: [Webhook], store: WebhookStore, feed: EventFeed, sender: WebhookSender, retention: Int?,
+        logger: Logger
+    ) {
+        self.webhooks = webhooks
+        self.store = store
+        self.feed = feed
+        self.sender = sender
+        self.retention = retention
+        self.logger = logger
+        metrics = Dictionary(webhooks.map { ($0.url.absoluteString, Metrics($0)) }) { first, _ in first }
+    }
+
+    func run() async throws {
+        guard !webhooks.isEmpty else { return try await gracefulShutdown() }
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                for webhook in webhooks {
+                    group.addTask {
+                        while !Task.isCancelled {
+                            if await work(on: webhook) { continue }
+                            try? await Task.sleep(for: .seconds(Self.interval))
+                        }
+                    }
+                }
+                group.addTask {
+                    while !Task.isCancelled {
+                        await measure()
+                        try? await Task.sleep(for: .seconds(10))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what is due for one webhook.
+    /// - Returns: whether more waits.
+    func work(on webhook: Webhook) async -> Bool {
+        do {
+            if let claim = try await store.claim(webhook) { return try await deliver(to: webhook, claim) }
+            // Unless it is new, another process has it, or it is not due.
+            if try await !store.knows(webhook) {
+                try await store.add(webhook, cursor: feed.page(after: EventFeed.latest, waitingUntil: .now).cursor)
+            }
+            return false
+        } catch {
+            if !Task.isCancelled {
+                logger.warning(
+                    "A webhook could not be looked at",
+                    metadata: ["webhook": "\(webhook.name)", "error": "\(error)"])
+            }
+            return false
+        }
+    }
+
+    private func deliver(to webhook: Webhook, _ claim: WebhookStore.Claim) async throws -> Bool {
+        var page = try await feed.page(after: claim.cursor, waitingUntil: .now)
+        let rules = WebhookCatchUp(through: claim.through, retention: retention)
+        page.events.removeAll { !rules.isWanted($0.occurredAt) }
+        page.reset = page.reset && rules.isGap(now: .now)
+        if !page.events.isEmpty || page.reset {
+            do {
+                try await sender.send(page, to: webhook)
+            } catch {
+                return await postpone(webhook, claim, oldest: page.events.first?.occurredAt, error)
+            }
+            metrics[webhook.url.absoluteString]?.delivered.increment(by: page.events.count)
+        }
+        try await store.advance(
+            webhook, claim, to: page.cursor, newest: page.events.map(\.occurredAt).max(),
+            seconds: page.more ? 0 : Self.interval)
+        return page.more
+    }
+
+    private func postpone(
+        _ webhook: Webhook, _ claim: WebhookStore.Claim, oldest: Date?, _ error: any Error
+    ) async -> Bool {
+        let delay = OutboxSchedule.delay(after: claim.attempts, spread: .random(in: 0...1))
+        // Should this fail, the webhook is due again when the claim runs out.
+        try? await store.postpone(webhook, claim, oldest: oldest, seconds: delay)
+        guard !Task.isCancelled else { return false }
+        metrics[webhook.url.absoluteString]?.failed.increment()
+        logger.warning(
+            "A webhook's receiver has not taken events; they will be sent again",
+            metadata: ["webhook": "\(webhook.name)", "attempts": "\(claim.attempts)", "error": "\(error)"])
+        return false
+    }
+
+    private func measure() async {
+        guard let standings = try? await store.standings() else { return }
+        for standing in standings { metrics[standing.url]?.age.set(max(0, standing.oldestAge ?? 0)) }
+    }
+}

@@ -1,0 +1,64 @@
+public import Foundation
+
+/// What happened to a user, for other systems: which user and what, and nothing about the person.
+public struct AccountEvent: Codable, Sendable, Equatable {
+    /// The same where the event comes twice.
+    public var id: String
+    public var type: AccountEventType
+    public var occurredAt: Date
+    @LowercaseUUID public var userID: UUID
+    /// The session that began; absent in other events.
+    public var sessionID: String?
+
+    public init(id: String, type: AccountEventType, occurredAt: Date, userID: UUID, sessionID: String? = nil) {
+        self.id = id
+        self.type = type
+        self.occurredAt = occurredAt
+        self.userID = userID
+        self.sessionID = sessionID
+    }
+}
+
+/// What an ``AccountEvent`` tells of.
+public struct AccountEventType: OpenValue {
+    public static let userCreated = Self(rawValue: "user.created")
+    /// The name, the role, the stores, or the ways to sign in.
+    public static let userUpdated = Self(rawValue: "user.updated")
+    public static let userDeleted = Self(rawValue: "user.deleted")
+    public static let userDisabled = Self(rawValue: "user.disabled")
+    public static let userEnabled = Self(rawValue: "user.enabled")
+    public static let sessionCreated = Self(rawValue: "session.created")
+    /// It was changed, set or reset.
+    public static let passwordChanged = Self(rawValue: "password.changed")
+    /// An e-mail address or phone number was added, proved or lost.
+    public static let identifierChanged = Self(rawValue: "identifier.changed")
+
+    public static let known: [Self] = [
+        .userCreated, .userUpdated, .userDeleted, .userDisabled, .userEnabled, .sessionCreated, .passwordChanged,
+        .identifierChanged,
+    ]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+/// The answer to `GET /internal/events`, and what a webhook is sent.
+public struct AccountEventPage: Codable, Sendable, Equatable {
+    public var events: [AccountEvent]
+    /// Opaque; what to send as `after` next.
+    public var cursor: String
+    /// The cursor that was sent is older than what is kept: take everything anew and read on from `cursor`.
+    public var reset: Bool
+    /// More events wait; ask again at once.
+    public var more: Bool
+
+    public init(events: [AccountEvent], cursor: String, reset: Bool, more: Bool) {
+        self.events = events
+        self.cursor = cursor
+        self.reset = reset
+        self.more = more
+    }
+}

@@ -1,0 +1,106 @@
+import Contracts
+import Foundation
+import Postgres
+import Sealing
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct EventFeedTests {
+    /// Reads until there is no more.
+    private func read(_ feed: EventFeed, after cursor: String?) async throws -> (events: [AccountEvent], cursor: String)
+    {
+        var events: [AccountEvent] = []
+        var cursor = cursor
+        while true {
+            let page = try await feed.page(after: cursor, waitingUntil: .now)
+            #expect(!page.reset)
+            events += page.events
+            cursor = page.cursor
+            if !page.more { return (events, page.cursor) }
+        }
+    }
+
+    @Test(arguments: [1, 3, 1000]) func everyEventComesOnceAndInOrder(pageSize: Int) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let feed = EventFeed(database: pool, pageSize: pageSize)
+            let user = UUID()
+            let session = UUID()
+            try await AuditLog.record(.registered, user, by: .user, on: pool)
+            try await AuditLog.record(.signInRefused, user, by: .unknown, count: 3, on: pool)
+            try await AuditLog.record(.signedIn, user, by: .user, session: session, on: pool)
+            let (events, cursor) = try await read(feed, after: nil)
+            #expect(events.map(\.type) == [.userCreated, .sessionCreated])
+            #expect(events.allSatisfy { $0.userID == user } && events[1].sessionID == session.path)
+            #expect(try await read(feed, after: cursor).events == [])
+            try await AuditLog.record(.deleted, user, by: .user, on: pool)
+            #expect(try await read(feed, after: cursor).events.map(\.type) == [.userDeleted])
+            // Again, as often as one likes.
+            #expect(try await read(feed, after: nil).events.count == 3)
+        }
+    }
+
+    @Test func anEntryThatIsCommittedLateIsNotSkipped() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let feed = EventFeed(database: pool)
+            let (late, soon) = (UUID(), UUID())
+            let cursor = try await pool.withTransaction { transaction in
+                try await AuditLog.record(.registered, late, by: .user, on: transaction)
+                try await AuditLog.record(.registered, soon, by: .user, on: pool)
+                let (events, cursor) = try await read(feed, after: nil)
+                #expect(events.map(\.userID) == [soon])
+                return cursor
+            }
+            #expect(try await read(feed, after: cursor).events.map(\.userID) == [late])
+        }
+    }
+
+    @Test func whoWantsNothingOfBeforeBeginsAtTheEnd() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let feed = EventFeed(database: pool)
+            try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
+            let start = try await feed.page(after: EventFeed.latest, waitingUntil: .now)
+            #expect(start.events == [] && !start.more && !start.reset)
+            #expect(try await read(feed, after: start.cursor).events == [])
+            try await AuditLog.record(.enabled, UUID(), by: .user, on: pool)
+            #expect(try await read(feed, after: start.cursor).events.map(\.type) == [.userEnabled])
+        }
+    }
+
+    @Test func aReaderThatWaitsIsToldAtOnce() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let feed = EventFeed(database: pool)
+            let start = try await feed.page(after: EventFeed.latest, waitingUntil: .now)
+            let waiting = Task { try await feed.page(after: start.cursor, waitingUntil: .now + .seconds(60)) }
+            try await AuditLog.record(.enabled, UUID(), by: .user, on: pool)
+            #expect(try await waiting.value.events.count == 1)
+        }
+    }
+
+    /// Retention has removed what the reader has not read.
+    @Test func aCursorThatIsTooOldStartsOver() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let feed = EventFeed(database: pool)
+            let store = AuditSealStore(database: pool, keys: .sample)
+            let before = try await feed.page(after: EventFeed.latest, waitingUntil: .now).cursor
+            for _ in 0..<2 {
+                try await AuditLog.record(.registered, UUID(), by: .user, on: pool)
+                #expect(try await store.seal(upTo: AuditSealStore.Mark(id: .max, transaction: 0)) != nil)
+            }
+            let after = try await read(feed, after: before).cursor
+            for table in ["audit_entries", "audit_seals"] {
+                try await pool.query("ALTER TABLE \(unescaped: table) DISABLE TRIGGER USER")
+            }
+            #expect(try await store.removeOldest(olderThan: 0))
+            #expect(try await feed.page(after: before, waitingUntil: .now).reset)
+            #expect(try await feed.page(after: "of another version", waitingUntil: .now).reset)
+            #expect(try await !feed.page(after: after, waitingUntil: .now).reset)
+        }
+    }
+}
