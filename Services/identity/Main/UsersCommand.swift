@@ -6,8 +6,11 @@ import IdentityService
 /// What operators do with accounts. Runs beside the service, with the same settings.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "users", abstract: "Create, list, disable and enable users, and set their roles.",
-        subcommands: [Create.self, List.self, Disable.self, Enable.self, SetRole.self])
+        commandName: "users",
+        abstract: "Create, list, disable and enable users, set their roles, and move them in and out.",
+        subcommands: [
+            Create.self, List.self, Disable.self, Enable.self, SetRole.self, Import.self, Export.self,
+        ])
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(

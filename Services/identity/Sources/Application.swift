@@ -70,6 +70,7 @@ struct IdentityParts {
     let events: EventFeed
     let webhookWorker: WebhookWorker
     let webhookAdministration: WebhookAdministration
+    let transfer: UserTransfer
 
     /// Ends what works in the background when it is not run as a service.
     func close() async throws {
@@ -233,6 +234,9 @@ struct IdentityParts {
         administration = UserAdministration(
             accounts: accounts, passwords: passwords, hasher: hasher, policy: policy, delivery: delivery,
             outbox: outbox, home: configuration.home)
+        transfer = UserTransfer(
+            store: UserImportStore(database: database), home: configuration.home,
+            peppers: Set(configuration.pepperKeys.ids))
         auditAdministration = AuditAdministration(
             log: audit, seals: seals, users: administration, retention: configuration.auditRetention)
     }

@@ -1,0 +1,117 @@
+import Foundation
+import Postgres
+
+/// Makes many users with few statements.
+struct UserImportStore: Sendable {
+    let database: PostgresPool
+
+    /// A row of the statements below.
+    private struct Row: Codable, Sendable {
+        var n: Int
+        var id: UUID
+        var email: String?
+        var emailVerified: Bool
+        var phone: String?
+        var phoneVerified: Bool
+        var displayName: String?
+        var role: String
+        var storeIDs: [String]
+        var state: String
+        var hash: String?
+        var subject: String?
+        var clientID: String?
+        var appleEmail: String?
+        /// Seconds since 1970.
+        var created: Double?
+
+        /// As the columns are called.
+        private enum CodingKeys: String, CodingKey {
+            case n, id, email, phone, role, state, hash, subject, created
+            case emailVerified = "email_verified"
+            case phoneVerified = "phone_verified"
+            case displayName = "display_name"
+            case storeIDs = "store_ids"
+            case clientID = "client_id"
+            case appleEmail = "apple_email"
+        }
+
+        init(_ n: Int, _ user: ImportedUser) {
+            self.n = n
+            id = user.id
+            email = user.email
+            emailVerified = user.emailVerified
+            phone = user.phone
+            phoneVerified = user.phoneVerified
+            displayName = user.displayName
+            role = user.role
+            storeIDs = user.storeIDs
+            state = user.state.rawValue
+            hash = user.passwordHash
+            subject = user.apple?.subject
+            clientID = user.apple?.clientId
+            appleEmail = user.apple?.email
+            created = user.createdAt?.timeIntervalSince1970
+        }
+    }
+
+    private static let columns = """
+        n bigint, id uuid, email text, email_verified boolean, phone text, phone_verified boolean, display_name text,
+        role text, store_ids text[], state text, hash text, subject text, client_id text, apple_email text,
+        created double precision
+        """
+
+    /// What there is already of each user.
+    func found(_ users: [ImportedUser]) async throws -> [ImportVerdict.Found] {
+        let rows = users.enumerated().map(Row.init)
+        return try await database.query(
+            """
+            SELECT u.id IS NOT NULL, e.user_id, p.user_id, a.user_id
+            FROM jsonb_to_recordset(\(PostgresJSON(rows))) AS r (\(unescaped: Self.columns))
+            LEFT JOIN users u ON u.id = r.id
+            LEFT JOIN identifiers e ON e.kind = 'email' AND e.value = r.email
+            LEFT JOIN identifiers p ON p.kind = 'phone' AND p.value = r.phone
+            LEFT JOIN apple_identities a ON a.subject = r.subject
+            ORDER BY r.n
+            """
+        ).map { row in
+            let (hasID, email, phone, apple) = try row.decode((Bool, UUID?, UUID?, UUID?).self)
+            return ImportVerdict.Found(hasID: hasID, email: email, phone: phone, apple: apple)
+        }
+    }
+
+    /// Makes all of them or none.
+    /// - Returns: `false` when one has what somebody else has.
+    func create(_ users: [ImportedUser]) async throws -> Bool {
+        let rows = users.enumerated().map(Row.init)
+        do {
+            try await database.query(
+                """
+                WITH r AS MATERIALIZED (
+                    SELECT n, id, email, email_verified, phone, phone_verified, display_name, role, store_ids, state, hash,
+                        subject, client_id, apple_email, created
+                    FROM jsonb_to_recordset(\(PostgresJSON(rows))) AS r (\(unescaped: Self.columns))
+                ), made AS (
+                    INSERT INTO users (id, display_name, role, store_ids, state, created_at)
+                    SELECT id, display_name, role, store_ids, state, coalesce(to_timestamp(created), now())
+                    FROM r ORDER BY n
+                ), identified AS (
+                    INSERT INTO identifiers (kind, value, user_id, verified)
+                    SELECT 'email', email, id, email_verified FROM r WHERE email IS NOT NULL
+                    UNION ALL SELECT 'phone', phone, id, phone_verified FROM r WHERE phone IS NOT NULL
+                ), hashed AS (
+                    INSERT INTO passwords (user_id, hash) SELECT id, hash FROM r WHERE hash IS NOT NULL
+                ), linked AS (
+                    INSERT INTO apple_identities (subject, user_id, client_id, email)
+                    SELECT subject, id, client_id, apple_email FROM r WHERE subject IS NOT NULL
+                )
+                INSERT INTO audit_entries (user_id, actor, actor_id, event, detail)
+                SELECT id, 'operator', \(AuditScope.current?.name), \(AuditEvent.registered.rawValue), 'import'
+                FROM r ORDER BY n
+                """)
+            return true
+        } catch {
+            guard error.sqlState == .uniqueViolation else { throw error }
+            return false
+        }
+    }
+}

@@ -1,0 +1,158 @@
+public import Foundation
+import Postgres
+import ServiceKit
+
+/// Moves users in and out, as JSON Lines (`identity users import` and `export`).
+public struct UserTransfer: Sendable {
+    let store: UserImportStore
+    let home: PhoneRegion?
+    let peppers: Set<String>
+
+    /// Lines that are made with one statement.
+    static let batch = 500
+    /// Batches at a time: while PostgreSQL works on one, others are read.
+    static let width = 4
+
+    /// What an import has done.
+    public struct Summary: Sendable, Encodable, Equatable {
+        public var lines = 0
+        public var created = 0
+        /// Who was there from an import before.
+        public var existing = 0
+        public var refused = 0
+        /// Everything up to this line is done.
+        public var through = 0
+    }
+
+    /// A line that was refused.
+    public struct Flaw: Sendable, Equatable {
+        public var line: Int
+        public var reason: String
+    }
+
+    /// Runs `body` with the settings of the environment, as the service would read them.
+    public static func run(_ body: (UserTransfer) async throws -> Void) async throws {
+        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit().application
+        try await IdentityParts.run(configuration) { try await body($0.transfer) }
+    }
+
+    /// Makes the users of a file. Who is there already is left as they are, so that an import may be repeated.
+    /// - Parameters:
+    ///   - first: the number of the line to begin with.
+    ///   - isDry: whether nothing is written.
+    ///   - refused: is told of each line that is refused.
+    ///   - progress: is told what is done, and how many bytes were read.
+    /// - Throws: what ends the import before its time, in ``Interrupted``.
+    public func importUsers(
+        from file: FileHandle, first: Int = 1, isDry: Bool = false, refused: (Flaw) -> Void,
+        progress: (Summary, Int) -> Void
+    ) async throws -> Summary {
+        var reader = LineReader(file)
+        var summary = Summary()
+        do {
+            while true {
+                // A handful of batches, all of which are done before the next: what is done ends at one line.
+                var batches: [[(number: Int, bytes: [UInt8])]] = []
+                while batches.count < Self.width, let lines = try reader.next(Self.batch) {
+                    let wanted = lines.filter { $0.number >= first }
+                    if !wanted.isEmpty { batches.append(wanted) }
+                }
+                if batches.isEmpty { break }
+                let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+                    for batch in batches { group.addTask { try await take(batch, isDry: isDry) } }
+                    return try await group.reduce(into: [Outcome]()) { $0.append($1) }
+                }
+                for outcome in outcomes {
+                    summary.lines += outcome.lines
+                    summary.created += outcome.created
+                    summary.existing += outcome.existing
+                    summary.refused += outcome.flaws.count
+                }
+                for flaw in outcomes.flatMap(\.flaws).sorted(by: { $0.line < $1.line }) { refused(flaw) }
+                summary.through = reader.count
+                progress(summary, reader.offset)
+            }
+        } catch {
+            throw Interrupted(through: summary.through, cause: error)
+        }
+        summary.through = reader.count
+        return summary
+    }
+
+    /// An import that has not come to the end.
+    public struct Interrupted: Error, CustomStringConvertible {
+        var through: Int
+        var cause: any Error
+
+        /// What to do next.
+        public var description: String {
+            "\(cause) Everything up to line \(through) is done: go on with --from-line \(through + 1)."
+        }
+    }
+
+    private struct Outcome: Sendable {
+        var lines = 0
+        var created = 0
+        var existing = 0
+        var flaws: [Flaw] = []
+    }
+
+    private func take(_ lines: [(number: Int, bytes: [UInt8])], isDry: Bool) async throws -> Outcome {
+        var outcome = Outcome(lines: lines.count)
+        var users: [(line: Int, user: ImportedUser)] = []
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        for line in lines {
+            do {
+                let record = try decoder.decode(UserRecord.self, from: Data(line.bytes))
+                users.append((line.number, try ImportedUser(record, home: home, peppers: peppers)))
+            } catch let refusal as Refusal {
+                outcome.flaws.append(Flaw(line: line.number, reason: refusal.message))
+            } catch {
+                outcome.flaws.append(
+                    Flaw(line: line.number, reason: "This is no JSON of a user: \(Self.reason(error))"))
+            }
+        }
+        try await create(users, isDry: isDry, &outcome)
+        return outcome
+    }
+
+    /// Makes those who are not there. Where two have the same identifier, they are made one by one.
+    private func create(
+        _ users: [(line: Int, user: ImportedUser)], isDry: Bool, _ outcome: inout Outcome
+    ) async throws {
+        guard !users.isEmpty else { return }
+        let found = try await store.found(users.map(\.user))
+        var new: [(line: Int, user: ImportedUser)] = []
+        for (each, found) in zip(users, found) {
+            switch ImportVerdict.decide(isNamed: each.user.isNamed, found: found) {
+            case .create: new.append(each)
+            case .exists: outcome.existing += 1
+            case .taken(let reason): outcome.flaws.append(Flaw(line: each.line, reason: reason))
+            }
+        }
+        guard !new.isEmpty else { return }
+        if isDry {
+            outcome.created += new.count
+        } else if try await store.create(new.map(\.user)) {
+            outcome.created += new.count
+        } else if new.count == 1 {
+            outcome.flaws.append(Flaw(line: new[0].line, reason: "Somebody else was just given what is this user's."))
+        } else {
+            for each in new { try await create([each], isDry: isDry, &outcome) }
+        }
+    }
+
+    /// Without the line's text, which is a person's.
+    private static func reason(_ error: any Error) -> String {
+        func path(_ context: DecodingError.Context) -> String {
+            context.codingPath.isEmpty ? "the line" : context.codingPath.map(\.stringValue).joined(separator: ".")
+        }
+        return switch error as? DecodingError {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+            "\(path(context)) cannot be read."
+        case .keyNotFound(let key, _): "\(key.stringValue) is missing."
+        default: "it cannot be read."
+        }
+    }
+}

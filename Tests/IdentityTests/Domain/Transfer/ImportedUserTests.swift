@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+
+@testable import IdentityService
+
+@Suite struct ImportedUserTests {
+    static let hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg"
+
+    private func read(_ change: (inout UserRecord) -> Void) -> Result<ImportedUser, Refusal> {
+        var record = UserRecord(email: "ada@example.com")
+        change(&record)
+        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, peppers: ["p1"]) }
+    }
+
+    private func isRefused(_ change: (inout UserRecord) -> Void) -> Bool {
+        if case .failure = read(change) { true } else { false }
+    }
+
+    @Test func whatIsThereIsNormalisedAndTheRestIsAsAtARegistration() throws {
+        let user = try read { record in
+            record.email = " Ada@Example.COM "
+            record.phone = "+49 171 1234567"
+            record.displayName = " Ada "
+        }.get()
+        #expect(user.email == "ada@example.com" && user.phone == "+491711234567" && user.displayName == "Ada")
+        #expect(!user.emailVerified && !user.phoneVerified && user.role == "user" && user.storeIDs == [])
+        #expect(user.state == .active && user.passwordHash == nil && !user.isNamed)
+    }
+
+    @Test func hashesOfOursAreTaken() throws {
+        #expect(try read { $0.passwordHash = Self.hash }.get().passwordHash == Self.hash)
+        let ours = PasswordHash(
+            parameters: .current, pepperID: "p1", salt: [UInt8](repeating: 1, count: 16),
+            hash: [UInt8](repeating: 2, count: 32)
+        ).phcString
+        #expect(try read { $0.passwordHash = ours }.get().passwordHash == ours)
+    }
+
+    @Test func whatCouldNotBeUsedIsRefused() {
+        #expect(isRefused { $0.email = nil })
+        #expect(isRefused { $0.email = "+49 171 1234567" })
+        #expect(isRefused { $0.phone = "ada@example.com" })
+        #expect(isRefused { $0.email = "not an address" })
+        #expect(isRefused { $0.role = "Admin" })
+        #expect(isRefused { $0.storeIds = ["a b"] })
+        #expect(isRefused { $0.state = "gone" })
+        #expect(isRefused { $0.displayName = "a\u{202E}b" })
+        #expect(isRefused { $0.passwordHash = "$2b$10$abcdefghijklmnopqrstuv" })
+        #expect(isRefused { $0.passwordHash = "$argon2id$v=19$m=9999999,t=2,p=1$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg" })
+        // A pepper that nobody has: its user could never sign in.
+        #expect(
+            isRefused {
+                $0.passwordHash = "$argon2id$v=19$m=19456,t=2,p=1,keyid=cDI$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg"
+            })
+        #expect(isRefused { $0.createdAt = .distantFuture })
+        #expect(isRefused { $0.apple = UserRecord.Apple(subject: "", clientId: "a") })
+        // Nobody could enter the password.
+        #expect(
+            isRefused { record in
+                record.email = nil
+                record.apple = UserRecord.Apple(subject: "001", clientId: "a")
+                record.passwordHash = Self.hash
+            })
+    }
+}

@@ -1,0 +1,144 @@
+import Contracts
+import Foundation
+import Postgres
+import Synchronization
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+@Suite struct UserTransferTests {
+    private func with(_ body: (UserTransfer, PostgresPool) async throws -> Void) async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            try await body(Self.transfer(database.pool), database.pool)
+        }
+    }
+
+    private static func transfer(_ pool: PostgresPool) -> UserTransfer {
+        UserTransfer(store: UserImportStore(database: pool), home: nil, peppers: ["p1"])
+    }
+
+    private func run(
+        _ transfer: UserTransfer, _ text: String, first: Int = 1, isDry: Bool = false
+    ) async throws -> (summary: UserTransfer.Summary, flaws: [UserTransfer.Flaw]) {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        let file = try #require(FileHandle(forReadingAtPath: try files.write(text)))
+        let flaws = Mutex<[UserTransfer.Flaw]>([])
+        let summary = try await transfer.importUsers(from: file, first: first, isDry: isDry) { flaw in
+            flaws.withLock { $0.append(flaw) }
+        } progress: { _, _ in
+        }
+        return (summary, flaws.withLock(\.self))
+    }
+
+    private static func lines(_ numbers: some Sequence<Int>) -> String {
+        numbers.map { #"{"email":"user\#($0)@example.com","displayName":"User \#($0)"}"# }.joined(separator: "\n")
+    }
+
+    private func count(_ table: String, _ pool: PostgresPool) async throws -> Int {
+        try await pool.query("SELECT count(*) FROM \(unescaped: table)")[0].decode(Int.self)
+    }
+
+    @Test func manyUsersAreMadeAndTheSecondTimeNobody() async throws {
+        try await with { transfer, pool in
+            let text = Self.lines(1...3210)
+            let dry = try await run(transfer, text, isDry: true)
+            #expect(dry.summary.created == 3210 && dry.flaws == [])
+            #expect(try await count("users", pool) == 0)
+            let first = try await run(transfer, text)
+            #expect(first.summary == UserTransfer.Summary(lines: 3210, created: 3210, through: 3210))
+            let second = try await run(transfer, text)
+            #expect(second.summary == UserTransfer.Summary(lines: 3210, existing: 3210, through: 3210))
+            #expect(try await count("users", pool) == 3210)
+            #expect(try await count("audit_entries WHERE event = 'registered' AND actor = 'operator'", pool) == 3210)
+        }
+    }
+
+    @Test func whatIsWrongWithALineIsToldAndTheOthersAreMade() async throws {
+        try await with { transfer, pool in
+            let text = """
+                {"email":"ada@example.com"}
+
+                {"email":"ada@example.com","id":"7d0fbd94-5b2b-4e9c-9d57-000000000001"}
+                not JSON
+                {"email":12}
+                {"email":"eve@example.com","role":"NO"}
+                {"phone":"+49 171 1234567","storeIds":["a","b"],"phoneVerified":true,"state":"disabled"}
+                """
+            let (summary, flaws) = try await run(transfer, text)
+            #expect(summary.created == 2 && summary.refused == 4 && summary.lines == 6)
+            #expect(flaws.map(\.line) == [3, 4, 5, 6])
+            // The reason does not repeat what is in the line.
+            #expect(flaws[2].reason.contains("email cannot be read"))
+            let phone = try await pool.query(
+                """
+                SELECT u.state, u.store_ids, i.verified FROM users u JOIN identifiers i ON i.user_id = u.id
+                WHERE i.value = '+491711234567'
+                """)[0].decode((String, [String], Bool).self)
+            #expect(phone == ("disabled", ["a", "b"], true))
+        }
+    }
+
+    @Test func oneThatWasBrokenOffGoesOn() async throws {
+        try await with { transfer, pool in
+            let text = Self.lines(1...3000)
+            // Nothing can be written from a certain user on.
+            try await pool.query(
+                "ALTER TABLE users ADD CONSTRAINT full_up CHECK (display_name <> 'User 2500')")
+            let error = await #expect(throws: UserTransfer.Interrupted.self) { try await run(transfer, text) }
+            let done = try #require(error?.through)
+            #expect(done == UserTransfer.batch * UserTransfer.width)
+            try await pool.query("ALTER TABLE users DROP CONSTRAINT full_up")
+            let rest = try await run(transfer, text, first: done + 1)
+            #expect(rest.summary.lines == 3000 - done && rest.summary.refused == 0)
+            #expect(try await count("users", pool) == 3000)
+        }
+    }
+
+    @Test func whatIsExportedIsImportedElsewhere() async throws {
+        try await with { transfer, pool in
+            let key = PasswordHash(
+                parameters: .current, pepperID: "p1", salt: [UInt8](repeating: 1, count: 16),
+                hash: [UInt8](repeating: 2, count: 32)
+            ).phcString
+            let text = """
+                {"email":"ada@example.com","emailVerified":true,"passwordHash":"\(key)","role":"courier","storeIds":["a"]}
+                {"apple":{"subject":"001","clientId":"com.example.app","email":"eve@example.com"},"displayName":"Eve"}
+                """
+            _ = try await run(transfer, text + "\n" + Self.lines(1...2500))
+            func export(_ transfer: UserTransfer, after: UUID? = nil) async throws -> String {
+                var text = Data()
+                try await transfer.exportUsers(after: after, withHashes: true) {
+                    text.append($0)
+                } progress: { _ in
+                }
+                return String(decoding: text, as: UTF8.self)
+            }
+            let all = try await export(transfer)
+            let lines = all.split(separator: "\n")
+            #expect(lines.count == 2502 && all.contains(key))
+            let middle = try JSON.decode(UserRecord.self, from: Data(lines[1999].utf8))
+            #expect(try await export(transfer, after: middle.id).split(separator: "\n").count == 502)
+            try await withDatabase(migrations: identityMigrations) { elsewhere in
+                let other = Self.transfer(elsewhere.pool)
+                let (summary, flaws) = try await run(other, all)
+                #expect(summary.created == 2502 && flaws == [])
+                #expect(try await export(other).split(separator: "\n").sorted() == lines.sorted())
+            }
+            var plain = Data()
+            try await transfer.exportUsers(withHashes: false) {
+                plain.append($0)
+            } progress: { _ in
+            }
+            #expect(!String(decoding: plain, as: UTF8.self).contains("passwordHash"))
+        }
+    }
+
+    @Test func aLineWithoutEndIsNotRead() async throws {
+        try await with { transfer, _ in
+            let text = Self.lines(1...2) + "\n{\"email\":\"" + String(repeating: "a", count: 200_000)
+            await #expect(throws: UserTransfer.Interrupted.self) { try await run(transfer, text) }
+        }
+    }
+}
