@@ -62,7 +62,8 @@ import Testing
             let pool = database.pool
             let store = OutboxStore(database: pool)
             let none = OutboxBacklog(count: 0, age: 0)
-            #expect(try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none])
+            #expect(
+                try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none, .phone: none])
             let first = try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.passwordReset(language: nil), user: nil, on: pool)
@@ -79,7 +80,7 @@ import Testing
     /// One for each destination.
     private static let tasks: [OutboxTask] = [
         .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"),
-        .passwordReset(language: nil),
+        .passwordReset(language: nil), .message(channel: .phone),
     ]
 
     /// One destination never answers, and has more tasks than are carried out at once.

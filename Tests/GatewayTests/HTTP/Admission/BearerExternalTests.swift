@@ -180,8 +180,8 @@ struct BearerExternalTests {
                 }
                 if route.bearer == .reported { reported += 4 }
             }
-            // Logout's service answers itself: it is told of a bad bearer, and of nobody.
-            #expect(reported == 4 && gateway.own.requests.count == reported)
+            // At logout and with a code the service answers itself: it is told of a bad bearer, and of nobody.
+            #expect(reported == 8 && gateway.own.requests.count == reported)
             let users = Self.own + ["Gatehouse-External-Issuer", "Gatehouse-External-Subject", "Authorization"]
             for request in gateway.own.requests {
                 #expect(request.field("Gatehouse-Bearer-Error") == "INVALID_TOKEN")

@@ -12,7 +12,7 @@ struct MessageTemplate: Sendable, Equatable {
 
     init(_ file: String, kind: MessageKind) throws(Refusal) {
         guard file.utf8.count <= Self.longest else { throw Refusal("is longer than \(Self.longest) bytes") }
-        let lines = file.split(separator: "\n", omittingEmptySubsequences: false).map { Text.trimmed($0) }
+        let lines = file.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { Text.trimmed($0) }
         subject = try Self.phrase(in: lines, at: 0, named: "Subject", kind)
         short = try Self.phrase(in: lines, at: 1, named: "SMS", kind)
         guard lines.count > 3, lines[2].isEmpty else {

@@ -38,15 +38,18 @@ final class SMTPReplyHandler: ChannelDuplexHandler {
                 let reply = try reader.read(line)
                 line = []
                 guard let reply else { continue }
-                if isStartingTLS {
+                guard isStartingTLS, reply.code == 220 else {
                     isStartingTLS = false
-                    if reply.code == 220 {
-                        // Whatever came along in the clear could have been put there by anybody.
-                        guard buffer.readableBytes == 0, let tls = try makeTLS() else { throw SMTPReply.Malformed() }
-                        try context.pipeline.syncOperations.addHandler(tls, position: .first)
-                    }
+                    context.fireChannelRead(wrapInboundOut(reply))
+                    continue
                 }
+                isStartingTLS = false
+                // Whatever came along in the clear could have been put there by anybody.
+                guard buffer.readableBytes == 0, let tls = try makeTLS() else { throw SMTPReply.Malformed() }
+                try context.pipeline.syncOperations.addHandler(tls, position: .first)
                 context.fireChannelRead(wrapInboundOut(reply))
+                // The event that follows this read stops at the new handler, which has nothing to show yet.
+                context.fireChannelReadComplete()
             }
         } catch {
             context.fireErrorCaught(error)

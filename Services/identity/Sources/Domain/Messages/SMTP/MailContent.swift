@@ -23,7 +23,8 @@ struct MailContent: Sendable {
             "Content-Language: \(message.language)",
             // RFC 3834: nobody's out-of-office reply is wanted.
             "Auto-Submitted: auto-generated",
-            "Content-Type: multipart/alternative; boundary=\"\(boundary)\"",
+            "Content-Type: multipart/alternative;",
+            " boundary=\"\(boundary)\"",
             "",
         ]
         lines += Self.part("plain", message.text.text, boundary)
@@ -51,10 +52,14 @@ struct MailContent: Sendable {
         let body = text.replacing("\n", with: "\r\n")
         return [
             "--\(boundary)", "Content-Type: text/\(subtype); charset=utf-8", "Content-Transfer-Encoding: base64", "",
-            Data(body.utf8).base64EncodedString(options: [
-                .lineLength76Characters, .endLineWithCarriageReturn, .endLineWithLineFeed,
-            ]),
-        ]
+        ] + wrapped(Array(Data(body.utf8).base64EncodedString().utf8))
+    }
+
+    /// Lines of 76 characters (RFC 2045 §6.8).
+    private static func wrapped(_ base64: [UInt8]) -> [String] {
+        stride(from: 0, to: base64.count, by: 76).map { start in
+            String(decoding: base64[start..<min(start + 76, base64.count)], as: UTF8.self)
+        }
     }
 
     /// RFC 5322 §3.3: as in HTTP, with the zone as a number.
