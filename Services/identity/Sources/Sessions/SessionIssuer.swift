@@ -60,8 +60,8 @@ struct SessionIssuer: Sendable {
                 // No session is given out of which the audit log knows nothing.
                 try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
                     try await AuditLog.record(
-                        .signedIn, account.id, by: .user, session: issued.sessionID, on: accounts.database,
-                        deadline: context.deadline.forDatabase)
+                        .signedIn, account.id, by: .user, detail: methods.map(\.rawValue).joined(separator: " "),
+                        session: issued.sessionID, on: accounts.database, deadline: context.deadline.forDatabase)
                 }
             }
         } catch {

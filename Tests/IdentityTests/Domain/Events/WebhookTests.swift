@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func eachEntryOfTheAuditLogIsAnEventOrIsNot() {
-        let none: Set<AuditEvent> = [.signInRefused, .appleConsentRevoked]
+        let none: Set<AuditEvent> = [.signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked]
         for event in AuditEvent.allCases {
             let type = AccountEventType(auditing: event.rawValue)
             #expect((type == nil) == none.contains(event), "\(event)")

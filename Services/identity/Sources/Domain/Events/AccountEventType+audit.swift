@@ -5,14 +5,15 @@ extension AccountEventType {
     init?(auditing event: String) {
         switch AuditEvent(rawValue: event) {
         case .registered: self = .userCreated
-        case .profileChanged, .roleChanged, .appleLinked, .appleUnlinked, .passwordRemoved: self = .userUpdated
+        case .profileChanged, .roleChanged, .appleLinked, .appleUnlinked, .appleTransferred, .passwordRemoved:
+            self = .userUpdated
         case .deleted: self = .userDeleted
         case .disabled: self = .userDisabled
         case .enabled: self = .userEnabled
         case .signedIn: self = .sessionCreated
         case .passwordChanged, .passwordReset: self = .passwordChanged
-        case .identifierChanged, .identifierLost: self = .identifierChanged
-        case .signInRefused, .appleConsentRevoked, nil: return nil
+        case .identifierChanged, .identifierVerified, .identifierLost: self = .identifierChanged
+        case .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, nil: return nil
         }
     }
 }
