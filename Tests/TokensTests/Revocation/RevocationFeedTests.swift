@@ -72,7 +72,9 @@ import Testing
                     """)
             }
             let feed = RevocationFeed(pool: tokens.database.pool, pageSize: pageSize)
-            #expect(try await read(feed, after: nil).sessions == sessions)
+            let found = try await read(feed, after: nil).sessions
+            // In which order those of a page come is left open.
+            #expect(found.count == sessions.count && Set(found) == Set(sessions))
         }
     }
 
