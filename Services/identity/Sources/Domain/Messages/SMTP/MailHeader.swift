@@ -2,8 +2,9 @@ import Foundation
 
 /// Text in a mail's header (RFC 2047).
 enum MailHeader {
-    /// Bytes in one encoded word: with its frame at most 75 characters (RFC 2047 §2).
-    private static let longestPart = 45
+    /// Bytes in one encoded word: with its frame, and `Subject: ` before it, a line of at most 76 characters
+    /// (RFC 2047 §2).
+    private static let longestPart = 39
 
     /// As it is where it is short and of ASCII's printable characters; else in encoded words.
     static func text(_ text: String) -> String {
