@@ -132,7 +132,7 @@ import Testing
                 try await pool.query(
                     """
                     INSERT INTO audit_entries (at, user_id, actor, event)
-                    SELECT now() - make_interval(days => \(days)), gen_random_uuid(), 'user', 'signed_in'
+                    SELECT now() - make_interval(days => \(days)::integer), gen_random_uuid(), 'user', 'signed_in'
                     FROM generate_series(1, 10)
                     """)
                 let entries = try await AuditSealStore.entries(

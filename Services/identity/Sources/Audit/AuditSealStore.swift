@@ -79,7 +79,8 @@ struct AuditSealStore: Sendable {
             let oldest = try await transaction.query(
                 """
                 SELECT number, last_id FROM audit_seals
-                WHERE at < now() - make_interval(days => \(days)) AND number < (SELECT max(number) FROM audit_seals)
+                WHERE at < now() - make_interval(days => \(days)::integer)
+                    AND number < (SELECT max(number) FROM audit_seals)
                 ORDER BY number LIMIT 1
                 """
             ).first?.decode((Int64, Int64).self)
