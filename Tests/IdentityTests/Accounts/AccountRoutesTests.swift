@@ -152,7 +152,7 @@ extension ServiceTests {
                 #expect(export.state == "active" && export.phoneVerified == nil)
                 #expect(export.devices == [phone])
                 #expect(export.sessions.map(\.id) == [session] && export.sessions[0].current)
-                #expect(export.events.map(\.event) == ["registered"])
+                #expect(export.events.map(\.event) == ["signed_in", "registered"])
                 #expect(export.passwordChangedAt == nil)
             }
         }
