@@ -84,9 +84,9 @@ extension ServiceTests {
                 #expect(user.id != former.id && user.emailVerified)
                 #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
                 let events = try await identity.database.query(
-                    "SELECT event FROM audit WHERE user_id = \(former.id) ORDER BY id"
+                    "SELECT event FROM audit_entries WHERE user_id = \(former.id) ORDER BY id"
                 ).decode(String.self)
-                #expect(events == ["registered", "identifier_lost"])
+                #expect(events == ["registered", "signed_in", "identifier_lost"])
             }
         }
 

@@ -96,7 +96,7 @@ extension ServiceTests {
                 try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                 #expect(hook.messages.withLock { $0.count } == 2)
                 let events = try await identity.database.query(
-                    "SELECT user_id, actor FROM audit WHERE event = 'message_refused'"
+                    "SELECT user_id, actor FROM audit_entries WHERE event = 'message_refused'"
                 ).decode((UUID, String).self)
                 #expect(events.map(\.0) == [ada.id] && events.map(\.1) == ["system"])
             }
@@ -151,8 +151,9 @@ extension ServiceTests {
                     server.change { $0.answers = ["RCPT": "550 no such user"] }
                     try await ask(identity, "ada@example.com")
                     try await eventually("the refusal is written down") {
-                        try await identity.database.query("SELECT id FROM audit WHERE event = 'message_refused'").count
-                            == 1
+                        try await identity.database.query(
+                            "SELECT id FROM audit_entries WHERE event = 'message_refused'"
+                        ).count == 1
                     }
                     #expect(server.mails.count == 1)
                 }

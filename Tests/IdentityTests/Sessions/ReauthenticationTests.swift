@@ -61,7 +61,7 @@ extension ServiceTests {
                 }
                 #expect(renewals(identity) == [[.password], [.password], [.password]])
                 let events = try await identity.database.query(
-                    "SELECT actor FROM audit WHERE user_id = \(user) AND event = 'reauthenticated'")
+                    "SELECT actor FROM audit_entries WHERE user_id = \(user) AND event = 'reauthenticated'")
                 #expect(try events.decode(String.self) == ["user", "user", "user"])
                 let nobody = try await identity.send(.POST, Self.path, json: Self.password)
                 #expect(nobody.code == "INVALID_TOKEN")
