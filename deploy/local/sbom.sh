@@ -11,7 +11,7 @@
 cyclonedx_version=11.12.0
 python=$root/.local/tools/cyclonedx-$cyclonedx_version/bin/python
 
-command -v swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
+type -P swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
 command -v dpkg-query >/dev/null || fail "this is not Debian: nobody here knows the versions of the images' packages"
 ensure_tools python3
 

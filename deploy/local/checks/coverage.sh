@@ -15,7 +15,7 @@ cd "$root"
 floors="all=90 any=85 Client/GatehouseClient=90"
 
 # SwiftPM's own report holds only what the test bundle links; the services' binaries have to be named.
-tools=$(dirname "$(readlink -f "$(command -v swift)")")
+tools=$(dirname "$(readlink -f "$(type -P swift)")")
 objects=()
 for name in gateway identity tokens devices apple-simulator gatehouse; do
     objects+=(-object "$binaries/$name")

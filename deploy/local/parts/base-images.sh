@@ -41,7 +41,7 @@ make_swift_base() {
     local name=docker.io/library/swift:6.3-bookworm container root_of toolchain
     if has_image $name; then return; fi
     note "Making $name"
-    toolchain=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
+    toolchain=$(dirname "$(dirname "$(readlink -f "$(type -P swift)")")")
     container=$(images from --pull-never docker.io/library/debian:bookworm-slim)
     images run --isolation chroot "$container" -- sh -c '
         apt-get -q update

@@ -19,7 +19,8 @@ run=$state/run
 export SWIFT_DETERMINISTIC_HASHING=1
 
 # SwiftPM warns at every build of three files that swift-distributed-tracing has left lying about, and only that package
-# could say that they are meant to be there. Whoever sees the same warning every time reads no other one.
+# could say that they are meant to be there. Whoever sees the same warning every time reads no other one. The program
+# itself is what `type -P swift` finds.
 swift() {
     command swift "$@" 2> >(
         awk '/^warning: .swift-distributed-tracing.: found/ { skip = 1; next }

@@ -11,7 +11,7 @@ fi
 
 ensure_packages() {
     local missing
-    command -v swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
+    type -P swift >/dev/null || fail "Swift 6.3 is not installed. See https://www.swift.org/install"
     missing=$(missing_packages | xargs)
     [ -n "$missing" ] || return 0
     # shellcheck disable=SC2086 # one word a package
