@@ -29,7 +29,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
 
     /// Some entries, and where to go on.
     public struct Page: Sendable {
-        /// In the order of their ids.
+        /// In the order of their transactions' numbers, and those of one transaction in the order of their ids.
         public var entries: [Entry]
         /// Opaque: what to go on from.
         public var cursor: String
@@ -111,8 +111,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
                     AND pg_visible_in_snapshot(transaction_id, \(snapshot)::pg_snapshot))
             ORDER BY \(unescaped: source.table).transaction_id, id LIMIT \(pageSize)
             """)
-        var decoded: [(id: Int64, entry: Entry)] = []
-        for row in rows { decoded.append((try row.decode(column: 1), try decode(row))) }
+        let entries = try rows.map(decode)
         var next = FeedCursor(history: now.history, seen: snapshot)
         if rows.count == pageSize, let end = rows.last {
             let transaction = try end.decode(String.self, column: 0)
@@ -121,9 +120,6 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
                 scan: .init(
                     snapshot: snapshot, transaction: UInt64(transaction) ?? 0, id: try end.decode(column: 1)))
         }
-        // Who waits for another transaction's lock may have the lower number of a transaction; ids are taken behind it.
-        return Page(
-            entries: decoded.sorted { $0.id < $1.id }.map(\.entry), cursor: next.text, reset: false,
-            more: next.scan != nil)
+        return Page(entries: entries, cursor: next.text, reset: false, more: next.scan != nil)
     }
 }

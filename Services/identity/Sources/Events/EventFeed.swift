@@ -6,7 +6,13 @@ import ServiceKitPostgres
 /// What happened to users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
 struct EventFeed: Sendable {
-    private let feed: TransactionFeed<AccountEvent?>
+    private let feed: TransactionFeed<Entry>
+
+    /// An entry of the audit log; `event` is `nil` where it is none.
+    private struct Entry: Sendable {
+        var id: Int64
+        var event: AccountEvent?
+    }
 
     /// The cursor with which a reader begins that wants nothing of before.
     static let latest = "latest"
@@ -18,7 +24,7 @@ struct EventFeed: Sendable {
             .init(
                 table: "audit_entries", horizon: "event_horizon", epoch: "event_epoch",
                 columns: "event, at, user_id, session_id"),
-            pool: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: Self.event)
+            pool: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: Self.entry)
     }
 
     /// The events after `cursor`; if there are none yet, waits for some until `end`. A page may be empty sooner, since
@@ -30,17 +36,21 @@ struct EventFeed: Sendable {
             return AccountEventPage(events: [], cursor: try await feed.end(), reset: false, more: false)
         }
         let page = try await feed.page(after: cursor, waitingUntil: end)
-        return AccountEventPage(
-            events: page.entries.compactMap(\.self), cursor: page.cursor, reset: page.reset, more: page.more)
+        // Who waits for another transaction's lock may have the lower number of a transaction; ids are taken behind it.
+        let events = page.entries.sorted { $0.id < $1.id }.compactMap(\.event)
+        return AccountEventPage(events: events, cursor: page.cursor, reset: page.reset, more: page.more)
     }
 
-    @Sendable private static func event(_ row: PostgresRow) throws -> AccountEvent? {
-        let first = TransactionFeed<AccountEvent?>.firstColumn
-        guard let type = AccountEventType(auditing: try row.decode(String.self, column: first)) else { return nil }
+    @Sendable private static func entry(_ row: PostgresRow) throws -> Entry {
+        let first = TransactionFeed<Entry>.firstColumn
+        let id: Int64 = try row.decode(column: 1)
+        guard let type = AccountEventType(auditing: try row.decode(String.self, column: first)) else {
+            return Entry(id: id, event: nil)
+        }
         let session: UUID? = try row.decode(column: first + 3)
-        return AccountEvent(
-            id: String(try row.decode(Int64.self, column: 1)), type: type,
-            occurredAt: try row.decode(column: first + 1), userID: try row.decode(column: first + 2),
-            sessionID: session?.path)
+        let event = AccountEvent(
+            id: String(id), type: type, occurredAt: try row.decode(column: first + 1),
+            userID: try row.decode(column: first + 2), sessionID: session?.path)
+        return Entry(id: id, event: event)
     }
 }
