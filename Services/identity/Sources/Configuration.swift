@@ -22,7 +22,7 @@ public struct IdentityConfiguration: Sendable {
     var hashingThreads: Int
     var hashingQueue: Int
     var home: PhoneRegion?
-    var resetHook: ResetHookSettings?
+    var resetHook: HookSettings?
     var messages: MessageConfiguration
     /// How many messages are sent to all users together.
     var resetMessagesPerHour: Int
@@ -46,11 +46,6 @@ public struct IdentityConfiguration: Sendable {
         func client(_ httpClient: HTTPClient) -> ServiceClient {
             ServiceClient(callee: name, urls: urls, credential: credential, httpClient: httpClient, patience: patience)
         }
-    }
-
-    struct ResetHookSettings: Sendable {
-        var url: URL
-        var secret: String
     }
 
     init(settings: Settings) {
@@ -88,14 +83,7 @@ public struct IdentityConfiguration: Sendable {
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays
         auditOriginRetention = settings.int("auditOriginRetentionDays", default: 90, in: 0...36_500)
-        let hookURL = settings.optionalString("resetHookURL") == nil ? nil : settings.url("resetHookURL")
-        let hookSecret = settings.optionalString("resetHookSecret", secret: true)
-        switch (hookURL, hookSecret) {
-        case (let url?, let secret?): resetHook = ResetHookSettings(url: url, secret: secret)
-        case (_?, nil): settings.problem("resetHookSecret", "is not set, but resetHookURL is")
-        case (nil, _?): settings.problem("resetHookURL", "is not set, but resetHookSecret is")
-        case (nil, nil): break
-        }
+        resetHook = HookSettings.read(settings, url: "resetHookURL", secret: "resetHookSecret")
     }
 
     /// As many secrets as addresses, in the same order.

@@ -8,7 +8,7 @@ struct MessageConfiguration: Sendable {
     /// Where mail is handed in.
     var smtp: SMTPSettings?
     /// Who is told of every message that nobody else sends.
-    var hook: Hook?
+    var hook: HookSettings?
     var appName: String
     var codeLink: URL?
     var resetLink: URL?
@@ -16,18 +16,13 @@ struct MessageConfiguration: Sendable {
     var budget: MessageBudget
     var callingCodes: Set<String>?
 
-    struct Hook: Sendable {
-        var url: URL
-        var secret: String
-    }
-
     init(settings: Settings) {
         folder = settings.optionalString("messageFolder").map { URL(filePath: $0, directoryHint: .isDirectory) }
         if folder != nil, settings.environment == .production {
             settings.problem("messageFolder", "is for development alone: whoever reads it signs in as anybody")
         }
         smtp = SMTPSettings.read(settings)
-        hook = Self.hook(settings)
+        hook = HookSettings.read(settings, url: "messageHookURL", secret: "messageHookSecret")
         appName = settings.string("appName", default: "Gatehouse")
         if appName.utf8.count > 100 || appName.unicodeScalars.contains(where: Text.isDeceptive) {
             settings.problem("appName", "must have at most 100 bytes, and none that cannot be seen")
@@ -45,18 +40,6 @@ struct MessageConfiguration: Sendable {
                     settings.read("codeTextCallingCodes", from: text) { try PhoneRegion(callingCode: $0).callingCode }
                 })
         }
-    }
-
-    private static func hook(_ settings: Settings) -> Hook? {
-        let url = settings.optionalString("messageHookURL") == nil ? nil : settings.url("messageHookURL")
-        let secret = settings.optionalString("messageHookSecret", secret: true)
-        switch (url, secret) {
-        case (let url?, let secret?): return Hook(url: url, secret: secret)
-        case (_?, nil): settings.problem("messageHookSecret", "is not set, but messageHookURL is")
-        case (nil, _?): settings.problem("messageHookURL", "is not set, but messageHookSecret is")
-        case (nil, nil): break
-        }
-        return nil
     }
 
     /// Where a link leads. What it carries stands behind a `#`.

@@ -65,16 +65,12 @@ struct MessageDelivery: Sendable {
             logger.warning(
                 "A message was refused for good",
                 metadata: ["id": "\(id)", "kind": "\(envelope.kind)", "reason": "\(refusal)"])
-            if let holder { try await note(holder) }
+            if let holder {
+                try await AuditLog.record(.messageRefused, holder, by: .system, on: passwords.database)
+            }
         } catch {
             outcomes.count(.failed, identifier.kind)
             throw error
-        }
-    }
-
-    private func note(_ holder: UUID) async throws {
-        try await passwords.database.withTransaction { transaction in
-            try await AuditLog.record(.messageRefused, holder, by: .system, on: transaction)
         }
     }
 }

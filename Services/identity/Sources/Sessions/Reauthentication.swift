@@ -29,8 +29,7 @@ struct Reauthentication: Sendable {
         try await tokens.renewAuthentication(
             of: user.sessionID, RenewAuthenticationRequest(userID: user.id, methods: methods),
             deadline: context.deadline)
-        try await database.withTransaction(deadline: context.deadline.forDatabase) { transaction in
-            try await AuditLog.record(.reauthenticated, user.id, by: .user, on: transaction)
-        }
+        try await AuditLog.record(
+            .reauthenticated, user.id, by: .user, on: database, deadline: context.deadline.forDatabase)
     }
 }

@@ -2,7 +2,8 @@ import Bytes
 import Crypto
 import Foundation
 
-/// By which a team's own sender knows that a message is from Gatehouse, and when it was sent.
+/// By which an address of the team's own knows that what was posted to it is from Gatehouse, and when it was sent: what
+/// was overheard is no good much later.
 enum HookSignature {
     static let header = "Gatehouse-Signature"
 
