@@ -1,29 +1,8 @@
 #!/usr/bin/env bash
 # Tries `make prometheus` beside a system that is not there: the address that it prints leads to pages, and Prometheus
 # takes every rule.
-GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../../.." && pwd)/.local/test-prometheus
-export GATEHOUSE_LOCAL
-unset GATEHOUSE_PORT_BASE
-for part in common processes; do
-    # shellcheck source=/dev/null
-    . "$(dirname "$0")/../parts/$part.sh"
-done
-# shellcheck source=expectations.sh
-. "$local_scripts/checks/expectations.sh"
-
-all_names=prometheus
-remove() {
-    stop TERM prometheus
-    rm -rf "$state"
-}
-if [ -d "$state" ]; then remove; fi
-mkdir -p "$state" "$logs" "$run"
-trap remove EXIT
-trap 'exit 130' INT TERM HUP
-
-GATEHOUSE_PORT_BASE=$(free_port_base)
-export GATEHOUSE_PORT_BASE
-base=$GATEHOUSE_PORT_BASE
+# shellcheck source=own-state.sh
+. "$(dirname "$0")/own-state.sh" prometheus
 touch "$state/env"
 start prometheus "$local_scripts/prometheus.sh"
 address=http://127.0.0.1:$(port prometheus)

@@ -1,29 +1,8 @@
 #!/usr/bin/env bash
 # Tries `make traces`: a trace whose spans come from two services, in several batches and one of them twice, is printed
 # once and as a tree; what is no trace is refused.
-GATEHOUSE_LOCAL=$(cd "$(dirname "$0")/../../.." && pwd)/.local/test-traces
-export GATEHOUSE_LOCAL
-unset GATEHOUSE_PORT_BASE
-for part in common processes; do
-    # shellcheck source=/dev/null
-    . "$(dirname "$0")/../parts/$part.sh"
-done
-# shellcheck source=expectations.sh
-. "$local_scripts/checks/expectations.sh"
-
-all_names=traces
-remove() {
-    stop TERM traces
-    rm -rf "$state"
-}
-if [ -d "$state" ]; then remove; fi
-mkdir -p "$state" "$logs" "$run"
-trap remove EXIT
-trap 'exit 130' INT TERM HUP
-
-GATEHOUSE_PORT_BASE=$(free_port_base)
-export GATEHOUSE_PORT_BASE
-base=$GATEHOUSE_PORT_BASE
+# shellcheck source=own-state.sh
+. "$(dirname "$0")/own-state.sh" traces
 start traces "$local_scripts/traces.sh"
 address=http://127.0.0.1:$(port traces)
 await traces 30 curl -s -o /dev/null "$address"
