@@ -6,8 +6,8 @@ extension Account {
     /// ``columnCount``.
     static let columns = """
         u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, coalesce(p.verified, false),
-        u.display_name, u.role, u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL, w.user_id IS NOT NULL, a.user_id IS NOT NULL,
-        u.version, u.credentials_version, u.created_at, u.updated_at
+        u.display_name, u.role, u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL,
+        w.user_id IS NOT NULL, a.user_id IS NOT NULL, u.version, u.credentials_version, u.created_at, u.updated_at
         """
     static let columnCount = 16
 

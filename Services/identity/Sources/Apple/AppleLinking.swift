@@ -9,7 +9,8 @@ struct AppleLinking: Sendable {
     let age: AuthenticationAge
     let worker: OutboxWorker
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the user has another one.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the
+    ///   user has another one.
     func callAsFunction(
         _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {

@@ -1,6 +1,7 @@
 import Foundation
 
-/// What an answer with tokens is made from: the session's expiry and last proof, its user, and PostgreSQL's clock at that statement.
+/// What an answer with tokens is made from: the session's expiry and last proof, its user, and PostgreSQL's clock at
+/// that statement.
 struct SessionGrant: Sendable, Equatable {
     var sessionID: UUID
     var now: Date

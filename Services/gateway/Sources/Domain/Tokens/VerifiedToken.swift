@@ -81,8 +81,8 @@ final class VerifiedToken: Sendable {
     /// Whether another issuer than Gatehouse vouches for it.
     var isForeign: Bool { issuerPlace != 0 }
 
-    /// Whether the user has proved who they are so lately. A token that does not tell does not count. A time that is still to come counts as now: the
-    /// issuer's clock is ahead.
+    /// Whether the user has proved who they are so lately. A token that does not tell does not count. A time that is
+    /// still to come counts as now: the issuer's clock is ahead.
     ///
     /// - Parameters:
     ///   - maximumAge: in seconds.
