@@ -109,11 +109,11 @@ let libraries: [Target] = [
     // Leaves: no library of ours, no package.
     shared("Bytes"),
     shared("Contracts"),
-    shared("Threads"),
+    shared("Threads", uses: ["COpenSSL"]),
     shared("RateLimiting"),
     // Over one thing each.
     shared("Instruments", uses: [.coreMetrics]),
-    shared("AccessToken", uses: ["Bytes", "COpenSSL"]),
+    shared("AccessToken", uses: ["Bytes", "COpenSSL", "Threads"]),
     shared("Sealing", uses: [.crypto]),
     shared("Postgres", uses: ["CLibpq", "Instruments", "Threads", .coreMetrics, .logging, .lifecycle]),
     shared(

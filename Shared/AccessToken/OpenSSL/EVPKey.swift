@@ -1,4 +1,5 @@
 import COpenSSL
+import Threads
 
 /// Owns an `EVP_PKEY`.
 ///
@@ -21,6 +22,7 @@ final class EVPKey {
 
     /// A public key from its modulus and exponent, both big-endian.
     convenience init(modulus: [UInt8], exponent: [UInt8]) throws(AccessTokenError) {
+        OpenSSLAtExit.keepLocks()
         let n = BN_bin2bn(modulus, Int32(modulus.count), nil)
         let e = BN_bin2bn(exponent, Int32(exponent.count), nil)
         let builder = OSSL_PARAM_BLD_new()

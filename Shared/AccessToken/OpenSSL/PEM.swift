@@ -1,4 +1,5 @@
 import COpenSSL
+import Threads
 
 /// Text in PEM form (RFC 7468). Lines outside the blocks, such as comments, are passed over.
 enum PEM {
@@ -9,6 +10,7 @@ enum PEM {
 
     /// All blocks of the text. Throws when a block is damaged, or when there is none.
     static func blocks(in text: String) throws(AccessTokenError) -> [Block] {
+        OpenSSLAtExit.keepLocks()
         let source = try source(text)
         defer { BIO_free(source) }
         var blocks: [Block] = []

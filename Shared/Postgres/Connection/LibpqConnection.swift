@@ -1,5 +1,6 @@
 import CLibpq
 import Foundation
+import Threads
 
 /// libpq's connection, driven without its blocking calls. Every wait has a deadline and can be interrupted.
 ///
@@ -17,6 +18,7 @@ final class LibpqConnection {
     init(
         _ configuration: PostgresConfiguration, to server: ServerAddress, control: ConnectionControl
     ) throws(PostgresError) {
+        OpenSSLAtExit.keepLocks()
         self.control = control
         let parameters = try configuration.connectionParameters(for: server, mark: mark)
         let keywords = parameters.map { strdup($0.keyword) } + [nil]
