@@ -10,6 +10,8 @@ actor FaultyStore: TokenStore {
     var saveFailure: TokenStoreError?
     private var loadGate: Gate?
     private var saveGate: Gate?
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
 
     init(data: Data? = nil) { self.data = data }
 
@@ -40,6 +42,14 @@ actor FaultyStore: TokenStore {
 
     func unlock(reason: String) async throws(TokenStoreError) {
         if loadFailure?.code == .userPresenceNeeded { loadFailure = nil }
+    }
+
+    /// One after the other, as with a store that keeps processes apart.
+    func withExclusiveAccess<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+        if isTaken { await withCheckedContinuation { waiting.append($0) } } else { isTaken = true }
+        defer { if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() } }
+        try Task.checkCancellation()
+        return try await body()
     }
 
     /// What a new process would find, whichever server it is of.
