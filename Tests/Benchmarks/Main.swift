@@ -20,10 +20,13 @@ struct Bench: AsyncParsableCommand {
     var seconds = 5
 
     @Option(help: "What to measure.")
-    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .system, .client]
+    var only: [Part] = [.postgres, .redis, .accessToken, .refresh, .signIn, .system, .client]
 
     @Option(help: "How many sessions the part `scale` goes up to.")
     var sessions = 10_000_000
+
+    @Option(help: "How many users the part `sign-in` goes up to.")
+    var users = 1_000_000
 
     @Option(help: "How many rotations the part `scale` makes before it looks at the table's size.")
     var rotations = 1_000_000
@@ -36,6 +39,7 @@ struct Bench: AsyncParsableCommand {
         case redis
         case accessToken = "access-token"
         case refresh
+        case signIn = "sign-in"
         case system
         /// What an app's library costs the app.
         case client
@@ -72,7 +76,7 @@ struct Bench: AsyncParsableCommand {
             }
             try await ClientBenchmark(gateway: gateway, schedule: schedule).run()
         }
-        let needClient: Set<Part> = [.refresh, .system, .load, .scale]
+        let needClient: Set<Part> = [.refresh, .signIn, .system, .load, .scale]
         if !needClient.isDisjoint(with: only) {
             try await PrivateMemory.$current.withValue(memory) {
                 try await withClient(of: system) { client in
@@ -90,6 +94,9 @@ struct Bench: AsyncParsableCommand {
             Table.line(try await refresh.refresh(schedule))
         }
         if only.contains(.refresh) { try await refresh.run() }
+        if only.contains(.signIn) {
+            try await SignInBenchmark(system: system, client: client, schedule: schedule, users: users).run()
+        }
         if only.contains(.system) {
             try await SystemBenchmarks(
                 system: system, client: client, schedule: schedule, upstreamPort: upstreamPort

@@ -21,6 +21,11 @@ struct SessionTable {
         '\\xff'::bytea || uuid_send(id) || int4send(0) || sha256(uuid_send(id)) || uuid_send(id)
         """
 
+    /// Removes all sessions and users, also those that another benchmark has made.
+    func empty() async throws {
+        try await connection.execute(script: "TRUNCATE sessions, users", deadline: .now + .seconds(60))
+    }
+
     /// Adds sessions until there are `count`; `present` are there already. Without indexes meanwhile, which are faster
     /// made at the end than kept.
     func fill(to count: Int, present: Int = 0) async throws {
@@ -54,6 +59,19 @@ struct SessionTable {
         for table in ["users", "sessions"] {
             try await connection.execute(script: "VACUUM (ANALYZE) \(table)", deadline: .now + .seconds(3600))
         }
+    }
+
+    /// Gives each of the first users so many sessions more.
+    func crowd(users: Int, with count: Int) async throws {
+        try await connection.execute(
+            script: """
+                INSERT INTO sessions (
+                    id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
+                    absolute_expires_at, access_expires_at)
+                SELECT gen_random_uuid(), md5('user ' || number)::uuid, 1, sha256('crowd'), now(), now(),
+                    now() + interval '30 days', now() + interval '1 year', now() + interval '1 hour'
+                FROM generate_series(1, \(users)) AS number, generate_series(1, \(count))
+                """, deadline: .now + .seconds(60))
     }
 
     /// The current refresh tokens of sessions all over the table that have never been refreshed.

@@ -3,7 +3,7 @@ import Foundation
 
 extension SystemBenchmarks {
     /// The hash that a password login cannot do without, at the parameters that identity uses.
-    func argon2Alone() throws -> Measurement {
+    static func argon2Alone(_ schedule: Schedule) throws -> Measurement {
         let password = Array("correct horse battery staple".utf8)
         let salt = [UInt8](repeating: 7, count: 16)
         var hash = [UInt8](repeating: 0, count: 32)

@@ -32,9 +32,8 @@ struct GatewayClient: Sendable {
             send(.POST, "/v1/auth/login", body: LoginRequest(identifier: identifier, password: password)))
     }
 
-    func signInWithApple(_ signedIn: SimulatedApple.SignIn) async throws {
-        let request = AppleSignInRequest(
-            identityToken: signedIn.identityToken, authorizationCode: signedIn.authorizationCode)
+    func signInWithApple(identityToken: String, authorizationCode: String? = nil) async throws {
+        let request = AppleSignInRequest(identityToken: identityToken, authorizationCode: authorizationCode)
         try await expectSuccess(send(.POST, "/v1/auth/apple", body: request))
     }
 

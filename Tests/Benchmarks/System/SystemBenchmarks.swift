@@ -15,8 +15,6 @@ struct SystemBenchmarks {
         Table.line(try await proxiedGetWithOneToken())
         Table.line(try await proxiedGetWithNewTokens())
         try await upstream.stop()
-        Table.line(try argon2Alone())
-        Table.line(try await logIn())
         Table.line(try await register())
         Table.line(try await signInWithApple())
         Table.line(try await registerDevice())
@@ -55,19 +53,6 @@ struct SystemBenchmarks {
         }
     }
 
-    private func logIn() async throws -> Measurement {
-        var identifiers: [String] = []
-        for _ in 0..<2 {
-            let identifier = GatewayClient.newIdentifier()
-            _ = try await client.register(identifier: identifier, password: GatewayClient.password)
-            identifiers.append(identifier)
-        }
-        return try await measure(
-            "password login", workers: identifiers,
-            watching: system.processes("gateway", "identity", "tokens", "postgres", "redis"), schedule: schedule
-        ) { identifier in try await client.logIn(identifier: identifier, password: GatewayClient.password) }
-    }
-
     private func register() async throws -> Measurement {
         try await measure(
             "registration with a password", workers: [0, 1],
@@ -83,7 +68,11 @@ struct SystemBenchmarks {
         return try await measure(
             "sign-in with Apple", workers: (0..<8).map { "bench-\($0)" },
             watching: system.processes("gateway", "identity", "tokens", "postgres", "redis"), schedule: schedule
-        ) { person in try await client.signInWithApple(apple.signIn(person)) }
+        ) { person in
+            let signedIn = try await apple.signIn(person)
+            try await client.signInWithApple(
+                identityToken: signedIn.identityToken, authorizationCode: signedIn.authorizationCode)
+        }
     }
 
     private func registerDevice() async throws -> Measurement {
