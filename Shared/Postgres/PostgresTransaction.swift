@@ -3,7 +3,8 @@ import Synchronization
 /// A transaction that is under way: what the body of `withTransaction` runs its statements on.
 ///
 /// BEGIN travels with the first statement, so a transaction costs one round trip more than its statements (COMMIT), and
-/// one without statements costs none. After the body has returned it refuses statements.
+/// one without statements costs none; ``commit(after:)`` saves that round trip. After the body has returned it refuses
+/// statements.
 public final class PostgresTransaction: PostgresQuerying {
     private enum State {
         case unused
@@ -40,6 +41,18 @@ public final class PostgresTransaction: PostgresQuerying {
         if hasEnded { throw PostgresError(.closed, "the transaction has ended") }
     }
 
+    /// Runs the last statement and commits, in one round trip. The transaction takes no more statements then.
+    ///
+    /// Cancelling the task does not stop it, as it does not stop any COMMIT.
+    ///
+    /// - Throws: ``PostgresError``, with `outcomeIsUnknown` where it may have been committed. Where the statement has
+    ///   failed, nothing is committed.
+    public func commit(after query: PostgresQuery) async throws(PostgresError) -> PostgresResult {
+        let result = try await connection.query(query, in: self, commits: true, deadline: deadline)
+        state.withLock { $0 = .ended }
+        return result
+    }
+
     /// Cancellation does not stop a COMMIT: its outcome would be unknown.
     func commit() async throws(PostgresError) {
         guard end() else { return }
@@ -56,6 +69,8 @@ public final class PostgresTransaction: PostgresQuerying {
         _ = try? await connection.run(
             PostgresConnection.rollback, deadline: .now + .seconds(1), isShielded: true)
     }
+
+    fileprivate var hasEnded: Bool { state.withLock { $0 == .ended } }
 
     /// Returns whether the server may know of the transaction.
     private func end() -> Bool {
@@ -82,7 +97,7 @@ extension PostgresConnection {
         let value: Value
         do {
             value = try await body(transaction)
-            try Task.checkCancellation()
+            if !transaction.hasEnded { try Task.checkCancellation() }
         } catch {
             await transaction.rollback()
             throw error

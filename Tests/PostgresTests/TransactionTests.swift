@@ -107,15 +107,4 @@ import Testing
             try await expectCount(0, pool)
         }
     }
-
-    private func withCounter(_ body: (PostgresPool) async throws -> Void) async throws {
-        try await withDatabase { database in
-            try await database.pool.query("CREATE TABLE counter AS SELECT 0::bigint AS value")
-            try await body(database.pool)
-        }
-    }
-
-    private func expectCount(_ count: Int, _ pool: PostgresPool) async throws {
-        #expect(try await pool.query("SELECT value FROM counter")[0].decode(Int.self) == count)
-    }
 }

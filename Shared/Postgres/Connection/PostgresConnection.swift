@@ -98,22 +98,27 @@ public actor PostgresConnection: PostgresQuerying {
     }
 
     /// Runs a statement of `transaction`, with BEGIN before it in the same packet if none has been sent.
+    ///
+    /// - Parameter commits: Whether COMMIT follows in the same packet.
     func query(
-        _ query: PostgresQuery, in transaction: PostgresTransaction, deadline: ContinuousClock.Instant
+        _ query: PostgresQuery, in transaction: PostgresTransaction, commits: Bool = false,
+        deadline: ContinuousClock.Instant
     ) async throws(PostgresError) -> PostgresResult {
         try transaction.enter()
-        return try await run(query, inTransaction: true, deadline: deadline)
+        return try await run(
+            query, inTransaction: true, commits: commits, deadline: deadline, isShielded: commits)
     }
 
-    /// As ``run(_:inTransaction:deadline:isShielded:)``, and nobody is told.
+    /// As ``run(_:inTransaction:commits:deadline:isShielded:)``, and nobody is told.
     func send(
-        _ query: PostgresQuery, inTransaction: Bool, deadline: ContinuousClock.Instant, isShielded: Bool
+        _ query: PostgresQuery, inTransaction: Bool, commits: Bool, deadline: ContinuousClock.Instant,
+        isShielded: Bool
     ) async throws(PostgresError) -> PostgresResult {
         try await operate(until: deadline, isShielded: isShielded) { libpq throws(PostgresError) in
             let wasIdle = libpq.status == .idle
             let batch = wasIdle ? (inTransaction ? transactionStart : statementStart) + [query] : [query]
             do throws(PostgresError) {
-                return try exchange(batch, with: libpq, until: deadline)
+                return try exchange(batch, commits: commits, with: libpq, until: deadline)
             } catch {
                 switch error.sqlState {
                 // Where one is gone, most often all are (DEALLOCATE ALL, DISCARD ALL).
@@ -125,7 +130,7 @@ public actor PostgresConnection: PostgresQuerying {
                 // Prepared again, once, where the failed attempt leaves nothing behind.
                 guard wasIdle else { throw error }
                 if libpq.status == .inTransaction { _ = try exchange([Self.rollback], with: libpq, until: deadline) }
-                return try exchange(batch, with: libpq, until: deadline)
+                return try exchange(batch, commits: commits, with: libpq, until: deadline)
             }
         }
     }
@@ -221,10 +226,14 @@ public actor PostgresConnection: PostgresQuerying {
     }
 
     /// Sends the statements of `batch` in one packet and returns the result of the last.
+    ///
+    /// - Parameter commits: Whether COMMIT follows them.
     private func exchange(
-        _ batch: [PostgresQuery], with libpq: LibpqConnection, until deadline: ContinuousClock.Instant,
-        isPrepared: Bool = true
+        _ batch: [PostgresQuery], commits: Bool = false, with libpq: LibpqConnection,
+        until deadline: ContinuousClock.Instant, isPrepared: Bool = true
     ) throws(PostgresError) -> PostgresResult {
+        let place = batch.count - 1
+        let batch = commits ? batch + [Self.commit] : batch
         var plans: [StatementCache.Plan] = []
         for query in batch {
             let plan = isPrepared ? statements.plan(for: query) : .unprepared
@@ -242,15 +251,16 @@ public actor PostgresConnection: PostgresQuerying {
         try libpq.sync()
 
         var failure: PostgresError?
-        var last: ResultStorage?
+        var answer: ResultStorage?
         do throws(PostgresError) {
-            for (query, plan) in zip(batch, plans) {
+            for (index, (query, plan)) in zip(batch, plans).enumerated() {
                 if case .prepare(let name) = plan,
                     try receive(from: libpq, until: deadline, failure: &failure) != nil
                 {
                     statements.add(query, as: name)
                 }
-                last = try receive(from: libpq, until: deadline, failure: &failure)
+                let result = try receive(from: libpq, until: deadline, failure: &failure)
+                if index == place { answer = result }
             }
             guard try libpq.nextResult(until: deadline)?.status == PGRES_PIPELINE_SYNC else {
                 throw PostgresError(.connectionLost, "the connection ended", outcomeIsUnknown: true)
@@ -260,8 +270,8 @@ public actor PostgresConnection: PostgresQuerying {
             throw failure ?? error
         }
         if let failure { throw failure }
-        guard let last else { throw PostgresError(.connectionLost, "no result", outcomeIsUnknown: true) }
-        return PostgresResult(last)
+        guard let answer else { throw PostgresError(.connectionLost, "no result", outcomeIsUnknown: true) }
+        return PostgresResult(answer)
     }
 
     /// Reads the results of one statement or script, and returns the last unless one failed.
