@@ -1,5 +1,5 @@
 /// The statements of an Apple sign-in as pgbench runs them, on users of `UserTable` and sessions of `SessionTable`:
-/// those of `AppleIdentityStore.signIn`, `AccountStore.standing` and `SessionStore.create`.
+/// those of `AppleIdentityStore.signIn`, `AccountStore.standing`, `AuditLog.record` and `SessionStore.create`.
 struct SignInStatements {
     /// How many users it picks from.
     let users: Int
@@ -23,6 +23,14 @@ struct SignInStatements {
         WHERE subject = 'bench.' || :number AND user_id = \(Self.id)
             AND coalesce(consented_at, '-infinity') < now();
         SELECT state, version, credentials_version FROM users WHERE id = \(Self.id);
+        WITH entry AS (
+            INSERT INTO audit_entries (user_id, actor, actor_id, event, detail, session_id, count, origin_digest)
+            VALUES (\(Self.id), 'user', \(Self.id)::text, 'signedIn', 'apple', gen_random_uuid(), 1,
+                decode(repeat('01', 32), 'hex'))
+            RETURNING id)
+        INSERT INTO audit_origins (entry_id, user_id, salt, address, user_agent, device, app_version)
+        SELECT id, \(Self.id), decode(repeat('01', 16), 'hex'), '192.0.2.1', 'bench', NULL, NULL FROM entry
+        WHERE EXISTS (SELECT FROM users WHERE id = \(Self.id) FOR KEY SHARE);
         """
     }
 
@@ -36,35 +44,40 @@ struct SignInStatements {
             SELECT CASE
                 WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(Self.id) AND kind = 'userErased') THEN 'e'
                 WHEN EXISTS (SELECT FROM users WHERE id = \(Self.id) AND signed_out_at >= now()) THEN 's'
+                WHEN EXISTS (SELECT FROM sessions WHERE id = gen_random_uuid()) THEN 'i'
             END AS reason
         ), kept AS (
-            INSERT INTO users AS present (id, version, role, store_ids, email, profile)
+            INSERT INTO users (id, version, role, store_ids, email, profile)
             SELECT \(Self.id), 1, 'user', '{}'::text[], 'ada@example.com', '{"authProviders":["apple"]}'
             FROM refusal WHERE reason IS NULL
             ON CONFLICT (id) DO UPDATE SET
                 version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
                 email = excluded.email, profile = excluded.profile
-            WHERE present.version < excluded.version
-        )
-        SELECT reason FROM refusal;
-        WITH ended AS (
+            WHERE users.version < excluded.version
+            RETURNING id
+        ), ended AS (
             DELETE FROM sessions WHERE id IN (
-                SELECT id FROM sessions WHERE user_id = \(Self.id) ORDER BY rotated_at DESC, id OFFSET 99)
-            RETURNING id, user_id, access_expires_at)
-        SELECT count(*) FROM ended;
-        WITH created AS (
+                SELECT id FROM sessions, refusal WHERE user_id = \(Self.id) AND reason IS NULL
+                ORDER BY rotated_at DESC, id OFFSET 99)
+            RETURNING id, user_id, access_expires_at
+        ), told AS (
+            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            SELECT id, user_id, access_expires_at, 'sessionLimit' FROM ended
+        ), created AS (
             INSERT INTO sessions (
                 id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
-                absolute_expires_at, access_expires_at, device, ip_address)
+                absolute_expires_at, access_expires_at, device, ip_address, authenticated_at, authentication_methods)
             SELECT gen_random_uuid(), \(Self.id), 1, decode(repeat('01', 32), 'hex'), clock.now, clock.now,
                 clock.now + interval '30 days', clock.now + interval '1 year', clock.now + interval '1 hour', NULL,
-                '192.0.2.1'
-            FROM (SELECT statement_timestamp() AS now) AS clock
+                '192.0.2.1', clock.now, '{password}'::text[]
+            FROM (SELECT statement_timestamp() AS now) AS clock, refusal WHERE reason IS NULL
             ON CONFLICT (id) DO NOTHING
-            RETURNING id, created_at, expires_at
+            RETURNING created_at, expires_at
         )
-        SELECT created.created_at, created.expires_at, users.role, users.store_ids, users.email, users.profile
-        FROM created, users WHERE users.id = \(Self.id);
+        SELECT reason, created_at, expires_at, kept.id IS NOT NULL, users.role, users.store_ids, users.email,
+            users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false),
+            users.profile
+        FROM refusal LEFT JOIN created ON true LEFT JOIN kept ON true LEFT JOIN users ON users.id = \(Self.id);
         COMMIT;
         """
     }

@@ -30,48 +30,63 @@ struct SessionStore: Sendable {
             // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never
             // younger.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
-            try await transaction.admit(
-                user, version: request.snapshot.version, signInBeganAt: admittedAt.addingTimeInterval(-age))
-            try await transaction.query(
-                """
-                WITH ended AS (
-                    DELETE FROM sessions WHERE id IN (
-                        SELECT id FROM sessions WHERE user_id = \(user.id)
-                        ORDER BY rotated_at DESC, id OFFSET \(limit - 1))
-                    RETURNING id, user_id, access_expires_at
-                )
-                \(revocationsOfEnded: .sessionLimit, lifetimes)
-                """)
-            let rows = try await transaction.query(
-                """
-                WITH created AS (
-                    INSERT INTO sessions (
-                        id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
-                        absolute_expires_at, access_expires_at, device, ip_address, authenticated_at,
-                        authentication_methods)
-                    SELECT
-                        \(token.sessionID), \(user.id), \(request.credentialsVersion), \(token.hash),
-                        clock.now, clock.now,
-                        clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second',
-                        clock.now + \(lifetimes.absolute) * interval '1 second',
-                        clock.now + \(lifetimes.access) * interval '1 second',
-                        \(request.device.map(PostgresJSON.init)), \(request.ipAddress), clock.now, \(methods)
-                    FROM (SELECT statement_timestamp() AS now) AS clock
-                    ON CONFLICT (id) DO NOTHING
-                    RETURNING id, created_at, expires_at
-                )
-                SELECT created.created_at, created.expires_at, \(unescaped: UserRecord.columns)
-                FROM created, users WHERE users.id = \(user.id)
-                """)
-            guard let row = rows.first else { throw SessionRefusal.idTaken }
-            let (now, expiresAt, role, storeIDs, email, isEmailVerified, profile) = try row.decode(
-                (Date, Date, String, [String], String?, Bool, String).self)
+            let rows = try await transaction.commit(
+                after: """
+                    WITH refusal AS (
+                        SELECT CASE
+                            WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(user.id) AND kind = 'userErased')
+                                THEN \(SessionRefusal.userErased.rawValue)
+                            WHEN EXISTS (
+                                SELECT FROM users
+                                WHERE id = \(user.id) AND signed_out_at >= \(admittedAt.addingTimeInterval(-age)))
+                                THEN \(SessionRefusal.signedOut.rawValue)
+                            WHEN EXISTS (SELECT FROM sessions WHERE id = \(token.sessionID))
+                                THEN \(SessionRefusal.idTaken.rawValue)
+                        END AS reason
+                    ), kept AS (
+                        INSERT INTO users (id, version, role, store_ids, email, profile)
+                        SELECT \(user.id), \(request.snapshot.version), \(user.role), \(user.storeIDs),
+                            \(user.email), \(user.profile)
+                        FROM refusal WHERE reason IS NULL
+                        ON CONFLICT (id) DO UPDATE SET
+                            version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
+                            email = excluded.email, profile = excluded.profile
+                        WHERE users.version < excluded.version
+                        RETURNING id
+                    ), ended AS (
+                        DELETE FROM sessions WHERE id IN (
+                            SELECT id FROM sessions, refusal WHERE user_id = \(user.id) AND reason IS NULL
+                            ORDER BY rotated_at DESC, id OFFSET \(limit - 1))
+                        RETURNING id, user_id, access_expires_at
+                    ), told AS (
+                        \(revocationsOfEnded: .sessionLimit, lifetimes)
+                    ), created AS (
+                        INSERT INTO sessions (
+                            id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
+                            absolute_expires_at, access_expires_at, device, ip_address, authenticated_at,
+                            authentication_methods)
+                        SELECT
+                            \(token.sessionID), \(user.id), \(request.credentialsVersion), \(token.hash),
+                            clock.now, clock.now,
+                            clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second',
+                            clock.now + \(lifetimes.absolute) * interval '1 second',
+                            clock.now + \(lifetimes.access) * interval '1 second',
+                            \(request.device.map(PostgresJSON.init)), \(request.ipAddress), clock.now, \(methods)
+                        FROM (SELECT statement_timestamp() AS now) AS clock, refusal WHERE reason IS NULL
+                        ON CONFLICT (id) DO NOTHING
+                        RETURNING created_at, expires_at
+                    )
+                    SELECT reason, created_at, expires_at, kept.id IS NOT NULL, \(unescaped: UserRecord.columns)
+                    FROM refusal LEFT JOIN created ON true LEFT JOIN kept ON true
+                    LEFT JOIN users ON users.id = \(user.id)
+                    """)
+            let row = rows[0]
+            if let reason = try row.decode(String?.self, column: 0).flatMap(SessionRefusal.init) { throw reason }
+            guard let now = try row.decode(Date?.self, column: 1) else { throw SessionRefusal.idTaken }
             return SessionGrant(
-                sessionID: token.sessionID, now: now, expiresAt: expiresAt,
+                sessionID: token.sessionID, now: now, expiresAt: try row.decode(Date.self, column: 2),
                 authentication: SessionAuthentication(time: now, methods: methods),
-                user: UserRecord(
-                    id: user.id, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
-                    profile: profile))
+                user: try row.decode(Bool.self, column: 3) ? user : UserRecord(id: user.id, row: row, from: 4))
         }
     }
 
@@ -117,32 +132,5 @@ extension PostgresTransaction {
             WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(\(id)::text, 0)))
             SELECT clock_timestamp() FROM locked
             """)[0].decode(Date.self)
-    }
-
-    /// Checks that the user may have a session, and stores the snapshot if it is the newest.
-    ///
-    /// - Throws: ``SessionRefusal``
-    fileprivate func admit(_ user: UserRecord, version: Int64, signInBeganAt: Date) async throws {
-        let rows = try await query(
-            """
-            WITH refusal AS (
-                SELECT CASE
-                    WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(user.id) AND kind = 'userErased')
-                        THEN \(SessionRefusal.userErased.rawValue)
-                    WHEN EXISTS (SELECT FROM users WHERE id = \(user.id) AND signed_out_at >= \(signInBeganAt))
-                        THEN \(SessionRefusal.signedOut.rawValue)
-                END AS reason
-            ), kept AS (
-                INSERT INTO users AS present (id, version, role, store_ids, email, profile)
-                SELECT \(user.id), \(version), \(user.role), \(user.storeIDs), \(user.email), \(user.profile)
-                FROM refusal WHERE reason IS NULL
-                ON CONFLICT (id) DO UPDATE SET
-                    version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
-                    email = excluded.email, profile = excluded.profile
-                WHERE present.version < excluded.version
-            )
-            SELECT reason FROM refusal
-            """)
-        if let refusal = try rows[0].decode(String?.self).flatMap(SessionRefusal.init) { throw refusal }
     }
 }

@@ -22,6 +22,14 @@ extension UserRecord {
         users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false), users.profile
         """
 
+    /// - Parameter first: the place of the first of ``columns`` in the row.
+    init(id: UUID, row: PostgresRow, from first: Int) throws(PostgresError) {
+        self.init(
+            id: id, role: try row.decode(column: first), storeIDs: try row.decode(column: first + 1),
+            email: try row.decode(column: first + 2), isEmailVerified: try row.decode(column: first + 3),
+            profile: try row.decode(column: first + 4))
+    }
+
     init(_ user: User) throws {
         self.init(
             id: user.id, role: user.role, storeIDs: user.storeIds, email: user.email,
