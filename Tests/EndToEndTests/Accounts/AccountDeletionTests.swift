@@ -21,7 +21,7 @@ extension SystemTests {
             try #require(device.status == 200, "\(device.text)")
             let user = session.user.id.uuidString.lowercased()
             for database in system.databases.values {
-                #expect(try await rows(mentioning: [user], in: database) > 0)
+                #expect(try await GatehouseSystem.rows(mentioning: [user], in: database) > 0)
             }
 
             let deleted = try await journey.api.call("DELETE", "/v1/auth/account", bearer: session.accessToken)
@@ -30,7 +30,7 @@ extension SystemTests {
 
             for (name, database) in system.databases {
                 try await eventually("no row in \(name)") {
-                    try await rows(mentioning: [user, email, apple.sub, "Hopper"], in: database) == 0
+                    try await GatehouseSystem.rows(mentioning: [user, email, apple.sub, "Hopper"], in: database) == 0
                 }
             }
             try await eventually("Apple's token is revoked") {
@@ -49,34 +49,11 @@ extension SystemTests {
             let user = session.user.id.uuidString.lowercased()
             for (name, database) in system.databases {
                 try await eventually("no row in \(name)") {
-                    try await rows(mentioning: [user, identifier], in: database) == 0
+                    try await GatehouseSystem.rows(mentioning: [user, identifier], in: database) == 0
                 }
             }
             let anew = try await journey.register(identifier: identifier)
             #expect(anew.user.id != session.user.id)
-        }
-
-        /// Rows of any table that hold one of the texts in any column; audit and revocation entries may stay.
-        private func rows(mentioning texts: [String], in databaseURL: String) async throws -> Int {
-            let connection = try await PostgresConnection.patient(databaseURL)
-            defer { Task { await connection.close() } }
-            let tables = try await connection.query(
-                """
-                SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) FROM information_schema.tables
-                WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_type = 'BASE TABLE'
-                AND table_name NOT LIKE '%audit%' AND table_name NOT LIKE '%revo%' AND table_name NOT LIKE '%event%'
-                """
-            ).decode(String.self)
-            var count = 0
-            for table in tables {
-                for text in texts {
-                    let found = try await connection.query(
-                        "SELECT count(*) FROM \(unescaped: table) AS whole WHERE whole::text LIKE '%' || \(text) || '%'"
-                    )
-                    count += try found.decode(Int.self).first ?? 0
-                }
-            }
-            return count
         }
     }
 }
