@@ -182,8 +182,8 @@ let services =
         "identity",
         uses: [
             "Bytes", "CArgon2", "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing",
-            "ServiceKit", "ServiceKitPostgres", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
-            .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes,
+            .hummingbird, .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
         embeds: [.embedInCode("Migrations"), .embedInCode("Messages/Templates")])
     + service(

@@ -46,6 +46,10 @@ struct Bench: AsyncParsableCommand {
         /// Refreshes alone, for a profiler to look at.
         case load
         case scale
+        /// Refreshes beside a flood of sign-ins.
+        case flood
+        /// The clients of that flood, in a process of their own.
+        case floodClients = "flood-clients"
         /// The gateway beside Envoy and HAProxy: `make bench-gateway`.
         case gateway
     }
@@ -70,6 +74,16 @@ struct Bench: AsyncParsableCommand {
                 schedule: schedule)
         }
         if only.contains(.accessToken) { try await AccessTokenBenchmark(schedule: schedule).run() }
+        if only.contains(.floodClients) {
+            try await FloodClients(origin: system.value("GATEWAY_URL")).run(for: .seconds(seconds))
+        }
+        if only.contains(.flood) {
+            try await withClient(of: system) { client in
+                try await FloodBenchmark(
+                    system: system, client: client, environmentFile: environmentFile, seconds: seconds
+                ).run()
+            }
+        }
         if only.contains(.client) {
             guard let gateway = URL(string: try system.value("GATEWAY_URL")) else {
                 throw BenchmarkError("GATEWAY_URL is no URL")

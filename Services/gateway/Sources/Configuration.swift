@@ -212,6 +212,8 @@ extension GatewaySettings {
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
         maximumRequestsInFlightPerAddress = settings.int(
             "maximumRequestsInFlightPerAddress", default: max(1, maximumRequestsInFlight / 2), in: 1...1_000_000)
+        maximumPasswordsInFlight = settings.int(
+            "maximumPasswordsInFlight", default: maximumPasswordsInFlight, in: 1...1_000_000)
         maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)
         tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)

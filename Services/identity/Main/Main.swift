@@ -14,6 +14,6 @@ struct Identity: AsyncParsableCommand {
             ServeCommand<IdentityApplication>.self, MigrateCommand<IdentityApplication>.self,
             CheckConfigCommand<IdentityApplication>.self, HealthCommand<IdentityApplication>.self,
             DoctorCommand<IdentityApplication>.self, UsersCommand.self, AppleCommand.self, AuditCommand.self,
-            WebhooksCommand.self,
+            WebhooksCommand.self, PasswordsCommand.self,
         ])
 }

@@ -91,7 +91,7 @@ struct IdentityParts {
         configuration.sealingKeys.tellMetrics(as: "sealing")
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
-            pepper: configuration.pepperKeys)
+            pepper: configuration.pepperKeys, parameters: configuration.hashingParameters)
 
         // What is kept.
         let sealer = Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose)
@@ -181,7 +181,8 @@ struct IdentityParts {
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
-                messages: messages, isHooked: resetHook != nil))
+                messages: messages, isHooked: resetHook != nil),
+            hasher: hasher)
         let codes = CodeStore(
             database: database, keys: CodeKeys(configuration.pepperKeys),
             sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))

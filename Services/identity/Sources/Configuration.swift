@@ -21,6 +21,7 @@ public struct IdentityConfiguration: Sendable {
     var passwordMinimumLength: Int
     var hashingThreads: Int
     var hashingQueue: Int
+    var hashingParameters: Argon2Parameters
     var home: PhoneRegion?
     var resetHook: HookSettings?
     var messages: MessageConfiguration
@@ -71,8 +72,15 @@ public struct IdentityConfiguration: Sendable {
         pepperKeys = Self.keys("pepperKeysFile", settings)
         passwordMinimumLength = settings.int("passwordMinimumLength", default: 8, in: 8...64)
         hashingThreads = settings.int(
-            "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount), in: 1...256)
+            "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount - 1), in: 1...256)
         hashingQueue = settings.int("hashingQueue", default: 64, in: 1...10_000)
+        let floor = Argon2Parameters.floor
+        hashingParameters = Argon2Parameters(
+            memory: settings.int("hashingMemory", default: floor.memory, in: Argon2Parameters.memoryRange),
+            iterations: settings.int(
+                "hashingIterations", default: floor.iterations, in: Argon2Parameters.iterationsRange),
+            parallelism: settings.int(
+                "hashingParallelism", default: floor.parallelism, in: Argon2Parameters.parallelismRange))
         home = settings.optionalString("phoneCallingCode").flatMap { code in
             settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
         }

@@ -4,6 +4,7 @@ import Foundation
 import MetricsTestKit
 import Sealing
 import ServiceKit
+import TestKit
 import Testing
 
 @testable import IdentityService
@@ -71,11 +72,28 @@ import Testing
             return await group.reduce(into: [Bool]()) { $0.append($1) }
         }
         #expect(outcomes.filter { $0 }.count >= 4)
+        try hasher.requireRoom()
         #expect(outcomes.contains(false))
         let waiting = try metrics.expectMeter("identity_password_hashes_waiting")
         #expect(waiting.values.max() == 3 && waiting.lastValue == 0)
         // Room again once they are through.
         #expect(try await hasher.hash(password, deadline: Self.deadline()).hasPrefix("$argon2id$"))
+    }
+
+    @Test func aFullQueueIsSeenBeforehand() async throws {
+        let large = Argon2Parameters(memory: 65_536, iterations: 10, parallelism: 1)
+        let hasher = PasswordHasher(threads: 1, queue: 1, pepper: try Self.ring("p1"), parameters: large)
+        let password = try Password("tulpenzwiebel")
+        try hasher.requireRoom()
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<2 { group.addTask { try await hasher.hash(password, deadline: Self.deadline()) } }
+            try await eventually("the queue is full") {
+                do throws(Problem) { try hasher.requireRoom() } catch { return error.code == .unavailable }
+                return false
+            }
+            try await group.waitForAll()
+        }
+        try hasher.requireRoom()
     }
 
     @Test func doesNotWorkForThoseWhoHaveStoppedWaiting() async throws {

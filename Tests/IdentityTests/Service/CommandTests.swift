@@ -29,6 +29,18 @@ extension ServiceTests {
             return (try String(contentsOfFile: output, encoding: .utf8), status)
         }
 
+        @Test func hashesAreMeasured() async throws {
+            let found = try await identity(
+                ["passwords", "calibrate", "--milliseconds", "1", "--threads", "1"], settings: [:])
+            #expect(found.status == 0, "\(found.output)")
+            let floor = [
+                "IDENTITY_HASHING_MEMORY=19456", "IDENTITY_HASHING_ITERATIONS=2", "IDENTITY_HASHING_PARALLELISM=1",
+            ]
+            #expect(floor.allSatisfy(found.output.contains), "\(found.output)")
+            let refused = try await identity(["passwords", "calibrate", "--memory", "19455"], settings: [:])
+            #expect(refused.status != 0 && refused.output.contains("19456 to 131072"))
+        }
+
         @Test func usersAreMadeAndChanged() async throws {
             try await withIdentity { service in
                 let settings = service.settings

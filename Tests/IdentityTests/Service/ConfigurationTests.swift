@@ -22,6 +22,17 @@ import Testing
         #expect(!found.contains { $0.contains("hush") })
     }
 
+    @Test(
+        arguments: [
+            ("MEMORY", 19_456, 131_072), ("ITERATIONS", 2, 10), ("PARALLELISM", 1, 4),
+        ])
+    func hashesAreNeitherTooCheapNorTooDear(name: String, least: Int, most: Int) {
+        func isRefused(_ value: Int) -> Bool {
+            problems(["IDENTITY_HASHING_\(name)": "\(value)"]).contains { $0.hasPrefix("IDENTITY_HASHING_") }
+        }
+        #expect(isRefused(least - 1) && isRefused(most + 1) && !isRefused(least) && !isRefused(most))
+    }
+
     /// Otherwise keys would be made up at each start, and what they sealed could not be opened after the next.
     @Test func aFileOfKeysMayNotBeEmpty() throws {
         let files = try TemporaryFiles()

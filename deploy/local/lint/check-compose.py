@@ -14,7 +14,7 @@ from settings_in_source import ELSEWHERE, KnownSettings  # noqa: E402
 
 SERVICES = ["gateway", "identity", "tokens", "devices"]
 # MiB that a hashing thread needs, and a service with nothing to do.
-HASHING_THREAD, IDLE = 19, 64
+HASHING_MEMORY, IDLE = "19456", 64
 # What deploy/kubernetes/README.md calls them, in its table of who may call whom.
 NAMES = {"postgresql": "postgres"} | {f"{name}-migration": f"{name}-migrate" for name in SERVICES}
 # Rows of that table for what is in the cluster, and for the simulator; the others are about the cluster's edge.
@@ -110,8 +110,9 @@ class Check:
     def check_memory(self, compose):
         identity = compose.services["identity"]
         threads = int(identity.given()["IDENTITY_HASHING_THREADS"])
+        each = int(identity.given().get("IDENTITY_HASHING_MEMORY", HASHING_MEMORY)) / 1024
         limit = identity.content["mem_limit"]
-        if threads * HASHING_THREAD + IDLE > int(limit.removesuffix("m")):
+        if threads * each + IDLE > int(limit.removesuffix("m")):
             self.find(f"identity: {threads} hashing threads do not fit into {limit}")
         for name in SERVICES:
             manifest = (self.root / f"deploy/kubernetes/base/{name}/deployment.yaml").read_text()

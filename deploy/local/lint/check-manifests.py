@@ -30,7 +30,7 @@ OTHERS = ["deploy/examples/orders/kubernetes"]
 SERVICES = ["gateway", "identity", "tokens", "devices"]
 SECRET_SETTING = "(CREDENTIALS?|SECRET|PASSWORD|SIGNING_KEY|DATABASE_URL|REDIS_URL)$"
 # MiB that a hashing thread needs, and a service with nothing to do.
-HASHING_THREAD, IDLE = 19, 64
+HASHING_MEMORY, IDLE = "19456", 64
 
 
 class Check:
@@ -147,8 +147,9 @@ class Check:
             if workload.component == "service" and workload.service in ("gateway", "tokens"):
                 issuers[workload.service] = plain.get(known.prefix + "ISSUER")
             threads = int(plain.get("IDENTITY_HASHING_THREADS", 0))
+            each = int(plain.get("IDENTITY_HASHING_MEMORY", HASHING_MEMORY)) / 1024
             limit = container["resources"]["limits"]["memory"]
-            if threads * HASHING_THREAD + IDLE > int(limit.removesuffix("Mi")):
+            if threads * each + IDLE > int(limit.removesuffix("Mi")):
                 self.find(variant, f"{workload.name}: {threads} hashing threads do not fit into {limit}")
         if len(set(issuers.values())) > 1:
             self.find(variant, f"gateway and tokens differ in the issuer: {issuers}")

@@ -4,23 +4,29 @@ import Hummingbird
 import ServiceKit
 
 /// Passwords: registering, signing in, changing and resetting. Only the change asks for a bearer.
+///
+/// Where a password is hashed, a full queue refuses the request before its body is read.
 struct PasswordRoutes: Sendable {
     let register: Registration
     let login: PasswordSignIn
     let change: PasswordChange
     let reset: PasswordReset
+    let hasher: PasswordHasher
 
     func add(to router: ServiceRouter) {
         router.post("/v1/auth/register") { request, context in
+            try hasher.requireRoom()
             let auth = try await register(request.decode(RegisterRequest.self), context: context)
             return try Response.json(auth, status: .created, holdsToken: true)
         }
         router.post("/v1/auth/login") { request, context in
+            try hasher.requireRoom()
             let auth = try await login(request.decode(LoginRequest.self), context: context)
             return try Response.json(auth, holdsToken: true)
         }
         router.post("/v1/auth/password") { request, context in
             let user = try context.requireUser()
+            try hasher.requireRoom()
             try await change(request.decode(ChangePasswordRequest.self), by: user, context: context)
             return Response.empty()
         }
@@ -31,6 +37,7 @@ struct PasswordRoutes: Sendable {
             return Response.empty(.accepted)
         }
         router.post("/v1/auth/password/reset") { request, context in
+            try hasher.requireRoom()
             try await reset.reset(request.decode(ResetPasswordRequest.self), context: context)
             return Response.empty()
         }

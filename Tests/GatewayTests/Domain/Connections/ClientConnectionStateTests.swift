@@ -181,25 +181,25 @@ struct ClientConnectionStateTests {
 
     // MARK: The rest
 
-    @Test("A request waits for keys once, however often others come meanwhile")
+    @Test("A request waits for keys or a place once, however often other keys come meanwhile")
     func keys() {
         var state = State.opened()
-        state.waitForKeys(at: 100)
-        #expect(state.phase == .waitingForKeys)
+        state.wait(for: 200, at: 100)
+        #expect(state.phase == .waiting)
         #expect(state.deadline == 300)
-        state.keysChanged()
+        state.endWait()
         #expect(state.phase == .head)
-        #expect(state.mayWaitForKeys)
-        state.waitForKeys(at: 250)
+        #expect(state.mayWait)
+        state.wait(for: 200, at: 250)
         #expect(state.deadline == 300)
         #expect(state.timedOut(at: 299) == .wait)
-        #expect(state.timedOut(at: 300) == .stopWaitingForKeys)
-        #expect(!state.mayWaitForKeys)
-        state.keysChanged()
+        #expect(state.timedOut(at: 300) == .stopWaiting)
+        #expect(!state.mayWait)
+        state.endWait()
         state.respond(bodyLength: 0, expectsContinue: false, closes: false)
-        #expect(state.mayWaitForKeys, "the next request may wait again")
+        #expect(state.mayWait, "the next request may wait again")
         #expect(state.responseEnded(hasInput: false, at: 310) == .readNextRequest)
-        state.waitForKeys(at: 400)
+        state.wait(for: 200, at: 400)
         #expect(state.deadline == 600)
     }
 

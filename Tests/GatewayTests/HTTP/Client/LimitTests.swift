@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import Synchronization
 import TestKit
 import Testing
@@ -147,6 +148,71 @@ struct LimitTests {
                 answers.cancelAll()
             }
             for client in clients { await client.close() }
+        }
+    }
+
+    @Test("Passwords have few places, and nothing else waits behind them")
+    func passwordsInFlight() async throws {
+        let options = GatewayHarness.Options {
+            // One for each event loop.
+            $0.settings.maximumPasswordsInFlight = 2
+            $0.settings.placeTimeout = .milliseconds(50)
+            $0.ownBehaviour = { request in
+                let isHeld = request.head.uri == "/v1/auth/login"
+                return isHeld ? [.pause] : RecordingUpstream.answer("own")(request)
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let clients = try await fill(gateway, 6)
+            let login = GatewayHarness.request("POST /v1/auth/login", body: "{}")
+            for client in clients { try await client.send(login) }
+            try await eventually("they have their places") { gateway.own.requests.count == 2 }
+            var refused: [RawClient] = []
+            for client in clients {
+                guard let answer = try? await client.answer(within: .seconds(1)) else { continue }
+                #expect(answer.status == 503 && answer.code == "UNAVAILABLE" && answer["retry-after"] == "1")
+                refused.append(client)
+            }
+            #expect(refused.count == 4)
+            for path in ["register", "password/reset"] {
+                for client in refused {
+                    try await client.send(GatewayHarness.request("POST /v1/auth/\(path)", body: "{}"))
+                    #expect(try await client.answer().status == 503, "\(path)")
+                }
+            }
+            for path in ["refresh", "apple", "password/forgot"] {
+                for client in refused {
+                    try await client.send(GatewayHarness.request("POST /v1/auth/\(path)", body: "{}"))
+                    #expect(try await client.answer().status == 200, "\(path)")
+                }
+            }
+            for client in clients { await client.close() }
+            try await eventually("all places are free") { gateway.own.open == 0 }
+            let before = gateway.own.requests.count
+            let next = try await gateway.connect()
+            try await next.send(login)
+            try await eventually("it is forwarded again") { gateway.own.requests.count == before + 1 }
+            await next.close()
+        }
+    }
+
+    @Test("A password waits for a place that becomes free in time")
+    func passwordWaits() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumPasswordsInFlight = 2
+            $0.settings.placeTimeout = .seconds(3)
+            $0.ownBehaviour = { _ in [.pause] }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let holders = try await fill(gateway, 2)
+            let login = GatewayHarness.request("POST /v1/auth/login", body: "{}")
+            for client in holders { try await client.send(login) }
+            try await eventually("they have their places") { gateway.own.requests.count == 2 }
+            let waiting = try await fill(gateway, 2)
+            for client in waiting { try await client.send(login) }
+            for client in holders { await client.close() }
+            try await eventually("the others have them") { gateway.own.requests.count == 4 }
+            for client in waiting { await client.close() }
         }
     }
 

@@ -11,7 +11,7 @@ import Testing
         let hash = try #require(PasswordHash(Self.text))
         #expect(hash.phcString == Self.text)
         #expect(hash.pepperID == "p1")
-        #expect(hash.parameters == .current)
+        #expect(hash.parameters == .floor)
         #expect(hash.salt == Array(1...16))
         #expect(hash.hash.count == 32)
         let plain = Self.text.replacingOccurrences(of: ",keyid=cDE", with: "")

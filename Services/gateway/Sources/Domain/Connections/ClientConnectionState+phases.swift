@@ -2,8 +2,8 @@ extension ClientConnectionState {
     enum Phase: Sendable, Equatable {
         /// A request's head is waited for.
         case head
-        /// The head is there; keys are being fetched that its token needs.
-        case waitingForKeys
+        /// The head is there; it waits for keys that its token needs, or for a place.
+        case waiting
         /// The request's body goes to the upstream.
         case body
         /// The response is written; the rest of the request's body is thrown away.
@@ -32,7 +32,7 @@ extension ClientConnectionState {
         /// The client does not read the responses before it, so that its request is not looked at.
         case resetStream
         case refuseHead
-        case stopWaitingForKeys
+        case stopWaiting
         case endExchange
         case close
     }

@@ -12,7 +12,7 @@ struct ClientConnectionState: Sendable {
     /// The client sends the body only when told to (RFC 9110 §10.1.1), and has not been told.
     private(set) var waitsForContinue = false
     /// `false` once the present request has waited for keys for as long as it may.
-    private(set) var mayWaitForKeys = true
+    private(set) var mayWait = true
     /// Bytes that the client had still to take when that was looked at last.
     private(set) var waiting = 0
 
@@ -21,7 +21,7 @@ struct ClientConnectionState: Sendable {
     private let carriesOneRequest: Bool
     private var isOverLimit = false
     private var phaseDeadline = Int64.max
-    private var keysDeadline: Int64?
+    private var waitDeadline: Int64?
     private var lingersUntil: Int64 = 0
     private var discarded = 0
     private var written = 0
@@ -84,15 +84,16 @@ struct ClientConnectionState: Sendable {
     mutating func headIsReadLate(at now: Int64) { phaseDeadline = now + times.head }
 
     /// However often other keys are fetched meanwhile, a request waits once.
-    mutating func waitForKeys(at now: Int64) {
-        let until = keysDeadline ?? now + times.keys
-        keysDeadline = until
-        phase = .waitingForKeys
+    /// - Parameter patience: for how long at the most; nanoseconds.
+    mutating func wait(for patience: Int64, at now: Int64) {
+        let until = waitDeadline ?? now + patience
+        waitDeadline = until
+        phase = .waiting
         phaseDeadline = until
     }
 
     /// The head is judged again.
-    mutating func keysChanged() { phase = .head }
+    mutating func endWait() { phase = .head }
 
     /// A request goes to an upstream.
     ///
@@ -117,8 +118,8 @@ struct ClientConnectionState: Sendable {
     }
 
     private mutating func isAdmitted(expectsContinue: Bool) {
-        keysDeadline = nil
-        mayWaitForKeys = true
+        waitDeadline = nil
+        mayWait = true
         waitsForContinue = expectsContinue
     }
 
@@ -221,9 +222,9 @@ struct ClientConnectionState: Sendable {
         switch phase {
         case .head where carriesOneRequest && !isWritable: return .resetStream
         case .head: return hasInput && !isOverLimit ? .refuseHead : .close
-        case .waitingForKeys:
-            mayWaitForKeys = false
-            return .stopWaitingForKeys
+        case .waiting:
+            mayWait = false
+            return .stopWaiting
         case .body, .responding, .tunnel: return .endExchange
         case .discardingBody, .lingering, .closed: return .close
         }

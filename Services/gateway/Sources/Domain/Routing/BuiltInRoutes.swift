@@ -13,6 +13,11 @@ enum BuiltInRoutes {
         "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
     ]
 
+    /// Where a password is hashed.
+    private static let hashing: Set<String> = [
+        "/v1/auth/register", "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset",
+    ]
+
     /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.
     private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
 
@@ -48,8 +53,8 @@ enum BuiltInRoutes {
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
                     target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
-                    isSignIn: signIn.contains(route.path), limitsFailures: refresh.contains(route.path),
-                    errorForm: route.errorForm)
+                    isSignIn: signIn.contains(route.path), hashesPasswords: hashing.contains(route.path),
+                    limitsFailures: refresh.contains(route.path), errorForm: route.errorForm)
             }
         }
             + own.map { path, target in

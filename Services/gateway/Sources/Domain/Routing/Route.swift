@@ -57,6 +57,9 @@ final class Route: Sendable {
     let limit: RateLimit?
     /// Whether passwords could be guessed here. A stricter limit for each address holds.
     let isSignIn: Bool
+    /// Whether a password is hashed here, which is the dearest thing that a stranger can ask for. Only so many of these
+    /// are forwarded at once.
+    let hashesPasswords: Bool
     /// Whether an address with many refusals by the service is refused by the gateway for a while.
     let limitsFailures: Bool
     /// How the gateway's own refusals look.
@@ -69,7 +72,7 @@ final class Route: Sendable {
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
-        limitsFailures: Bool = false, errorForm: ErrorForm = .problem
+        hashesPasswords: Bool = false, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -90,6 +93,7 @@ final class Route: Sendable {
         self.limit = limit
         self.cors = cors
         self.isSignIn = isSignIn
+        self.hashesPasswords = hashesPasswords
         self.limitsFailures = limitsFailures
         self.errorForm = errorForm
     }

@@ -6,9 +6,9 @@ import Observability
 extension Worker {
     /// - Parameters:
     ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
-    ///   - mayWaitForKeys: `false` once it has waited long enough.
+    ///   - mayWait: `false` once it has waited long enough, for keys or for a place.
     func admit(
-        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWaitForKeys: Bool
+        _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool
     ) -> Admission {
         let fields = requestHead.fields
         let requestID = identifier(fields, bytes)
@@ -36,10 +36,11 @@ extension Worker {
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
         }
-        func refuse(_ problem: Problem, fields: String = "") -> Admission {
+        func refuse(_ problem: Problem, fields: String = "", reason: String? = nil) -> Admission {
+            let reason = reason ?? problem.code.rawValue
             let response = LocalResponse.refusal(problem, as: errorForm, requestID: requestID, fields: fields + cors)
-            countRefusal(problem, response, match, since: now)
-            return respond(response, refusal: problem.code.rawValue)
+            countRefusal(reason, response, match, since: now)
+            return respond(response, refusal: reason)
         }
         if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
         if hasAllOfItsPlaces(address.key) { return refuse(Problem(.unavailable)) }
@@ -77,6 +78,10 @@ extension Worker {
             countResponse(of: route, response, since: now)
             return respond(response)
         }
+        if route.hashesPasswords, hasAllPasswords {
+            // Who is refused at once tries again at once, and a flood of those would be dearer than what they ask for.
+            return mayWait ? .waitForPlace(address.key) : refuse(Problem(.unavailable), reason: "passwords")
+        }
         if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
             return tooMany(refusal, of: "sign-in")
         }
@@ -92,7 +97,7 @@ extension Worker {
             case .waitsForKeys:
                 // The service may not need the bearer, so its requests do not wait for keys.
                 guard route.authentication == .reported else {
-                    return mayWaitForKeys ? .waitForKeys(address.key) : refuse(Problem(.unavailable))
+                    return mayWait ? .waitForKeys(address.key) : refuse(Problem(.unavailable))
                 }
                 bearerError = .unavailable
             case .missing:
@@ -173,10 +178,10 @@ extension Worker {
     }
 
     private func countRefusal(
-        _ problem: Problem, _ response: LocalResponse, _ match: RouteTable.Match, since start: Int64
+        _ reason: String, _ response: LocalResponse, _ match: RouteTable.Match, since start: Int64
     ) {
-        guard case .route(let route, _) = match else { return gateway.metrics.countRefusal(problem.code.rawValue) }
-        gateway.metrics.countRefusal(problem.code.rawValue, route: route.name)
+        guard case .route(let route, _) = match else { return gateway.metrics.countRefusal(reason) }
+        gateway.metrics.countRefusal(reason, route: route.name)
         countResponse(of: route, response, since: start)
     }
 

@@ -17,7 +17,7 @@ extension ClientConnection {
                 guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
-                let admission = worker.admit(head, from: self, mayWaitForKeys: state.mayWaitForKeys)
+                let admission = worker.admit(head, from: self, mayWait: state.mayWait)
                 return .admitted(admission, length: length)
             } catch {
                 return .fault(error)
@@ -31,7 +31,12 @@ extension ClientConnection {
             refuse(fault)
             return true
         case .admitted(.waitForKeys(let address), _):
-            waitForKeys(as: address)
+            wait(as: address, for: worker.clientTimes.keys)
+            return false
+        case .admitted(.waitForPlace(let address), _):
+            // Not all at once: those who came together would come together again.
+            let place = worker.clientTimes.place
+            wait(as: address, for: place / 2 + Int64(worker.random.next() % UInt64(max(1, place))))
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
@@ -49,7 +54,7 @@ extension ClientConnection {
                 write(
                     response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
                 finishResponse()
-            case .waitForKeys: break
+            case .waitForKeys, .waitForPlace: break
             }
             return true
         }
@@ -73,7 +78,7 @@ extension ClientConnection {
         state.forward(
             hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.state.deadline)
         noteDeadline()
-        worker.requestBegins(of: exchange.address)
+        exchange.beginInFlight()
         exchange.start()
     }
 
@@ -116,25 +121,25 @@ extension ClientConnection {
         process()
     }
 
-    // MARK: Keys
+    // MARK: Keys and places
 
-    /// The request's token needs keys that are being fetched. It has a place in flight meanwhile.
-    private func waitForKeys(as address: AddressKey) {
-        waitsForKeysAs = address
-        state.waitForKeys(at: worker.now)
+    /// The request's token needs keys that are being fetched, or its password a place. It is in flight meanwhile.
+    private func wait(as address: AddressKey, for patience: Int64) {
+        waitsAs = address
+        state.wait(for: patience, at: worker.now)
         noteDeadline()
         worker.requestBegins(of: address)
     }
 
-    func leaveKeyWait() {
-        guard let address = waitsForKeysAs.take() else { return }
+    func leaveWait() {
+        guard let address = waitsAs.take() else { return }
         worker.requestEnds(of: address, wasTunnel: false)
     }
 
-    /// The keys are there, or were waited for long enough: the request is judged again.
-    func keysChanged() {
-        leaveKeyWait()
-        state.keysChanged()
+    /// The keys are there, or it has waited long enough: the request is judged again.
+    func endWait() {
+        leaveWait()
+        state.endWait()
         lookedAt = 0
         process()
         flushBothWays()

@@ -54,7 +54,7 @@ extension ClientConnection {
 
     private func leaveExchange() {
         guard let exchange = exchange.take() else { return }
-        worker.requestEnds(of: exchange.address, wasTunnel: exchange.state.isTunnel)
+        exchange.endInFlight()
     }
 
     func write(_ response: LocalResponse, requestID: [UInt8], isHead: Bool, closes: Bool) {

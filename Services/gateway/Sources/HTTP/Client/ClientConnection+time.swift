@@ -30,7 +30,7 @@ extension ClientConnection {
         case .endSlowReader: endSlowReader()
         case .resetStream: stream?.resetUnread()
         case .refuseHead: refuse(.malformed("took too long"))
-        case .stopWaitingForKeys: keysChanged()
+        case .stopWaiting: endWait()
         case .endExchange: exchange?.timedOut()
         case .close: context?.close(promise: nil)
         }

@@ -32,7 +32,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var body: BodyReader?
     var exchange: Exchange?
     /// Whose place in flight is taken while keys are waited for.
-    var waitsForKeysAs: AddressKey?
+    var waitsAs: AddressKey?
     var output = PendingOutput()
     /// Whether it will be told when the client has taken what waits.
     var awaitsTaking = false
@@ -49,7 +49,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     var settings: GatewaySettings { worker.gateway.settings }
     var isWritable: Bool { context?.channel.isWritable ?? false }
-    var isWaitingForKeys: Bool { state.phase == .waitingForKeys }
+    var isWaiting: Bool { state.phase == .waiting }
 
     // MARK: Channel
 
@@ -102,7 +102,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        leaveKeyWait()
+        leaveWait()
         state.closed()
         exchange?.clientIsGone()
         exchange = nil
@@ -123,7 +123,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
             switch state.phase {
             case .head: goesOn = takesRequest() && readHead()
             case .body, .discardingBody: goesOn = readBody()
-            case .waitingForKeys, .responding: goesOn = false
+            case .waiting, .responding: goesOn = false
             case .tunnel:
                 relay()
                 goesOn = false

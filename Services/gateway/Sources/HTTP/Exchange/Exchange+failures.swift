@@ -89,7 +89,7 @@ extension Exchange {
     }
 
     func clientIsGone() {
-        worker.requestEnds(of: address, wasTunnel: state.isTunnel)
+        endInFlight()
         drop(status: 499)
     }
 

@@ -54,6 +54,15 @@ final class Exchange {
     /// address can give as well.
     var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.upgrades }
 
+    /// It takes its place among the requests in flight.
+    func beginInFlight() {
+        worker.requestBegins(of: address, hashesPassword: plan.route.hashesPasswords)
+    }
+
+    func endInFlight() {
+        worker.requestEnds(of: address, wasTunnel: state.isTunnel, hashesPassword: plan.route.hashesPasswords)
+    }
+
     // MARK: Towards the upstream
 
     func start() {

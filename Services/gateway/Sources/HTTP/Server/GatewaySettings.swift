@@ -17,6 +17,9 @@ struct GatewaySettings: Sendable {
     var maximumRequestsInFlight = 4_096
     /// Of these so many of one address, so that none can have all.
     var maximumRequestsInFlightPerAddress = 2_048
+    /// Of these so many that have a password hashed: fewer than identity has places for, so that a flood of sign-ins is
+    /// refused here, where it costs next to nothing.
+    var maximumPasswordsInFlight = 48
     /// Open WebSockets in this process; more are refused.
     var maximumWebSockets = 4_096
     /// Connections to each address of an upstream, on each event loop.
@@ -27,6 +30,8 @@ struct GatewaySettings: Sendable {
     var headTimeout = Duration.seconds(10)
     /// For a request whose token names an unknown key, while the keys are fetched.
     var keyTimeout = Duration.seconds(6)
+    /// For a request with a password while all places of such requests are taken.
+    var placeTimeout = Duration.seconds(1)
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
     /// Bytes of a response that a client has to take in a second on average, while any wait for it.
@@ -74,7 +79,8 @@ extension ClientTimes {
         self.init(
             idle: settings.idleTimeout.nanoseconds, overLimit: settings.overLimitTimeout.nanoseconds,
             head: settings.headTimeout.nanoseconds, keys: settings.keyTimeout.nanoseconds,
-            stream: settings.streamTimeout.nanoseconds, linger: settings.lingerTimeout.nanoseconds,
+            place: settings.placeTimeout.nanoseconds, stream: settings.streamTimeout.nanoseconds,
+            linger: settings.lingerTimeout.nanoseconds,
             longestLinger: settings.longestLinger.nanoseconds, pace: ReadingPace(settings))
     }
 }

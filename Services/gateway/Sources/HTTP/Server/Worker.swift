@@ -15,6 +15,8 @@ final class Worker {
     var responseHead = ResponseHead()
     /// Requests of this loop between their head and the end of their response.
     private(set) var requestsInFlight = 0
+    /// Of these the ones that have a password hashed.
+    private var passwordsInFlight = 0
     /// WebSockets of this loop, which are requests in flight no more.
     private(set) var tunnels = 0
     /// Bytes of responses that wait for clients.
@@ -31,6 +33,7 @@ final class Worker {
     private var requestsByAddress: [AddressKey: Int] = [:]
     private let maximumRequestsInFlight: Int
     private let maximumRequestsPerAddress: Int
+    private let maximumPasswordsInFlight: Int
     private let maximumTunnels: Int
     private var sweeps = 0
     private var stalls = StallRecord()
@@ -45,6 +48,7 @@ final class Worker {
         timers = TimerWheel(now: Self.now)
         maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
         maximumRequestsPerAddress = max(1, gateway.settings.maximumRequestsInFlightPerAddress / loops)
+        maximumPasswordsInFlight = max(1, gateway.settings.maximumPasswordsInFlight / loops)
         output = OutputBudget(limit: gateway.settings.maximumWaitingOutput / loops)
         maximumTunnels = max(1, gateway.settings.maximumWebSockets / loops)
         bearers = BearerVerifier(
@@ -58,6 +62,7 @@ final class Worker {
     }
 
     var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
+    var hasAllPasswords: Bool { passwordsInFlight >= maximumPasswordsInFlight }
     var hasAllTunnels: Bool { tunnels >= maximumTunnels }
 
     /// Whether requests of one address have all the places that are not kept for others.
@@ -66,8 +71,9 @@ final class Worker {
             && requestsByAddress[address, default: 0] >= maximumRequestsPerAddress
     }
 
-    func requestBegins(of address: AddressKey) {
+    func requestBegins(of address: AddressKey, hashesPassword: Bool = false) {
         requestsInFlight += 1
+        if hashesPassword { passwordsInFlight += 1 }
         requestsByAddress[address, default: 0] += 1
     }
 
@@ -76,12 +82,13 @@ final class Worker {
         tunnels += 1
     }
 
-    func requestEnds(of address: AddressKey, wasTunnel: Bool) {
+    func requestEnds(of address: AddressKey, wasTunnel: Bool, hashesPassword: Bool = false) {
         guard !wasTunnel else {
             tunnels -= 1
             return
         }
         requestsInFlight -= 1
+        if hashesPassword { passwordsInFlight -= 1 }
         let left = requestsByAddress[address, default: 1] - 1
         requestsByAddress[address] = left > 0 ? left : nil
     }
@@ -153,7 +160,7 @@ final class Worker {
 
     /// The keys have changed, or could not be fetched: whoever waited for them is judged now.
     func keysChanged() {
-        for connection in connections where connection.isWaitingForKeys { connection.keysChanged() }
+        for connection in connections where connection.isWaiting { connection.endWait() }
     }
 
     func add(_ connection: HTTP2Connection) {

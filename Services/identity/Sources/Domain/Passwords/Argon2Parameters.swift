@@ -7,11 +7,18 @@ struct Argon2Parameters: Sendable, Equatable {
     /// Lanes.
     var parallelism: Int
 
-    /// OWASP's floor for Argon2id.
-    static let current = Argon2Parameters(memory: 19_456, iterations: 2, parallelism: 1)
+    /// OWASP's least for Argon2id. New hashes never have less.
+    static let floor = Argon2Parameters(memory: 19_456, iterations: 2, parallelism: 1)
+
+    /// What a new hash may have.
+    static let memoryRange = floor.memory...131_072
+    static let iterationsRange = floor.iterations...10
+    static let parallelismRange = floor.parallelism...4
 
     /// Whether a stored hash may have these parameters. The database must not decide how much this process works.
     var isAcceptable: Bool {
-        (1...4).contains(parallelism) && (8 * parallelism...131_072).contains(memory) && (1...10).contains(iterations)
+        (1...Self.parallelismRange.upperBound).contains(parallelism)
+            && (8 * parallelism...Self.memoryRange.upperBound).contains(memory)
+            && (1...Self.iterationsRange.upperBound).contains(iterations)
     }
 }

@@ -8,13 +8,15 @@ import Sealing
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Threads
 
-/// Hashes and verifies passwords, on threads of its own.
+/// Hashes and verifies passwords, on threads of its own, which give way to whatever else the machine has to do.
 ///
 /// A flood of sign-ins must not take the service down: when the queue is full, a request is refused at once, and when a
 /// request's deadline has passed before a thread is free, nothing is hashed for it.
 final class PasswordHasher: Service, Sendable {
     private let threads: NIOThreadPool
+    private let priority = LowerPriority()
     private let threadCount: Int
     private let capacity: Int
     private let admitted = Mutex(0)
@@ -31,7 +33,7 @@ final class PasswordHasher: Service, Sendable {
     ///   - threads: how many hashes run at once.
     ///   - queue: how many more may wait.
     init(
-        threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .current,
+        threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .floor,
         metrics: (any MetricsFactory)? = nil
     ) {
         waiting = Gauge(
@@ -61,6 +63,12 @@ final class PasswordHasher: Service, Sendable {
     /// Ends the threads when the hashes under way are done.
     func stop() async throws {
         try await threads.shutdownGracefully()
+    }
+
+    /// Refuses a request that there would be no room for, before anything is read or looked up for it.
+    /// - Throws: `UNAVAILABLE`.
+    func requireRoom() throws(Problem) {
+        guard admitted.withLock({ $0 < capacity }) else { throw refusal() }
     }
 
     /// The PHC string to keep for a password.
@@ -94,19 +102,33 @@ final class PasswordHasher: Service, Sendable {
         _ password: Password, as stored: PasswordHash, length: Int, deadline: Deadline
     ) async throws -> [UInt8] {
         let input = keyed(password, as: stored)
-        guard admit() else {
-            refusals.increment()
-            throw Problem(.unavailable)
+        return try await run(deadline: deadline) {
+            Argon2.hash(input, salt: stored.salt, parameters: stored.parameters, length: length)
         }
+    }
+
+    /// Runs `work` on a thread for hashes.
+    /// - Parameter work: returns `nil` where memory ran out.
+    /// - Throws: `UNAVAILABLE` when there is no room, no memory or no time, and what `work` throws.
+    private func run<Result: Sendable>(
+        deadline: Deadline, _ work: @escaping @Sendable () throws -> Result?
+    ) async throws -> Result {
+        guard admit() else { throw refusal() }
         defer { leave() }
-        let result = try await threads.runIfActive { [duration] () -> [UInt8]? in
+        let result = try await threads.runIfActive { [duration, priority] () -> Result? in
+            priority.apply()
             guard !deadline.hasPassed else { return nil }
             let started = ContinuousClock.now
             defer { duration.record(ContinuousClock.now - started) }
-            return Argon2.hash(input, salt: stored.salt, parameters: stored.parameters, length: length)
+            return try work()
         }
         guard let result else { throw Problem(.unavailable) }
         return result
+    }
+
+    private func refusal() -> Problem {
+        refusals.increment()
+        return Problem(.unavailable)
     }
 
     /// - Returns: whether there is room.

@@ -1,0 +1,69 @@
+import Foundation
+import Synchronization
+
+/// Measures hashes on this machine, for whoever chooses their parameters (`identity passwords calibrate`).
+public struct PasswordCalibration: Sendable {
+    /// A memory of `maximumMemory` KiB is the most that a hash is given.
+    public static let memoryRange = Argon2Parameters.memoryRange
+
+    /// How many hashes run at once, as they will on the service's threads.
+    private let threads: Int
+    private let rule: Argon2Calibration
+
+    /// What was found.
+    public struct Outcome: Sendable {
+        /// As in the environment of the service.
+        public var settings: [(name: String, value: String)]
+        /// How long a hash takes with them.
+        public var duration: Duration
+        /// How long it takes with the least parameters that are allowed.
+        public var least: Duration
+    }
+
+    /// - Parameters:
+    ///   - target: how long a hash is to take.
+    ///   - maximumMemory: KiB for each hash.
+    ///   - threads: how many hashes run at once, at least 1.
+    public init(target: Duration, maximumMemory: Int, threads: Int) {
+        self.threads = threads
+        rule = Argon2Calibration(target: target, maximumMemory: maximumMemory)
+    }
+
+    /// Blocks the calling thread for some seconds.
+    /// - Returns: `nil` where the machine has not enough memory.
+    public func run() -> Outcome? {
+        var parameters = Argon2Calibration.first
+        guard let least = measure(parameters) else { return nil }
+        var duration = least
+        // The first estimate is from a hash that is much smaller, and may be some percent off.
+        for _ in 0..<3 {
+            let next = rule.next(after: parameters, took: duration)
+            if next == parameters { break }
+            guard let measured = measure(next) else { return nil }
+            (parameters, duration) = (next, measured)
+        }
+        let settings = [
+            ("IDENTITY_HASHING_MEMORY", parameters.memory), ("IDENTITY_HASHING_ITERATIONS", parameters.iterations),
+            ("IDENTITY_HASHING_PARALLELISM", parameters.parallelism),
+        ]
+        return Outcome(settings: settings.map { ($0, String($1)) }, duration: duration, least: least)
+    }
+
+    /// The median, while as many run at once as there are threads.
+    private func measure(_ parameters: Argon2Parameters) -> Duration? {
+        let times = Mutex<[Duration]>([])
+        let salt = [UInt8](repeating: 0, count: PasswordHash.saltLength)
+        DispatchQueue.concurrentPerform(iterations: threads) { _ in
+            for round in 0..<6 {
+                let started = ContinuousClock.now
+                let hash = Argon2.hash(
+                    Array("calibration".utf8), salt: salt, parameters: parameters, length: PasswordHash.hashLength)
+                // The first meets memory that is new.
+                if round > 0, hash != nil { times.withLock { $0.append(.now - started) } }
+            }
+        }
+        HashMemory.shared.trim(idleFor: .zero)
+        let sorted = times.withLock { $0.sorted() }
+        return sorted.count == 5 * threads ? sorted[sorted.count / 2] : nil
+    }
+}
