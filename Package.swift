@@ -102,6 +102,8 @@ let system: [Target] = [
     system("CLibpq", package: "libpq-dev", pkgConfig: "libpq", formula: ("libpq", pkgConfig: "libpq")),
     system("CHiredis", package: "libhiredis-dev", formula: ("hiredis", pkgConfig: "hiredis")),
     system("COpenSSL", package: "libssl-dev", formula: ("openssl@3", pkgConfig: "libcrypto")),
+    // bcrypt, for users from elsewhere. macOS has no such library, and its own crypt(3) no bcrypt.
+    system("CCrypt", package: "libcrypt-dev", formula: ("libxcrypt", pkgConfig: "libxcrypt")),
     system("CArgon2", package: "libargon2-dev", formula: ("argon2", pkgConfig: "libargon2")),
 ]
 
@@ -181,9 +183,10 @@ let services =
     + service(
         "identity",
         uses: [
-            "Bytes", "CArgon2", "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing",
-            "ServiceKit", "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes,
-            .hummingbird, .jwtKit, .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])), "COpenSSL",
+            "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing", "ServiceKit",
+            "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit,
+            .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
         embeds: [.embedInCode("Migrations"), .embedInCode("Messages/Templates")])
     + service(

@@ -5,7 +5,8 @@ import IdentityService
 /// What operators do about passwords in general. None of it needs the service's settings.
 struct PasswordsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "passwords", abstract: "Choose how passwords are hashed.", subcommands: [Calibrate.self])
+        commandName: "passwords", abstract: "Choose how passwords are hashed, and which are refused.",
+        subcommands: [Calibrate.self, Filter.self])
 
     struct Calibrate: ParsableCommand {
         static let configuration = CommandConfiguration(
@@ -50,6 +51,34 @@ struct PasswordsCommand: AsyncParsableCommand {
 
         private static func text(_ duration: Duration) -> String {
             "\(Int((duration / .milliseconds(1)).rounded())) ms"
+        }
+    }
+
+    struct Filter: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Refuse passwords that are known from breaches.", subcommands: [Build.self])
+    }
+
+    struct Build: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make IDENTITY_BREACHED_PASSWORDS_FILE of a list of SHA-1 hashes.",
+            discussion: """
+                The list has a hash in hexadecimal on each line, with or without a colon and a count, as Have I Been \
+                Pwned gives them. It may be larger than memory. The file takes 2.25 bytes for each hash.
+                """)
+
+        @Argument(help: "The list.")
+        var list: String
+
+        @Option(help: "The file to make; one that is there is replaced.")
+        var output = "breached-passwords.filter"
+
+        @Option(help: "Leave out what the list says was seen less often.")
+        var seenAtLeast = 1
+
+        func run() throws {
+            let outcome = try PasswordFilterBuilder(source: list, destination: output, leastCount: seenAtLeast).build()
+            print("\(output): \(outcome.entries) hashes, \(outcome.bytes) bytes")
         }
     }
 }

@@ -91,7 +91,8 @@ struct IdentityParts {
         configuration.sealingKeys.tellMetrics(as: "sealing")
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
-            pepper: configuration.pepperKeys, parameters: configuration.hashingParameters)
+            pepper: configuration.pepperKeys, parameters: configuration.hashingParameters,
+            foreign: ForeignHashing(firebaseSignerKey: configuration.firebaseSignerKey))
 
         // What is kept.
         let sealer = Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose)
@@ -166,20 +167,22 @@ struct IdentityParts {
         // Signing in with a password.
         let sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, tokens: tokens, logger: logger)
-        let policy = PasswordPolicy(minimumLength: configuration.passwordMinimumLength)
+        let screening = PasswordScreening(
+            policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
+            breached: configuration.breachedPasswords)
         let passwordSignIn = PasswordSignIn(
             passwords: passwords, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
             audit: auditWorker, logger: logger)
         passwordRoutes = PasswordRoutes(
             register: Registration(
-                passwords: passwords, hasher: hasher, policy: policy, sessions: sessions, limits: limits,
+                passwords: passwords, hasher: hasher, screening: screening, sessions: sessions, limits: limits,
                 signIn: passwordSignIn, home: configuration.home),
             login: passwordSignIn,
             change: PasswordChange(
-                passwords: passwords, hasher: hasher, policy: policy, limits: limits, age: age,
+                passwords: passwords, hasher: hasher, screening: screening, limits: limits, age: age,
                 delivery: delivery, worker: worker, audit: auditWorker),
             reset: PasswordReset(
-                resets: passwordResets, outbox: outbox, hasher: hasher, policy: policy, limits: limits,
+                resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
                 messages: messages, isHooked: resetHook != nil),
             hasher: hasher)
@@ -233,7 +236,7 @@ struct IdentityParts {
                     reauthentication: reauthentication) : nil)
         appleTransfer = apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
         administration = UserAdministration(
-            accounts: accounts, passwords: passwords, hasher: hasher, policy: policy, delivery: delivery,
+            accounts: accounts, passwords: passwords, hasher: hasher, screening: screening, delivery: delivery,
             outbox: outbox, home: configuration.home)
         transfer = UserTransfer(
             store: UserImportStore(database: database), home: configuration.home,

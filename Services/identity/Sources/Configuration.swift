@@ -19,6 +19,8 @@ public struct IdentityConfiguration: Sendable {
     var sealingKeys: KeyRing
     var pepperKeys: KeyRing
     var passwordMinimumLength: Int
+    var breachedPasswords: BreachedPasswords?
+    var firebaseSignerKey: [UInt8]?
     var hashingThreads: Int
     var hashingQueue: Int
     var hashingParameters: Argon2Parameters
@@ -71,6 +73,16 @@ public struct IdentityConfiguration: Sendable {
         sealingKeys = Self.keys("sealingKeysFile", settings)
         pepperKeys = Self.keys("pepperKeysFile", settings)
         passwordMinimumLength = settings.int("passwordMinimumLength", default: 8, in: 8...64)
+        breachedPasswords = settings.optionalString("breachedPasswordsFile").flatMap { path in
+            settings.read("breachedPasswordsFile", from: path) { try BreachedPasswords(path: $0) }
+        }
+        firebaseSignerKey = settings.optionalSecretFile("firebaseSignerKeyFile").flatMap { text in
+            let key = Data(base64Encoded: text.trimmingCharacters(in: .whitespacesAndNewlines)).map(Array.init)
+            if !ForeignHash.hashLengths.contains(key?.count ?? 0) {
+                settings.problem("firebaseSignerKeyFile", "names a file that holds no key in base64")
+            }
+            return key
+        }
         hashingThreads = settings.int(
             "hashingThreads", default: max(1, ProcessInfo.processInfo.activeProcessorCount - 1), in: 1...256)
         hashingQueue = settings.int("hashingQueue", default: 64, in: 1...10_000)

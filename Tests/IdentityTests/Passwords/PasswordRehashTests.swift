@@ -43,5 +43,40 @@ extension ServiceTests {
                 #expect(try await stored(identity) == new)
             }
         }
+
+        /// Of each system that users come from one, as the import keeps it.
+        @Test(arguments: [
+            ("$2b$", "a"), ("$scrypt$ln=14", "pleaseletmein"), ("$pbkdf2-sha256$6400", "password"),
+            ("pbkdf2_sha256", "tulpenzwiebel"), ("$firebase", "user1password"), ("$argon2i$v=19", "password"),
+        ])
+        func hashesOfOtherSystemsBecomeOurs(prefix: String, password: String) async throws {
+            let foreign = try #require(ForeignHashTests.published.first { $0.text.hasPrefix(prefix) }).text
+            let files = try TemporaryFiles()
+            defer { files.remove() }
+            let key = try files.write(ForeignHashingTests.signerKey + "\n")
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
+            try await withIdentity(["IDENTITY_FIREBASE_SIGNER_KEY_FILE": key]) { identity in
+                _ = try await identity.register("ada@example.com")
+                try await keep(foreign, in: identity)
+                #expect(try await identity.login("ada@example.com", "not this one").code == "INVALID_CREDENTIALS")
+                #expect(try await stored(identity) == foreign)
+                #expect(try await identity.login("ada@example.com", password).status == 200)
+                #expect(try await stored(identity).hasPrefix("$argon2id$v=19$m=19456,t=2,p=1,keyid="))
+                #expect(try await identity.login("ada@example.com", password).status == 200)
+                #expect(try await identity.login("ada@example.com", "not this one").status == 401)
+            }
+        }
+
+        /// What nobody can verify is no password: not even a text that is the hash of one.
+        @Test func anUnreadableHashOpensNothing() async throws {
+            try await withIdentity { identity in
+                _ = try await identity.register("ada@example.com")
+                for hash in ["", "tulpenzwiebel", "$2b$31$m0CrhHm10qJ3lXRY.5zDGO3rS2KdeeWLuGmsfGlMfOxih58VYVfxe"] {
+                    try await keep(hash, in: identity)
+                    #expect(try await identity.login("ada@example.com").code == "INVALID_CREDENTIALS")
+                    #expect(try await stored(identity) == hash)
+                }
+            }
+        }
     }
 }

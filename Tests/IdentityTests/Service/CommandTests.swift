@@ -1,5 +1,7 @@
 import Contracts
+import Crypto
 import Foundation
+import NIOHTTP1
 import Postgres
 import Sealing
 import Synchronization
@@ -39,6 +41,43 @@ extension ServiceTests {
             #expect(floor.allSatisfy(found.output.contains), "\(found.output)")
             let refused = try await identity(["passwords", "calibrate", "--memory", "19455"], settings: [:])
             #expect(refused.status != 0 && refused.output.contains("19456 to 131072"))
+        }
+
+        /// From the list to the refusal: the command, the setting, and each way to a new password.
+        @Test func breachedPasswordsAreRefused() async throws {
+            let files = try TemporaryFiles()
+            defer { files.remove() }
+            let list = try files.write("\(Self.sha1("kaffeekuchen")):7\n")
+            let filter = try files.write("")
+            let made = try await identity(["passwords", "filter", "build", list, "--output", filter], settings: [:])
+            #expect(made.status == 0 && made.output.contains("1 hashes, 128 bytes"), "\(made.output)")
+            let refused = try await identity(["passwords", "filter", "build", filter], settings: [:])
+            #expect(refused.status != 0)
+
+            try await withIdentity(["IDENTITY_BREACHED_PASSWORDS_FILE": filter]) { service in
+                let user = try await service.register("ada@example.com").user.id
+                let registered = try await service.post(
+                    "/v1/auth/register", RegisterRequest(identifier: "eve@example.com", password: "kaffeekuchen"))
+                #expect(registered.code == "WEAK_PASSWORD")
+                let changed = try await service.send(
+                    .POST, "/v1/auth/password", as: user,
+                    json: #"{"currentPassword":"tulpenzwiebel","newPassword":"kaffeekuchen"}"#)
+                #expect(changed.code == "WEAK_PASSWORD")
+                let reset = try await service.post(
+                    "/v1/auth/password/reset", ResetPasswordRequest(token: "ghpr_x", newPassword: "kaffeekuchen"))
+                #expect(reset.code == "WEAK_PASSWORD")
+                let created = try await identity(
+                    ["users", "create", "--identifier", "eve@example.com", "--password-stdin"],
+                    settings: service.settings, input: "kaffeekuchen\n")
+                #expect(created.status != 0 && created.output.contains("known from a breach"), "\(created.output)")
+            }
+            let checked = try await identity(
+                ["check-config"], settings: ["IDENTITY_BREACHED_PASSWORDS_FILE": list])
+            #expect(checked.status != 0 && checked.output.contains("IDENTITY_BREACHED_PASSWORDS_FILE"))
+        }
+
+        private static func sha1(_ text: String) -> String {
+            Insecure.SHA1.hash(data: Data(text.utf8)).map { String(format: "%02X", $0) }.joined()
         }
 
         @Test func usersAreMadeAndChanged() async throws {

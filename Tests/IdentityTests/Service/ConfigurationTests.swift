@@ -33,6 +33,17 @@ import Testing
         #expect(isRefused(least - 1) && isRefused(most + 1) && !isRefused(least) && !isRefused(most))
     }
 
+    @Test(arguments: [("", true), ("c2hvcnQ=", true), ("not base64", true), (ForeignHashingTests.signerKey, false)])
+    func firebasesKeyIsReadOrRefused(text: String, isRefused: Bool) throws {
+        let files = try TemporaryFiles()
+        defer { files.remove() }
+        let file = try files.write(text)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+        let found = problems(["IDENTITY_FIREBASE_SIGNER_KEY_FILE": file])
+        #expect(found.contains { $0.hasPrefix("IDENTITY_FIREBASE_SIGNER_KEY_FILE") } == isRefused, "\(found)")
+        #expect(!found.contains { $0.contains("c2hvcnQ") })
+    }
+
     /// Otherwise keys would be made up at each start, and what they sealed could not be opened after the next.
     @Test func aFileOfKeysMayNotBeEmpty() throws {
         let files = try TemporaryFiles()

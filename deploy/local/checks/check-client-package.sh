@@ -15,7 +15,7 @@ options=(--package-path "$example" --scratch-path "$scratch/build")
 
 # All that an app is given of this repository, and the example itself; in alphabetical order.
 modules="Contracts GatehouseClient minimal"
-libraries="libpq|libhiredis|libssl|libcrypto|libargon2"
+libraries="libpq|libhiredis|libssl|libcrypto|libcrypt|libargon2"
 
 swift package "${options[@]}" show-dependencies --format json >"$scratch/dependencies.json" 2>"$scratch/errors" || {
     cat "$scratch/errors" >&2

@@ -9,7 +9,7 @@ public struct UserAdministration: Sendable {
     let accounts: AccountStore
     let passwords: PasswordStore
     let hasher: PasswordHasher
-    let policy: PasswordPolicy
+    let screening: PasswordScreening
     let delivery: OutboxDelivery
     let outbox: OutboxStore
     let home: PhoneRegion?
@@ -48,7 +48,7 @@ public struct UserAdministration: Sendable {
     ) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let password = try reading { () throws(Refusal) in try Password(password) }
-        if let weakness = policy.weakness(of: password, for: [identifier.value]) {
+        if let weakness = try await screening.weakness(of: password, for: [identifier.value]) {
             throw Failure(description: weakness)
         }
         let name = try reading { () throws(Refusal) in

@@ -7,7 +7,7 @@ import ServiceKit
 struct PasswordChange: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
-    let policy: PasswordPolicy
+    let screening: PasswordScreening
     let limits: AttemptLimits
     let age: AuthenticationAge
     let delivery: OutboxDelivery
@@ -28,7 +28,7 @@ struct PasswordChange: Sendable {
         guard account.hasIdentifier else {
             throw Problem.invalid("newPassword", "The account has no e-mail address or phone number to sign in with.")
         }
-        try policy.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
+        try await screening.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
         if hash != nil {
             guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
             try await limits.guess(passwordOf: account.id, from: context.clientAddress) {

@@ -11,7 +11,7 @@ struct PasswordReset: Sendable {
     let resets: PasswordResetStore
     let outbox: OutboxStore
     let hasher: PasswordHasher
-    let policy: PasswordPolicy
+    let screening: PasswordScreening
     let limits: AttemptLimits
     let delivery: OutboxDelivery
     let worker: OutboxWorker
@@ -40,7 +40,7 @@ struct PasswordReset: Sendable {
 
     func reset(_ request: ResetPasswordRequest, context: GatehouseRequestContext) async throws {
         let password = try Problem.checking("newPassword") { () throws(Refusal) in try Password(request.newPassword) }
-        try policy.check(password, for: [], field: "newPassword")
+        try await screening.check(password, for: [], field: "newPassword")
         try await limits.admit(.reset, from: context.clientAddress)
         let deadline = context.deadline
         // Looked up before hashing, so that a made-up token does not cost a hash.

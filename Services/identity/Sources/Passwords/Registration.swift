@@ -6,7 +6,7 @@ import ServiceKit
 struct Registration: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
-    let policy: PasswordPolicy
+    let screening: PasswordScreening
     let sessions: SessionIssuer
     let limits: AttemptLimits
     let signIn: PasswordSignIn
@@ -24,7 +24,7 @@ struct Registration: Sendable {
             try request.displayName.flatMap { text throws(Refusal) in try DisplayName.read(text) }
         }
         let device = try request.device?.checked()
-        try policy.check(password, for: [identifier.value], field: "password")
+        try await screening.check(password, for: [identifier.value], field: "password")
         try await limits.admit(registrationOf: identifier, from: context.clientAddress)
         return try await sessions.issue(
             on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)

@@ -11,6 +11,8 @@ struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible
     private static let bytesBefore = 16 * maximumLength
 
     let text: String
+    /// As it came. Other systems hashed that.
+    let typed: String
 
     init(_ text: String) throws(Refusal) {
         let tooLong = Refusal("The password is longer than \(Self.maximumLength) characters.")
@@ -21,6 +23,7 @@ struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible
         guard normalized.unicodeScalars.count <= Self.maximumLength else { throw tooLong }
         guard !normalized.isEmpty else { throw Refusal("Please enter a password.") }
         self.text = normalized
+        typed = text
     }
 
     var description: String { "(password)" }

@@ -7,6 +7,25 @@ enum Argon2 {
     static func hash(
         _ password: [UInt8], salt: [UInt8], parameters: Argon2Parameters, length: Int
     ) -> [UInt8]? {
+        run(password, salt, parameters, length: length, version: ARGON2_VERSION_13.rawValue) { argon2id_ctx(&$0) }
+    }
+
+    /// As another system has hashed it.
+    static func hash(_ password: [UInt8], as foreign: ForeignArgon2Hash) -> [UInt8]? {
+        let length = foreign.hash.count
+        return run(password, foreign.salt, foreign.parameters, length: length, version: UInt32(foreign.version)) {
+            switch foreign.variant {
+            case .argon2d: argon2d_ctx(&$0)
+            case .argon2i: argon2i_ctx(&$0)
+            case .argon2id: argon2id_ctx(&$0)
+            }
+        }
+    }
+
+    private static func run(
+        _ password: [UInt8], _ salt: [UInt8], _ parameters: Argon2Parameters, length: Int, version: UInt32,
+        _ function: (inout argon2_context) -> Int32
+    ) -> [UInt8]? {
         var output = [UInt8](repeating: 0, count: length)
         var password = password
         var salt = salt
@@ -24,7 +43,7 @@ enum Argon2 {
                     context.m_cost = UInt32(parameters.memory)
                     context.lanes = UInt32(parameters.parallelism)
                     context.threads = 1
-                    context.version = ARGON2_VERSION_13.rawValue
+                    context.version = version
                     context.flags = 1 << 0  // ARGON2_FLAG_CLEAR_PASSWORD
                     context.allocate_cbk = { memory, size in
                         guard let block = HashMemory.shared.take(size) else {
@@ -36,7 +55,7 @@ enum Argon2 {
                     context.free_cbk = { memory, size in
                         if let memory { HashMemory.shared.giveBack(UnsafeMutableRawPointer(memory), size: size) }
                     }
-                    return argon2id_ctx(&context)
+                    return function(&context)
                 }
             }
         }

@@ -22,6 +22,7 @@ final class PasswordHasher: Service, Sendable {
     private let admitted = Mutex(0)
     private let pepper: KeyRing
     private let parameters: Argon2Parameters
+    private let foreign: ForeignHashing
     /// A hash of no password, against which a sign-in without an account is verified.
     private let decoy: PasswordHash
     private let refusals = Counter(
@@ -34,7 +35,7 @@ final class PasswordHasher: Service, Sendable {
     ///   - queue: how many more may wait.
     init(
         threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .floor,
-        metrics: (any MetricsFactory)? = nil
+        foreign: ForeignHashing = ForeignHashing(), metrics: (any MetricsFactory)? = nil
     ) {
         waiting = Gauge(
             "identity_password_hashes_waiting", help: "Passwords that wait for a thread to be hashed on.",
@@ -44,6 +45,7 @@ final class PasswordHasher: Service, Sendable {
         self.capacity = threads + queue
         self.pepper = pepper
         self.parameters = parameters
+        self.foreign = foreign
         self.decoy = PasswordHash(
             parameters: parameters, pepperID: pepper.current.id, salt: .random(count: PasswordHash.saltLength),
             hash: .random(count: PasswordHash.hashLength))
@@ -83,9 +85,12 @@ final class PasswordHasher: Service, Sendable {
     /// Whether the password is that of the PHC string. Without one, or with one that cannot be read, as much work is done,
     /// so that the time does not tell who has an account.
     ///
-    /// - Throws: ``UnknownPepper``, since it may well be the right password.
+    /// - Throws: ``UnknownPepper`` and what ``ForeignHashing`` throws, since it may well be the right password.
     func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
         let stored = phcString.flatMap { PasswordHash($0) }
+        if stored == nil, let hash = phcString.flatMap({ ForeignHash($0) }) {
+            return try await run(deadline: deadline) { [foreign] in try foreign.verify(password, hash) }
+        }
         if let id = stored?.pepperID, pepper[id] == nil { throw UnknownPepper(id: id) }
         let against = stored ?? decoy
         let digest = try await digest(password, as: against, length: against.hash.count, deadline: deadline)
@@ -148,10 +153,10 @@ final class PasswordHasher: Service, Sendable {
         }
     }
 
-    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password.
+    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password. Without
+    /// a pepper another system has made the hash, of what was typed.
     private func keyed(_ password: Password, as stored: PasswordHash) -> [UInt8] {
-        let bytes = Array(password.text.utf8)
-        guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return bytes }
-        return Array(HMAC<SHA256>.authenticationCode(for: bytes, using: key))
+        guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return Array(password.typed.utf8) }
+        return Array(HMAC<SHA256>.authenticationCode(for: Array(password.text.utf8), using: key))
     }
 }
