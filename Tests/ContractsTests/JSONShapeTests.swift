@@ -34,6 +34,21 @@ import Testing
         {"appVersion":"2.0","installationId":"i","model":"iPhone17,1","name":"Ada's iPhone","osVersion":"19.1"}
         """
 
+    @Test func deviceTokensAreTheAppsToCarry() throws {
+        try check(SessionDevice(deviceToken: "ghdt_x"), #"{"deviceToken":"ghdt_x"}"#)
+        let auth = AuthResponse(
+            accessToken: "a", refreshToken: "r", expiresIn: 1, expiresAt: noon, refreshExpiresIn: 2,
+            refreshExpiresAt: noon, user: user, deviceToken: "ghdt_x")
+        let json = String(decoding: try JSON.encode(auth), as: UTF8.self)
+        #expect(json.contains(#""deviceToken":"ghdt_x""#))
+        // As every server before this one answers, and every refresh.
+        var without = auth
+        without.deviceToken = nil
+        let older = try JSON.encode(without)
+        #expect(!String(decoding: older, as: UTF8.self).contains("deviceToken"))
+        #expect(try JSON.decode(AuthResponse.self, from: older) == without)
+    }
+
     private struct Room: OpenValue {
         let rawValue: String
         static let known = [Room(rawValue: "Kitchen")]

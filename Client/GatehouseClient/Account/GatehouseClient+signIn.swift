@@ -28,7 +28,7 @@ extension GatehouseClient {
         }
         let request = AppleSignInRequest(
             identityToken: identityToken, authorizationCode: authorizationCode, nonce: nonce?.value, fullName: name,
-            device: configuration.device)
+            device: await session.device())
         return try await begin(
             "apple", "/v1/auth/apple", request, appleUserID: AppleIdentityToken.subject(of: identityToken))
     }
@@ -45,7 +45,7 @@ extension GatehouseClient {
         identifier: String, password: String, displayName: String? = nil
     ) async throws(GatehouseError) -> User {
         let request = RegisterRequest(
-            identifier: identifier, password: password, displayName: displayName, device: configuration.device)
+            identifier: identifier, password: password, displayName: displayName, device: await session.device())
         return try await begin("register", "/v1/auth/register", request)
     }
 
@@ -57,7 +57,7 @@ extension GatehouseClient {
     /// - Throws: `invalidCredentials`, `rateLimited`, `accountDisabled` …
     @discardableResult
     public func signIn(identifier: String, password: String) async throws(GatehouseError) -> User {
-        let request = LoginRequest(identifier: identifier, password: password, device: configuration.device)
+        let request = LoginRequest(identifier: identifier, password: password, device: await session.device())
         return try await begin("password", "/v1/auth/login", request)
     }
 

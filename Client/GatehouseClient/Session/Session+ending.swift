@@ -13,7 +13,8 @@ extension Session {
         // The sign-in does not wait for it. Whoever does hears how this ends.
         refreshing?.task.cancel()
         do {
-            try await exclusively { try await self.replace(by: new, TokenLife(answer)) }
+            let deviceToken = answer.body.deviceToken.map(Redacted.init)
+            try await exclusively { try await self.replace(by: new, TokenLife(answer), deviceToken) }
         } catch {
             throw GatehouseError.of(error)
         }
@@ -21,10 +22,12 @@ extension Session {
         Task { await self.sendLogouts() }
     }
 
-    private func replace(by session: StoredSession, _ life: TokenLife) async throws {
+    private func replace(
+        by session: StoredSession, _ life: TokenLife, _ deviceToken: Redacted<String>?
+    ) async throws {
         var next = machine
         next.begin(session, life)
-        try await change(.signIn(session), pendingLogouts: next.pendingLogouts)
+        try await change(.signIn(session, deviceToken: deviceToken), pendingLogouts: next.pendingLogouts)
         machine.begin(session, life)
         isUnchecked = false
         patience = nil

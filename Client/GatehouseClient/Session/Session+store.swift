@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 
 // What is read and written. One piece of work follows the other, within this process and, where the store can, among
@@ -10,6 +11,15 @@ extension Session {
         // Another server's tokens are none of this one's business: to show them to it would give them away.
         guard state.origin?.utf8.elementsEqual(configuration.origin.utf8) ?? true else { return nil }
         return state
+    }
+
+    /// What a sign-in says of this device: what the configuration says, and the token of an earlier sign-in.
+    func device() async -> SessionDevice? {
+        // A store that cannot be read now is no reason not to sign in.
+        guard let token = try? await readStore()?.deviceToken else { return configuration.device }
+        var device = configuration.device ?? SessionDevice()
+        device.deviceToken = token.value
+        return device
     }
 
     /// Reads what is stored, and writes what the rules of ``StoreChange`` make of it. Logouts that other processes have

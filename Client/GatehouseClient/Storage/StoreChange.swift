@@ -5,7 +5,9 @@
 /// replaced by its own successor, never by one that was issued before it, and never by another user's.
 enum StoreChange: Sendable, Equatable {
     /// Somebody has signed in here.
-    case signIn(StoredSession)
+    ///
+    /// - `deviceToken`: what the server gave for the next sign-in.
+    case signIn(StoredSession, deviceToken: Redacted<String>? = nil)
     /// This process' session has new tokens, which the server has given for this refresh token.
     case renewal(StoredSession, of: Redacted<String>)
     /// This process' session, of whose user the server says something new.
@@ -33,10 +35,10 @@ enum StoreChange: Sendable, Equatable {
     func outcome(over stored: StoredState?, pendingLogouts: [Redacted<String>]) -> Outcome {
         let there = stored?.session
         switch self {
-        case .signIn(let session):
+        case .signIn(let session, let deviceToken):
             // The one that was there ends: nobody could end it any more.
             let ended = there.flatMap { $0.refreshToken == session.refreshToken ? nil : $0.refreshToken }
-            return write(session, over: stored, pendingLogouts, ended)
+            return write(session, over: stored, pendingLogouts, ended, deviceToken: deviceToken)
         case .renewal(let session, let presented):
             guard let stored else { return write(session, over: nil, pendingLogouts) }
             // What was given for the stored token follows it, also where the server's clock has been set back.
@@ -80,15 +82,18 @@ enum StoreChange: Sendable, Equatable {
         }
     }
 
-    /// - Parameter ended: the refresh token of a session that ends by this.
+    /// - Parameters:
+    ///   - ended: the refresh token of a session that ends by this.
+    ///   - deviceToken: a newer one than is stored.
     private func write(
         _ session: StoredSession?, over stored: StoredState?, _ pendingLogouts: [Redacted<String>],
-        _ ended: Redacted<String>? = nil
+        _ ended: Redacted<String>? = nil, deviceToken: Redacted<String>? = nil
     ) -> Outcome {
         .write(
             StoredState(
                 session: session,
-                pendingLogouts: (stored?.pendingLogouts ?? []).adding(pendingLogouts + (ended.map { [$0] } ?? []))))
+                pendingLogouts: (stored?.pendingLogouts ?? []).adding(pendingLogouts + (ended.map { [$0] } ?? [])),
+                deviceToken: deviceToken ?? stored?.deviceToken))
     }
 }
 

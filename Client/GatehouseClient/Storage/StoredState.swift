@@ -13,12 +13,18 @@ struct StoredState: Sendable, Equatable, Codable {
     var session: StoredSession?
     /// Refresh tokens of sessions that ended here while the server could not be told.
     var pendingLogouts: [Redacted<String>] = []
+    /// As the last sign-in gave it. It outlives the session: with it the server knows this device when somebody else tries
+    /// the user's password.
+    var deviceToken: Redacted<String>?
 
-    var isEmpty: Bool { session == nil && pendingLogouts.isEmpty }
+    var isEmpty: Bool { session == nil && pendingLogouts.isEmpty && deviceToken == nil }
 
-    init(session: StoredSession? = nil, pendingLogouts: [Redacted<String>] = []) {
+    init(
+        session: StoredSession? = nil, pendingLogouts: [Redacted<String>] = [], deviceToken: Redacted<String>? = nil
+    ) {
         self.session = session
         self.pendingLogouts = pendingLogouts
+        self.deviceToken = deviceToken
     }
 
     /// - Throws: `fromLaterVersion` where a later version wrote the bytes; `corrupt` where they are no state at all.

@@ -110,6 +110,7 @@ struct IdentityParts {
         let providers = AuthProviderStore(
             database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
+        let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
 
         let audit = AuditLog(database: database)
         let seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
@@ -128,7 +129,7 @@ struct IdentityParts {
             messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
         let limits = AttemptLimits(
             counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
-            knownDevices: knownDevices, keys: configuration.pepperKeys,
+            knownDevices: KnownDevices(tokens: deviceTokens, store: knownDevices), keys: configuration.pepperKeys,
             messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
 
         // Whom this service calls.
@@ -166,7 +167,8 @@ struct IdentityParts {
 
         // Signing in with a password.
         let sessions = SessionIssuer(
-            accounts: accounts, outbox: outbox, knownDevices: knownDevices, tokens: tokens, logger: logger)
+            accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,
+            logger: logger)
         let screening = PasswordScreening(
             policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
             breached: configuration.breachedPasswords)

@@ -13,10 +13,13 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
     /// The earlier of idle and absolute expiry.
     public var refreshExpiresAt: Date
     public var user: User
+    /// After a sign-in: says that this user has signed in on this device. The app keeps it, also when the user signs out,
+    /// and shows it with the next sign-in (``SessionDevice/deviceToken``).
+    public var deviceToken: String?
 
     public init(
         accessToken: String, refreshToken: String, expiresIn: Int, expiresAt: Date, refreshExpiresIn: Int,
-        refreshExpiresAt: Date, user: User
+        refreshExpiresAt: Date, user: User, deviceToken: String? = nil
     ) {
         self.accessToken = accessToken
         self.refreshToken = refreshToken
@@ -26,5 +29,6 @@ public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
         self.refreshExpiresIn = refreshExpiresIn
         self.refreshExpiresAt = refreshExpiresAt
         self.user = user
+        self.deviceToken = deviceToken
     }
 }

@@ -41,15 +41,18 @@ public struct SessionDevice: Codable, Sendable, Equatable {
     public var model: String?
     public var osVersion: String?
     public var appVersion: String?
+    /// As the last sign-in on the device gave it. No part of the session.
+    public var deviceToken: String?
 
     public init(
         installationId: String? = nil, name: String? = nil, model: String? = nil, osVersion: String? = nil,
-        appVersion: String? = nil
+        appVersion: String? = nil, deviceToken: String? = nil
     ) {
         self.installationId = installationId
         self.name = name
         self.model = model
         self.osVersion = osVersion
         self.appVersion = appVersion
+        self.deviceToken = deviceToken
     }
 }

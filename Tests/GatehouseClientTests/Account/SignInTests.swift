@@ -35,6 +35,28 @@ struct SignInTests {
         #expect(telemetry.events == [TelemetryEvent(.loginSuccess, reason: "password", latency: .zero)])
     }
 
+    /// It outlives the session, and the process.
+    @Test func theDeviceIsKnownAtTheNextSignIn() async throws {
+        var (first, second) = (Sample.auth("first"), Sample.auth("second"))
+        (first.deviceToken, second.deviceToken) = ("ghdt_1", "ghdt_2")
+        let signedIn = try client()
+        await transport.then(.json(first))
+        try await signedIn.signIn(identifier: "ada@example.com", password: "correct horse")
+        await transport.then(.status(204))
+        try await signedIn.signOut()
+        let next = try client()
+        await transport.then(.json(second), .json(Sample.auth("third")))
+        try await next.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await next.signIn(identifier: "ada@example.com", password: "correct horse")
+        let shown = await transport.requests.filter { $0.line == "POST /v1/auth/login" }.map { request in
+            request.httpBody.flatMap { try? JSON.decode(LoginRequest.self, from: $0) }?.device
+        }
+        #expect(shown.map { $0?.deviceToken } == [nil, "ghdt_1", "ghdt_2"])
+        #expect(shown.allSatisfy { $0?.name == "phone" })
+        // The last answer had none: an older server's.
+        #expect(try StoredState(data: try #require(await store.load())).deviceToken?.value == "ghdt_2")
+    }
+
     @Test func asANewUser() async throws {
         let client = try client()
         await transport.then(.json(Sample.auth("first"), status: 201))

@@ -51,7 +51,29 @@ import Testing
         }
     }
 
+    private static func known(_ state: StoredState, _ token: String) -> StoredState {
+        StoredState(session: state.session, pendingLogouts: state.pendingLogouts, deviceToken: Redacted(token))
+    }
+
     static let table = [
+        Case(
+            "a sign-in with a device token, over an older one", .signIn(mine, deviceToken: Redacted("new")),
+            over: known(record(nil), "old"), .write(known(record(mine, "known"), "new"))),
+        Case(
+            "a sign-in without, over one that is there", .signIn(mine), over: known(record(nil), "old"),
+            .write(known(record(mine, "known"), "old"))),
+        Case(
+            "a sign-out, where there is a device token", .signOut(mine, tellsServer: false),
+            over: known(record(mine), "old"), .write(known(record(nil, "known"), "old"))),
+        Case(
+            "a renewal, where there is a device token", .renewal(newer, of: mine.refreshToken),
+            over: known(record(mine), "old"), .write(known(record(newer, "known"), "old"))),
+        Case(
+            "a refusal, where there is a device token", .refusal(mine.refreshToken),
+            over: known(record(mine), "old"), .write(known(record(nil, "known"), "old"))),
+        Case(
+            "a logout that is through, where there is a device token", .finishedLogout(Redacted("a")),
+            over: known(record(mine, "a", "b"), "old"), .write(known(record(mine, "b"), "old"))),
         Case("a sign-in, over nothing", .signIn(mine), over: nil, .write(record(mine, "known"))),
         Case(
             "a sign-in, where somebody has signed out", .signIn(mine), over: record(nil), .write(record(mine, "known"))),

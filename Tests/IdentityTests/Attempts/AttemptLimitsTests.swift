@@ -1,10 +1,8 @@
 import Contracts
 import Crypto
 import Foundation
-import Postgres
 import Sealing
 import ServiceKit
-import TestKit
 import Testing
 
 @testable import IdentityService
@@ -13,42 +11,26 @@ import Testing
 @Suite struct AttemptLimitsTests {
     private static let day = 86_400.0
     private static let ada = Identifier.phone(try! PhoneNumber("+491711234567"))
-    private static let iPhone = SessionDevice(installationId: "6F9619FF-8B86-D011-B42D-00CF4FC964FF")
+    private static let iPhone = SimulatedDevices.known
 
     /// The limits of one replica, and a user who has signed in on the iPhone.
     private struct Situation {
         let counter = SimulatedAttemptCounter()
-        let knownDevices: KnownDeviceStore
         let limits: AttemptLimits
 
-        init(on database: PostgresPool) async throws {
-            let passwords = PasswordStore(database: database)
-            knownDevices = KnownDeviceStore(database: database, keys: .sample)
-            limits = AttemptLimits(counter: counter, knownDevices: knownDevices, keys: .sample, messagesPerHour: 100)
-            let new = NewAccount(identifier: ada, passwordHash: "x")
-            let account = try #require(try await passwords.register(new))
-            try await knownDevices.remember(iPhone.installationId, of: account.id, deadline: .now + .seconds(60))
+        init() {
+            limits = AttemptLimits(
+                counter: counter, knownDevices: SimulatedDevices(), keys: .sample, messagesPerHour: 100)
         }
 
         /// - Returns: whether the password was compared.
         func signIn(from address: String, on device: SessionDevice? = nil, isRight: Bool) async throws -> Bool {
-            do {
-                try await limits.guess(
-                    passwordOf: ada, from: address, on: device, deadline: .after(.seconds(60))
-                ) {
-                    if !isRight { throw Problem(.invalidCredentials) }
-                }
-                return true
-            } catch let problem as Problem {
-                return problem.code != .rateLimited
-            }
+            try await limits.admits(ada, from: address, on: device, isRight: isRight)
         }
     }
 
     private func withSituation(_ body: (Situation) async throws -> Void) async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            try await body(Situation(on: database.pool))
-        }
+        try await body(Situation())
     }
 
     @Test func aStrangersDayKeepsNobodyOut() async throws {
@@ -184,8 +166,7 @@ import Testing
             let other = SimulatedAttemptCounter()
             let key = try KeyRing("k2:\(Data(repeating: 2, count: 32).base64EncodedString())")
             let limits = AttemptLimits(
-                counter: other, knownDevices: situation.knownDevices, keys: key,
-                messagesPerHour: 100)
+                counter: other, knownDevices: SimulatedDevices(), keys: key, messagesPerHour: 100)
             try await limits.guess(
                 passwordOf: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
             ) {}

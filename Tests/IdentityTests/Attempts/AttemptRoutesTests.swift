@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import NIOHTTP1
 import Postgres
+import Synchronization
 import TestKit
 import Testing
 
@@ -57,6 +58,63 @@ extension ServiceTests {
                     let other = SessionDevice(installationId: UUID().uuidString)
                     #expect(try await login(identity, from: stranger, on: other).status == 429)
                 }
+            }
+        }
+
+        private func token(_ answer: TestHTTPClient.Response) throws -> String {
+            try #require(try answer.decode(AuthResponse.self).deviceToken)
+        }
+
+        private func holds(_ token: String) -> SessionDevice { SessionDevice(deviceToken: token) }
+
+        @Test func whoHasSignedInOnADeviceGetsInThere() async throws {
+            try await withIdentity(Self.withLimits) { identity in
+                try await register(identity)
+                let first = try token(try await login(identity, from: home))
+                let eve = RegisterRequest(identifier: "eve-\(UUID())@example.com", password: "tulpenzwiebel")
+                let eves = try token(try await identity.post("/v1/auth/register", eve, from: home))
+                try await exhaust(identity, from: stranger)
+                #expect(try await login(identity, from: stranger).status == 429)
+                // Of somebody else, of nobody, and damaged.
+                for other in [eves, "ghdt_x", String(first.dropLast()) + (first.last == "A" ? "B" : "A")] {
+                    #expect(try await login(identity, from: stranger, on: holds(other)).status == 429)
+                }
+                let second = try token(try await login(identity, from: stranger, on: holds(first)))
+                #expect(try await login(identity, from: stranger, on: holds(second)).status == 200)
+                // Both are the same device's, which has so many guesses and no more.
+                var codes: [String?] = []
+                while codes.last != "RATE_LIMITED", codes.count < 40 {
+                    let shown = codes.count % 2 == 0 ? first : second
+                    codes.append(try await login(identity, "tulpenzwiebe1", from: stranger, on: holds(shown)).code)
+                }
+                #expect(codes.count == 11 && codes.last == "RATE_LIMITED")
+            }
+        }
+
+        /// Whoever knew the former password may have had many.
+        @Test func aNewPasswordMakesDeviceTokensWorthless() async throws {
+            try await withIdentity(Self.withLimits) { identity in
+                try await register(identity)
+                let answer = try await login(identity, from: home)
+                let (old, user) = (try token(answer), try answer.decode(AuthResponse.self).user.id)
+                try await exhaust(identity, from: stranger)
+                #expect(try await login(identity, from: stranger, on: holds(old)).status == 200)
+                try await identity.database.query(
+                    "UPDATE passwords SET changed_at = now() + interval '1 minute' WHERE user_id = \(user)")
+                #expect(try await login(identity, from: stranger, on: holds(old)).status == 429)
+            }
+        }
+
+        @Test func theTokenIsNoPartOfTheSession() async throws {
+            try await withIdentity { identity in
+                try await register(identity, on: phone)
+                var device = phone
+                device.deviceToken = try token(try await login(identity, from: home, on: phone))
+                #expect(try await login(identity, from: home, on: device).status == 200)
+                let told = identity.tokens.state.withLock { $0.sessions.values.compactMap(\.device) }
+                #expect(told.count == 3 && told.allSatisfy { $0 == phone })
+                device.deviceToken = String(repeating: "x", count: 801)
+                #expect(try await login(identity, from: home, on: device).code == "INVALID_REQUEST")
             }
         }
 

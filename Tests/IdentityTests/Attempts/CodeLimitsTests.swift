@@ -21,8 +21,9 @@ import Testing
         init(on database: PostgresPool, budget: MessageBudget = MessageBudget()) async throws {
             let knownDevices = KnownDeviceStore(database: database, keys: .sample)
             limits = AttemptLimits(
-                counter: counter, knownDevices: knownDevices, keys: .sample, messagesPerHour: 100, messageBudget: budget
-            )
+                counter: counter,
+                knownDevices: KnownDevices(tokens: DeviceTokens(keys: .sample), store: knownDevices), keys: .sample,
+                messagesPerHour: 100, messageBudget: budget)
             let account = try #require(
                 try await PasswordStore(database: database).register(NewAccount(identifier: ada, passwordHash: "x")))
             try await knownDevices.remember(iPhone.installationId, of: account.id, deadline: .now + .seconds(60))

@@ -455,7 +455,10 @@ PASSWORDS = (
 )
 IDENTIFIERS = "RegisterRequest.identifier LoginRequest.identifier ForgotPasswordRequest.identifier"
 LABELS = "Registration.appVersion Registration.osVersion Registration.model"
-DEVICE = " ".join(f"SessionDevice.{name}" for name in ("installationId", "name", "model", "osVersion", "appVersion"))
+DEVICE = " ".join(
+    f"SessionDevice.{name}"
+    for name in ("installationId", "name", "model", "osVersion", "appVersion", "deviceToken")
+)
 NONCES = "AppleSignInRequest.nonce LinkAppleRequest.nonce"
 APPLE_TOKENS = "AppleSignInRequest.identityToken LinkAppleRequest.identityToken AppleNotificationRequest.payload"
 

@@ -80,11 +80,9 @@ extension AttemptLimits {
         do {
             return try await take(charges)
         } catch let refusal {
-            let known = try await knownDevices.device(
-                device?.installationId, of: identifier, deadline: deadline.forDatabase)
+            let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
             guard let known else { throw refusal }
-            let own = Charge(allowance: allowance, subject: [known.userID.uuidString, "\(known.id)"])
-            return try await take(always + [own])
+            return try await take(always + [Charge(allowance: allowance, subject: known)])
         }
     }
 }

@@ -14,7 +14,7 @@ import ServiceKit
 struct AttemptLimits: Sendable {
     /// `nil` in load tests only: then nothing is counted.
     private let counter: (any AttemptCounter)?
-    let knownDevices: KnownDeviceStore
+    let knownDevices: any DeviceRecognition
     private let key: SymmetricKey
     private let allMessages: AttemptAllowance
     let messageBudget: MessageBudget
@@ -35,7 +35,7 @@ struct AttemptLimits: Sendable {
     ///   - messagesPerHour: how many messages for new passwords are sent to all users together.
     ///   - messageBudget: how many messages with codes.
     init(
-        counter: (any AttemptCounter)?, knownDevices: KnownDeviceStore, keys: KeyRing, messagesPerHour: Int,
+        counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing, messagesPerHour: Int,
         messageBudget: MessageBudget = MessageBudget()
     ) {
         self.counter = counter
@@ -116,11 +116,9 @@ struct AttemptLimits: Sendable {
         do {
             taken = try await take(charges)
         } catch let refusal {
-            let device = try await knownDevices.device(
-                device?.installationId, of: identifier, deadline: deadline.forDatabase)
-            guard let device else { throw refusal }
-            let own = Charge(allowance: .loginOnKnownDevice, subject: [device.userID.uuidString, "\(device.id)"])
-            taken = try await take([own])
+            let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+            guard let known else { throw refusal }
+            taken = try await take([Charge(allowance: .loginOnKnownDevice, subject: known)])
         }
         return try await counting(taken, body)
     }

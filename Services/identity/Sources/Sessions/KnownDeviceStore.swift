@@ -70,6 +70,21 @@ struct KnownDeviceStore: Sendable {
         }
     }
 
+    /// Whether the token is of the user who has the identifier, and was issued since the password was set. A stranger who
+    /// knew the former password may have had as many tokens as they liked. The clocks may be half a minute apart.
+    func accepts(
+        _ token: DeviceToken, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        try await database.query(
+            """
+            SELECT i.user_id FROM identifiers i LEFT JOIN passwords w ON w.user_id = i.user_id
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.user_id = \(token.userID)
+                AND coalesce(floor(extract(epoch FROM w.changed_at - interval '30 seconds')), 0)
+                    <= \(token.issuedAt)::bigint
+            """, deadline: deadline
+        ).count == 1
+    }
+
     /// When each of the user's devices was used last, which is all that is known of one.
     func devices(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
         try await database.query(

@@ -10,7 +10,7 @@ extension SessionDevice {
     func checked() throws(Problem) -> SessionDevice {
         let fields = [
             ("installationId", installationId), ("name", name), ("model", model), ("osVersion", osVersion),
-            ("appVersion", appVersion),
+            ("appVersion", appVersion), ("deviceToken", deviceToken),
         ]
         for case (let field, let text?) in fields {
             guard text.utf8.count <= 4 * Self.maximumLength, text.count <= Self.maximumLength,

@@ -12,6 +12,7 @@ struct SessionIssuer: Sendable {
     let accounts: AccountStore
     let outbox: OutboxStore
     let knownDevices: KnownDeviceStore
+    let deviceTokens: DeviceTokens
     let tokens: TokensClient
     let logger: Logger
 
@@ -46,7 +47,8 @@ struct SessionIssuer: Sendable {
         context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued? {
         guard account.state == .active else { throw Problem(.accountDisabled) }
-        let issued = try await create(for: account, on: device, by: methods, context: context, refusal: refusal)
+        var issued = try await create(for: account, on: device, by: methods, context: context, refusal: refusal)
+        issued.auth.deviceToken = deviceTokens.issue(to: account.id, renewing: device?.deviceToken)
         let outcome: SignInOutcome
         do {
             let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forDatabase)
@@ -93,6 +95,8 @@ struct SessionIssuer: Sendable {
         for account: Account, on device: SessionDevice?, by methods: [AuthenticationMethod],
         context: GatehouseRequestContext, refusal: Problem
     ) async throws -> Issued {
+        var device = device
+        device?.deviceToken = nil
         let request = CreateSessionRequest(
             sessionID: UUID(), snapshot: account.snapshot, credentialsVersion: account.credentialsVersion,
             signInAge: (ContinuousClock.now - context.arrivedAt) / .seconds(1), device: device,

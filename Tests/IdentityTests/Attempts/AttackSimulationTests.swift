@@ -1,0 +1,122 @@
+import Contracts
+import Testing
+
+@testable import IdentityService
+
+/// Attackers and a user over two simulated days. What they were allowed is printed; identity's README has the figures.
+@Suite struct AttackSimulationTests {
+    private static let day = 86_400
+    private static let users = (0..<100_000).map { Identifier.email(try! EmailAddress("user\($0)@example.com")) }
+    private static let victim = users[0]
+
+    /// A user who signs in each half hour, and mistypes the password once each time.
+    private struct Victim {
+        var name: String
+        var address: String
+        var device: SessionDevice?
+        var tries = 0
+        /// Right passwords that were not compared.
+        var failures = 0
+
+        mutating func signIn(_ limits: AttemptLimits) async throws {
+            _ = try await limits.admits(AttackSimulationTests.victim, from: address, on: device, isRight: false)
+            tries += 1
+            if try await !limits.admits(AttackSimulationTests.victim, from: address, on: device, isRight: true) {
+                failures += 1
+            }
+        }
+    }
+
+    private struct Outcome {
+        /// Passwords that were compared, in each day.
+        var guesses = [0, 0]
+        /// Of them those of the account that had the most.
+        var most = [0, 0]
+        var victims: [Victim]
+    }
+
+    /// - Parameters:
+    ///   - interval: seconds between two guesses.
+    ///   - guess: from which address, at whose account, by the guess's number.
+    private func simulate(
+        _ name: String, every interval: Int, _ victims: [Victim], guess: (Int) -> (address: String, user: Int)
+    ) async throws -> Outcome {
+        let counter = SimulatedAttemptCounter()
+        let limits = AttemptLimits(
+            counter: counter, knownDevices: SimulatedDevices(), keys: .sample, messagesPerHour: 100)
+        var outcome = Outcome(victims: victims)
+        var number = 0
+        for day in 0..<2 {
+            var counts: [Int: Int] = [:]
+            for second in stride(from: 0, to: Self.day, by: interval) {
+                let (address, user) = guess(number)
+                number += 1
+                if try await limits.admits(Self.users[user], from: address, isRight: false) {
+                    counts[user, default: 0] += 1
+                }
+                if second % 1800 == 0 {
+                    for index in outcome.victims.indices { try await outcome.victims[index].signIn(limits) }
+                }
+                counter.pass(seconds: Double(interval))
+            }
+            outcome.guesses[day] = counts.values.reduce(0, +)
+            outcome.most[day] = counts.values.max() ?? 0
+        }
+        print("\(name): guesses at one account \(outcome.most[0]), then \(outcome.most[1]) a day;", terminator: "")
+        print(" in all \(outcome.guesses[0]), then \(outcome.guesses[1])", terminator: "")
+        for victim in outcome.victims {
+            print("; \(victim.name) failed \(victim.failures) of \(victim.tries)", terminator: "")
+        }
+        print()
+        return outcome
+    }
+
+    private static let onKnownDevice = Victim(
+        name: "on a known device", address: "home", device: SimulatedDevices.known)
+    private static let onNewDevice = Victim(name: "on a new device", address: "home")
+
+    @Test func oneAddress() async throws {
+        let beside = Victim(
+            name: "at the stranger's address, known device", address: "a", device: SimulatedDevices.known)
+        let outcome = try await simulate(
+            "one address", every: 5, [Self.onKnownDevice, Self.onNewDevice, beside]
+        ) { _ in ("a", 0) }
+        #expect(outcome.most[0] <= 126 && outcome.most[1] <= 96)
+        #expect(outcome.victims.allSatisfy { $0.failures == 0 && $0.tries == 96 })
+    }
+
+    @Test func aBotnetOfTenThousand() async throws {
+        let outcome = try await simulate(
+            "a botnet of 10,000", every: 2, [Self.onKnownDevice, Self.onNewDevice]
+        ) { ("bot \($0 % 10_000)", 0) }
+        #expect(outcome.most[0] <= 780 && outcome.most[1] <= 480)
+        #expect(outcome.victims[0].failures == 0)
+        // What is left then is a device that is known, Apple, or a new password.
+        #expect(outcome.victims[1].failures > 0)
+    }
+
+    @Test func credentialStuffing() async throws {
+        let outcome = try await simulate(
+            "stuffing over 100,000 identifiers by 10,000 addresses", every: 1, [Self.onKnownDevice, Self.onNewDevice]
+        ) { ("bot \($0 % 10_000)", $0 % 100_000) }
+        // Two at the most in a day: nobody is kept out of it, and the one address that tries all is a matter of its own.
+        #expect(outcome.most.allSatisfy { $0 <= 2 })
+        #expect(outcome.victims.allSatisfy { $0.failures == 0 })
+    }
+
+    @Test func credentialStuffingByOneAddress() async throws {
+        let counter = SimulatedAttemptCounter()
+        let limits = AttemptLimits(
+            counter: counter, knownDevices: SimulatedDevices(), keys: .sample, messagesPerHour: 100)
+        var guesses = 0
+        let hour = 3600
+        for second in 0..<hour {
+            // Until one is refused.
+            while try await limits.admits(Self.users[guesses], from: "a", isRight: false) { guesses += 1 }
+            if second == 0 { #expect(guesses == 600) }
+            counter.pass(seconds: 1)
+        }
+        print("stuffing by one address: \(guesses) identifiers in the first hour, one guess each")
+        #expect(guesses <= 600 + 5 * hour)
+    }
+}
