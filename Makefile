@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-change test-restore doctor traces simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-change test-restore doctor traces simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -104,6 +104,9 @@ bench-scale: ## a refresh among 100 thousand and 10 million sessions, and how la
 
 bench-flood: ## refreshes and health beside 120 clients that try wrong passwords, and without them, in turn
 	@deploy/local/bench.sh --only flood
+
+bench-timing: ## whether the time of an answer tells who has an account: GATEHOUSE_TIMING_TRIES=10000 of each kind
+	@deploy/local/bench.sh --only timing --tries $${GATEHOUSE_TIMING_TRIES:-10000}
 
 profile: ## where the CPU time of tokens goes in a refresh, with perf; GATEHOUSE_PROFILE=gateway for another service
 	@deploy/local/profile.sh $${GATEHOUSE_PROFILE:-tokens}

@@ -31,6 +31,9 @@ struct Bench: AsyncParsableCommand {
     @Option(help: "How many rotations the part `scale` makes before it looks at the table's size.")
     var rotations = 1_000_000
 
+    @Option(help: "How many requests of each kind the part `timing` sends.")
+    var tries = 10_000
+
     @OptionGroup
     var gateway: GatewayOptions
 
@@ -48,6 +51,8 @@ struct Bench: AsyncParsableCommand {
         case scale
         /// Refreshes beside a flood of sign-ins.
         case flood
+        /// Whether times tell who has an account.
+        case timing
         /// The clients of that flood, in a process of their own.
         case floodClients = "flood-clients"
         /// The gateway beside Envoy and HAProxy: `make bench-gateway`.
@@ -81,6 +86,13 @@ struct Bench: AsyncParsableCommand {
             try await withClient(of: system) { client in
                 try await FloodBenchmark(
                     system: system, client: client, environmentFile: environmentFile, seconds: seconds
+                ).run()
+            }
+        }
+        if only.contains(.timing) {
+            try await withClient(of: system) { client in
+                try await TimingBenchmark(
+                    system: system, client: client, tries: tries, upstreamPort: upstreamPort
                 ).run()
             }
         }

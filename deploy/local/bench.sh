@@ -11,6 +11,9 @@ routes:
     upstreams: [http://127.0.0.1:$upstream_port]
 END
 
+# Who has forgotten a password is written to: the part `timing` stands in for the sender.
+export IDENTITY_RESET_HOOK_URL=http://127.0.0.1:$upstream_port/messages IDENTITY_RESET_HOOK_SECRET=dev-benchmark
+
 system_up
 # pgbench stands beside the server's programs.
 PATH=$PATH:$(postgres_bin)

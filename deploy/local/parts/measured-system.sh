@@ -5,7 +5,8 @@
 GATEHOUSE_LOCAL=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)/.local/$(basename "$0" .sh)
 export GATEHOUSE_RATE_LIMITS=off
 # What make was told in these has come as arguments; services refuse a setting that they do not know.
-unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT GATEHOUSE_SCALE_SESSIONS GATEHOUSE_SCALE_ROTATIONS GATEHOUSE_PROFILE
+unset GATEHOUSE_PORT_BASE GATEHOUSE_ENVIRONMENT GATEHOUSE_SCALE_SESSIONS GATEHOUSE_SCALE_ROTATIONS GATEHOUSE_TIMING_TRIES \
+    GATEHOUSE_PROFILE
 # shellcheck source=system.sh
 . "$(dirname "${BASH_SOURCE[0]}")/system.sh"
 
