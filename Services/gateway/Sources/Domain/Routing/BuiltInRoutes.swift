@@ -16,6 +16,7 @@ enum BuiltInRoutes {
     /// Where a password is hashed.
     private static let hashing: Set<String> = [
         "/v1/auth/register", "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset",
+        "/v1/auth/reauthenticate",
     ]
 
     /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.
