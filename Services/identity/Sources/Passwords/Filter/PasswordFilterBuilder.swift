@@ -5,7 +5,7 @@ import Foundation
 /// The list is read twice: to count, and to set bits. The filter is a file that is mapped, so the memory that this takes
 /// is the system's cache of that file, which the system takes back when it needs to.
 public struct PasswordFilterBuilder: Sendable {
-    private let source: LineReader
+    private let source: HashListReader
     private let destination: String
     private let leastCount: Int
 
@@ -21,7 +21,7 @@ public struct PasswordFilterBuilder: Sendable {
     ///   - destination: replaced as a whole once the filter is whole.
     ///   - leastCount: hashes that were seen less often are left out; those without a count are taken.
     public init(source: String, destination: String, leastCount: Int = 1) {
-        self.source = LineReader(path: source)
+        self.source = HashListReader(path: source)
         self.destination = destination
         self.leastCount = leastCount
     }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The lines of a file that may be larger than memory.
-struct LineReader {
+struct HashListReader {
     /// Bytes. Longer lines are an error of whoever calls: no list of hashes has them.
     static let longestLine = 4096
     private static let chunk = 1 << 20
