@@ -242,7 +242,9 @@ struct IdentityParts {
             outbox: outbox, home: configuration.home)
         transfer = UserTransfer(
             store: UserImportStore(database: database), home: configuration.home,
-            peppers: Set(configuration.pepperKeys.ids))
+            keys: ImportedPasswordHash.Keys(
+                peppers: Set(configuration.pepperKeys.ids),
+                hasFirebaseSignerKey: configuration.firebaseSignerKey != nil))
         auditAdministration = AuditAdministration(
             log: audit, seals: seals, users: administration, retention: configuration.auditRetention)
     }

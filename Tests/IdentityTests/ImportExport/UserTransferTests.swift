@@ -15,7 +15,7 @@ import Testing
     }
 
     private static func transfer(_ pool: PostgresPool) -> UserTransfer {
-        UserTransfer(store: UserImportStore(database: pool), home: nil, peppers: ["p1"])
+        UserTransfer(store: UserImportStore(database: pool), home: nil, keys: .init(peppers: ["p1"]))
     }
 
     private func run(

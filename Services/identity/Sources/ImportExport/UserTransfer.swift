@@ -6,7 +6,7 @@ import ServiceKit
 public struct UserTransfer: Sendable {
     let store: UserImportStore
     let home: PhoneRegion?
-    let peppers: Set<String>
+    let keys: ImportedPasswordHash.Keys
 
     /// Lines that are made with one statement.
     static let batch = 500
@@ -105,7 +105,7 @@ public struct UserTransfer: Sendable {
         for line in lines {
             do {
                 let record = try decoder.decode(UserRecord.self, from: Data(line.bytes))
-                users.append((line.number, try ImportedUser(record, home: home, peppers: peppers)))
+                users.append((line.number, try ImportedUser(record, home: home, keys: keys)))
             } catch let refusal as Refusal {
                 outcome.flaws.append(Flaw(line: line.number, reason: refusal.message))
             } catch {

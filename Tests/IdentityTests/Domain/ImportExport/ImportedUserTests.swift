@@ -6,10 +6,12 @@ import Testing
 @Suite struct ImportedUserTests {
     static let hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$MDEyMzQ1Njc4OWFiY2RlZg"
 
-    private func read(_ change: (inout UserRecord) -> Void) -> Result<ImportedUser, Refusal> {
+    private func read(
+        keys: ImportedPasswordHash.Keys = .init(peppers: ["p1"]), _ change: (inout UserRecord) -> Void
+    ) -> Result<ImportedUser, Refusal> {
         var record = UserRecord(email: "ada@example.com")
         change(&record)
-        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, peppers: ["p1"]) }
+        return Result { () throws(Refusal) in try ImportedUser(record, home: nil, keys: keys) }
     }
 
     private func isRefused(_ change: (inout UserRecord) -> Void) -> Bool {
@@ -34,6 +36,17 @@ import Testing
             hash: [UInt8](repeating: 2, count: 32)
         ).phcString
         #expect(try read { $0.passwordHash = ours }.get().passwordHash == ours)
+    }
+
+    @Test(arguments: ForeignHashTests.published.map(\.text))
+    func hashesOfOtherSystemsAreTakenAsTheyAre(text: String) throws {
+        let keys = ImportedPasswordHash.Keys(peppers: [], hasFirebaseSignerKey: true)
+        #expect(try read(keys: keys) { $0.passwordHash = text }.get().passwordHash == text)
+    }
+
+    @Test func firebasesAreTakenOnlyWithTheirKey() throws {
+        let hash = try #require(ForeignHashTests.published.map(\.text).first { $0.hasPrefix("$firebase") })
+        #expect(isRefused { $0.passwordHash = hash })
     }
 
     @Test func whatCouldNotBeUsedIsRefused() {

@@ -19,9 +19,9 @@ struct ImportedUser: Sendable, Equatable {
 
     /// - Parameters:
     ///   - home: the country whose national phone numbers are understood.
-    ///   - peppers: the names of those that this installation has.
+    ///   - keys: those that this installation has for hashes of passwords.
     /// - Throws: what is wrong with the line.
-    init(_ record: UserRecord, home: PhoneRegion?, peppers: Set<String>) throws(Refusal) {
+    init(_ record: UserRecord, home: PhoneRegion?, keys: ImportedPasswordHash.Keys) throws(Refusal) {
         id = record.id ?? UUID()
         isNamed = record.id != nil
         email = try Self.identifier(record.email, .email, home: home)
@@ -36,7 +36,7 @@ struct ImportedUser: Sendable, Equatable {
         }
         self.state = state
         passwordHash = try record.passwordHash.map { text throws(Refusal) in
-            try ImportedPasswordHash(text, peppers: peppers)
+            try ImportedPasswordHash(text, keys: keys)
         }?.text
         apple = record.apple
         if let apple {

@@ -1,0 +1,28 @@
+import Foundation
+import Postgres
+import TestKit
+
+extension GatehouseSystem {
+    /// Runs `body` with a further identity, and a gateway in front of it.
+    ///
+    /// - Parameter settings: environment variables that both do not share with the others.
+    func withIdentity(
+        settings: [String: String], _ body: (_ gateway: ServiceProcess, _ identity: ServiceProcess) async throws -> Void
+    ) async throws {
+        try await withReplica(of: "identity", settings: settings) { identity in
+            try await identity.start()
+            let own = settings.merging(["GATEWAY_IDENTITY_URL": identity.url.absoluteString]) { _, url in url }
+            try await withGateway(settings: own) { gateway in
+                try await gateway.start()
+                try await body(gateway, identity)
+            }
+        }
+    }
+
+    /// The hash that is kept of a user's password.
+    func passwordHash(of user: UUID) async throws -> String {
+        try await withDatabase(of: "identity") { database in
+            try await database.query("SELECT hash FROM passwords WHERE user_id = \(user)")[0].decode(String.self)
+        }
+    }
+}
