@@ -1,4 +1,5 @@
 import Postgres
+import TestKit
 
 extension GatehouseSystem {
     /// Rows of any table that hold one of the texts in any column; audit and revocation entries may stay.
