@@ -19,7 +19,7 @@ extension GatehouseClient {
     public func askForCode(
         identifier: String, purpose: CodePurpose = .signIn
     ) async throws(GatehouseError) -> CodeResponse {
-        let request = CodeRequest(identifier: identifier, purpose: purpose, device: configuration.device)
+        let request = CodeRequest(identifier: identifier, purpose: purpose, device: await session.device())
         return try await api.call("POST", "/v1/auth/code", json: request, returning: CodeResponse.self).body
     }
 
@@ -35,7 +35,7 @@ extension GatehouseClient {
         identifier: String, code: String, asked: CodeResponse? = nil
     ) async throws(GatehouseError) -> User {
         let request = VerifyCodeRequest(
-            identifier: identifier, code: code, codeRequest: asked?.codeRequest, device: configuration.device)
+            identifier: identifier, code: code, codeRequest: asked?.codeRequest, device: await session.device())
         return try await begin("code", "/v1/auth/code/verify", request)
     }
 
@@ -48,7 +48,7 @@ extension GatehouseClient {
     @discardableResult
     public func signIn(linkToken: String, asked: CodeResponse) async throws(GatehouseError) -> User {
         let request = VerifyCodeRequest(
-            codeRequest: asked.codeRequest, linkToken: linkToken, device: configuration.device)
+            codeRequest: asked.codeRequest, linkToken: linkToken, device: await session.device())
         return try await begin("link", "/v1/auth/code/verify", request)
     }
 

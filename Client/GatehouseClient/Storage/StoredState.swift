@@ -17,8 +17,6 @@ struct StoredState: Sendable, Equatable, Codable {
     /// the user's password.
     var deviceToken: Redacted<String>?
 
-    var isEmpty: Bool { session == nil && pendingLogouts.isEmpty && deviceToken == nil }
-
     init(
         session: StoredSession? = nil, pendingLogouts: [Redacted<String>] = [], deviceToken: Redacted<String>? = nil
     ) {

@@ -39,7 +39,7 @@ extension SystemTests {
             try await eventually("the app is told") { seen.ends.count == 1 }
             #expect(seen.ends == [.endedByServer])
             #expect(phone.refreshes == 1)
-            #expect(try await phone.stored.isEmpty)
+            #expect(try await phone.stored.holdsNoSession)
             #expect(try await other.getProfile() == 200)
 
             let next = try phone.launch()
@@ -64,7 +64,7 @@ extension SystemTests {
             try await next.session.start()
             #expect(await next.session.state == .signedOut(reason: nil))
             try await eventually("the server has ended it") { try await other.sessions().count == 1 }
-            try await eventually("nothing is left to tell") { try await phone.stored.isEmpty }
+            try await eventually("nothing is left to tell") { try await phone.stored.holdsNoSession }
         }
 
         @Test("A logout whose answer was lost is finished by the next launch")
@@ -79,7 +79,7 @@ extension SystemTests {
             #expect(try await phone.stored.pendingLogouts.count == 1)
             phone.transport.beforeAnswer(of: "/v1/auth/logout", nil)
             try await phone.launch().session.start()
-            try await eventually("nothing is left to tell") { try await phone.stored.isEmpty }
+            try await eventually("nothing is left to tell") { try await phone.stored.holdsNoSession }
             #expect(try await other.sessions().count == 1)
         }
     }

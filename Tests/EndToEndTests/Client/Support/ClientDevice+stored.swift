@@ -52,6 +52,11 @@ extension ClientDevice {
     }
 }
 
+extension StoredState {
+    /// Neither a session nor one whose end the server is still to be told. By what the device is known stays.
+    var holdsNoSession: Bool { session == nil && pendingLogouts.isEmpty }
+}
+
 extension GatehouseClient {
     /// A request of the app's own that only a signed-in user's bearer opens.
     func getProfile() async throws -> Int {
