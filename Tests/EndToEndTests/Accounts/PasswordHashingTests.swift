@@ -5,7 +5,7 @@ import Testing
 
 extension SystemTests {
     /// How passwords are hashed and which are refused, by the built programs and through the gateway.
-    @Suite(.onlyInASystemOfItsOwn) struct PasswordHashing {
+    @Suite(.onlyInASystemOfItsOwn, .serialized) struct PasswordHashing {
         let system = GatehouseSystem.current
 
         private func login(

