@@ -7,9 +7,10 @@ import IdentityService
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
-        abstract: "Create, list, disable and enable users, set their roles, and move them in and out.",
+        abstract: "Create, list, disable and enable users, set their roles and identifiers, move them in and out.",
         subcommands: [
-            Create.self, List.self, Disable.self, Enable.self, SetRole.self, Import.self, Export.self,
+            Create.self, List.self, Disable.self, Enable.self, SetRole.self, AddIdentifier.self, MoveIdentifier.self,
+            RemoveIdentifier.self, Import.self, Export.self,
         ])
 
     struct Create: AsyncParsableCommand {
@@ -106,7 +107,7 @@ struct UsersCommand: AsyncParsableCommand {
 }
 
 /// Prints the user as `change` has left them.
-private func printEntry(
+func printEntry(
     _ change: (UserAdministration) async throws -> UserAdministration.Entry
 ) async throws {
     try await UserAdministration.run { try print(entry: await change($0)) }

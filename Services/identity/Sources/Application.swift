@@ -109,6 +109,7 @@ struct IdentityParts {
             configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger)
         let providers = AuthProviderStore(
             database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
+        let identifiers = IdentifierStore(database: database, codeKinds: messageSenders.kinds)
         let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
         let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
 
@@ -225,7 +226,7 @@ struct IdentityParts {
             accounts: accounts, deletion: deletion,
             unlinking: Unlinking(providers: providers, age: age, worker: worker),
             export: Export(
-                accounts: accounts, identifiers: IdentifierStore(database: database), passwords: passwords,
+                accounts: accounts, identifiers: identifiers, passwords: passwords,
                 appleIdentities: appleIdentities, knownDevices: knownDevices, audit: audit,
                 tokens: tokens, devices: devices),
             age: age, worker: worker)
@@ -238,8 +239,8 @@ struct IdentityParts {
                     reauthentication: reauthentication) : nil)
         appleTransfer = apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
         administration = UserAdministration(
-            accounts: accounts, passwords: passwords, hasher: hasher, screening: screening, delivery: delivery,
-            outbox: outbox, home: configuration.home)
+            accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
+            screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
         transfer = UserTransfer(
             store: UserImportStore(database: database), home: configuration.home,
             keys: ImportedPasswordHash.Keys(

@@ -11,7 +11,7 @@ import Testing
 /// Transactions that change the same user do not deadlock, and miss nothing that the other does.
 @Suite struct LockOrderTests {
     enum Change: CaseIterable {
-        case taking, following, consentEnding, resetting, linking, unlinking, deleting
+        case taking, following, consentEnding, resetting, linking, unlinking, deleting, setting, moving, removing
     }
 
     /// Each change waits for the user's row, which another transaction has locked, as a deletion does. Meanwhile it must
@@ -54,6 +54,15 @@ import Testing
                         _ = try await stores.providers.unlink(.apple, from: holder.id, deadline: deadline)
                     case .deleting:
                         _ = try await stores.deletions.delete(holder.id, actor: .user, deadline: deadline)
+                    case .setting:
+                        _ = try await stores.identifiers.set(
+                            .email(EmailAddress("ada@example.org")), of: holder.id, actor: .user, deadline: deadline)
+                    case .moving:
+                        _ = try await stores.identifiers.move(
+                            .email, from: holder.id, to: holder.id, actor: .operator, deadline: deadline)
+                    case .removing:
+                        _ = try await stores.identifiers.remove(
+                            .email, of: holder.id, actor: .user, deadline: deadline)
                     }
                 }
                 try await eventually("the change waits", within: .seconds(50)) {

@@ -94,6 +94,19 @@ extension ServiceTests {
                 let role = try await identity(
                     ["users", "set-role", "ada@example.com", "courier", "--no-stores"], settings: settings)
                 #expect(role.status == 0, "\(role.output)")
+                for words in [
+                    ["add-identifier", "ada@example.com", "+49 171 1234567"],
+                    ["remove-identifier", "ada@example.com"],
+                    ["add-identifier", "+491711234567", "bea@example.com"],
+                    ["move-identifier", "bea@example.com", "+491711234567"],
+                    ["add-identifier", "+491711234567", "ada@example.com"],
+                    ["remove-identifier", "+491711234567"],
+                ] {
+                    let changed = try await identity(["users"] + words, settings: settings)
+                    #expect(changed.status == 0, "\(words) \(changed.output)")
+                }
+                let last = try await identity(["users", "remove-identifier", "ada@example.com"], settings: settings)
+                #expect(last.status != 0 && last.output.contains("the only way to sign in"), "\(last.output)")
                 let disabled = try await identity(["users", "disable", "ada@example.com"], settings: settings)
                 #expect(disabled.status == 0, "\(disabled.output)")
                 #expect(try await service.login("ada@example.com").code == "ACCOUNT_DISABLED")

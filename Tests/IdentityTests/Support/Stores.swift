@@ -6,6 +6,7 @@ import Sealing
 /// What identity keeps, in a test's own database.
 struct Stores: Sendable {
     let accounts: AccountStore
+    let identifiers: IdentifierStore
     let passwords: PasswordStore
     let resets: PasswordResetStore
     let appleIdentities: AppleIdentityStore
@@ -15,6 +16,7 @@ struct Stores: Sendable {
 
     init(on database: PostgresPool) {
         accounts = AccountStore(database: database)
+        identifiers = IdentifierStore(database: database)
         passwords = PasswordStore(database: database)
         resets = PasswordResetStore(database: database)
         appleIdentities = AppleIdentityStore(database: database)

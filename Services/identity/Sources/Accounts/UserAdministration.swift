@@ -7,6 +7,7 @@ import ServiceKit
 /// operator gives to a user is verified.
 public struct UserAdministration: Sendable {
     let accounts: AccountStore
+    let identifiers: IdentifierStore
     let passwords: PasswordStore
     let hasher: PasswordHasher
     let screening: PasswordScreening
@@ -103,7 +104,7 @@ public struct UserAdministration: Sendable {
     /// Tells tokens at once. The running service does it where that fails, and may have claimed the tasks before this
     /// command did; so this waits for a moment until they are done.
     /// - Returns: the kinds of the tasks that are left.
-    private func deliver(about userID: UUID) async throws -> [String] {
+    func deliver(about userID: UUID) async throws -> [String] {
         for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
             do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
         }
@@ -124,13 +125,13 @@ public struct UserAdministration: Sendable {
         return found.account.id
     }
 
-    private func entry(_ account: Account, pending: [String] = []) -> Entry {
+    func entry(_ account: Account, pending: [String] = []) -> Entry {
         Entry(
             user: account.user, state: account.state.rawValue,
             pending: pending.isEmpty ? nil : pending)
     }
 
-    private func reading<Value>(_ read: () throws(Refusal) -> Value) throws(Failure) -> Value {
+    func reading<Value>(_ read: () throws(Refusal) -> Value) throws(Failure) -> Value {
         do { return try read() } catch { throw Failure(description: error.message) }
     }
 }

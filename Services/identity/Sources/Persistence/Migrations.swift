@@ -28,4 +28,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 9, name: "events", up: PackageResources._009_events_up_sql,
         down: PackageResources._009_events_down_sql),
+    PostgresMigration(
+        number: 10, name: "lost_identifiers", up: PackageResources._010_lost_identifiers_up_sql,
+        down: PackageResources._010_lost_identifiers_down_sql),
 ]

@@ -42,19 +42,29 @@ struct Account: Sendable, Equatable {
         (hasApple ? [.apple] : []) + (hasPassword ? [.password] : [])
     }
 
+    /// Whether somebody can sign in to the account.
+    /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
+    func isReachable(byCodeTo kinds: Set<Identifier.Kind>) -> Bool {
+        hasApple || (hasPassword && hasIdentifier) || isOpenedByCode(to: kinds)
+    }
+
     /// Whether the account can still be signed in to without `provider`.
     /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
     func isReachable(without provider: AuthProvider, byCodeTo kinds: Set<Identifier.Kind> = []) -> Bool {
-        // Apple forwards mail to such an address only as long as the app is linked.
-        let isRelayed = email?.hasSuffix("@privaterelay.appleid.com") == true
-        if kinds.contains(.email) && emailVerified && !isRelayed { return true }
-        if kinds.contains(.phone) && phoneVerified { return true }
+        if isOpenedByCode(to: kinds) { return true }
         switch provider {
         case .apple: return hasPassword && hasIdentifier
         case .password: return hasApple
         // Nobody signs in with a provider that this version does not know: without it nothing is missing.
         default: return !providers.isEmpty
         }
+    }
+
+    private func isOpenedByCode(to kinds: Set<Identifier.Kind>) -> Bool {
+        // Apple forwards mail to such an address only as long as the app is linked.
+        let isRelayed = email?.hasSuffix("@privaterelay.appleid.com") == true
+        if kinds.contains(.email) && emailVerified && !isRelayed { return true }
+        return kinds.contains(.phone) && phoneVerified
     }
 }
 

@@ -8,6 +8,8 @@ enum AuditEvent: String, Sendable, CaseIterable {
     /// An identifier became the user's, or was proved.
     case identifierChanged = "identifier_changed"
     case identifierLost = "identifier_lost"
+    /// By the user or an operator.
+    case identifierRemoved = "identifier_removed"
     case identifierVerified = "identifier_verified"
     case messageRefused = "message_refused"
     case passwordChanged = "password_changed"

@@ -1,9 +1,11 @@
 import Foundation
 import Postgres
 
-/// E-mail addresses and phone numbers, and whose they are (table `identifiers`).
+/// E-mail addresses and phone numbers, and whose they are (tables `identifiers` and `lost_identifiers`).
 struct IdentifierStore: Sendable {
     let database: PostgresPool
+    /// Kinds of identifiers to which codes for signing in are sent.
+    var codeKinds: Set<Identifier.Kind> = []
 
     /// - Returns: `nil` when the user has no phone number.
     func isPhoneVerified(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool? {
@@ -22,7 +24,8 @@ struct IdentifierStore: Sendable {
         try await transaction.query("DELETE FROM identifiers WHERE user_id = \(userID) AND kind = 'email'")
     }
 
-    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. When another transaction has changed
+    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. What the user has of the same kind has
+    /// to be removed before. When another transaction has changed
     /// the identifier's row in between, it decides again.
     /// - Parameters:
     ///   - proves: whether the claimant has proved the identifier.
@@ -43,6 +46,7 @@ struct IdentifierStore: Sendable {
                     VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
                     """)
                 guard inserted.affectedRows == 1 else { continue }
+                try await forgetLoss(of: kind, by: userID, on: transaction)
                 if !isNewUser {
                     try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
                 }
@@ -65,6 +69,8 @@ struct IdentifierStore: Sendable {
                     WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
                     """)
                 guard moved.affectedRows == 1 else { continue }
+                try await noteLoss(of: identifier, by: former, on: transaction)
+                try await forgetLoss(of: kind, by: userID, on: transaction)
                 try await AccountStore.touch(former, credentials: true, on: transaction)
                 try await AuditLog.record(
                     .identifierLost, former, by: actor, actorID: userID, detail: kind, on: transaction)
@@ -76,6 +82,23 @@ struct IdentifierStore: Sendable {
                 return false
             }
         }
+    }
+
+    /// Notes that the account has lost the identifier to somebody who proved it.
+    static func noteLoss(of identifier: Identifier, by userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO lost_identifiers (user_id, kind, value)
+            VALUES (\(userID), \(identifier.kind.rawValue), \(identifier.value))
+            ON CONFLICT (user_id, kind) DO UPDATE SET value = EXCLUDED.value, lost_at = now()
+            """)
+    }
+
+    /// The user has an identifier of the kind again.
+    private static func forgetLoss(
+        of kind: String, by userID: UUID, on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query("DELETE FROM lost_identifiers WHERE user_id = \(userID) AND kind = \(kind)")
     }
 
     private static func holder(
