@@ -43,7 +43,7 @@ extension GatehouseClient {
         try await updated(session.call("DELETE", "/v1/auth/identities/\(provider)", returning: User.self))
     }
 
-    private func updated(_ user: User) async throws(GatehouseError) -> User {
+    func updated(_ user: User) async throws(GatehouseError) -> User {
         try await session.update(user)
         return user
     }

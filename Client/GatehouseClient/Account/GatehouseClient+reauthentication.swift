@@ -7,8 +7,13 @@ extension GatehouseClient {
     ///
     /// - Throws: `invalidCredentials` or `invalidAppleToken` where the proof is not the user's; `accountDisabled` …
     public func reauthenticate(with proof: ReauthenticationProof) async throws(GatehouseError) {
-        _ = try await session.call(
-            "POST", "/v1/auth/reauthenticate", json: proof.request.value, returning: API.Nothing.self)
+        switch proof.content.value {
+        case .credential(let request):
+            _ = try await session.call(
+                "POST", "/v1/auth/reauthenticate", json: request, returning: API.Nothing.self)
+        case .code(let request):
+            _ = try await session.call("POST", "/v1/auth/code/verify", json: request, returning: API.Nothing.self)
+        }
         _ = try await session.renewedAccessToken()
     }
 

@@ -39,6 +39,7 @@ public enum IdentityApplication: MigratingApplication {
             boot.logger.notice("Nobody can sign in with Apple: IDENTITY_APPLE_CLIENT_IDS is not set.")
         }
         parts.accountRoutes.add(to: router)
+        parts.identifierRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
         EventRoutes(feed: parts.events).add(to: router)
         return ServiceAssembly(
@@ -61,6 +62,7 @@ struct IdentityParts {
     let codeRoutes: CodeRoutes
     let appleRoutes: AppleRoutes
     let accountRoutes: AccountRoutes
+    let identifierRoutes: IdentifierRoutes
     let reauthenticationRoutes: ReauthenticationRoutes
     let administration: UserAdministration
     /// `nil` where the team has no key of its own at Apple.
@@ -192,12 +194,20 @@ struct IdentityParts {
         let codes = CodeStore(
             database: database, keys: CodeKeys(configuration.pepperKeys),
             sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
+        let codeProofs = CodeProofs(codes: codes, limits: limits, home: configuration.home, logger: logger)
         codeRoutes = CodeRoutes(
             dispatch: CodeDispatch(
                 codes: codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
             verification: CodeVerification(
-                codes: codes, accounts: CodeAccountStore(database: database), sessions: sessions, limits: limits,
-                worker: worker, home: configuration.home, logger: logger))
+                proofs: codeProofs, accounts: CodeAccountStore(database: database), sessions: sessions,
+                reauthentication: reauthentication, worker: worker))
+        identifierRoutes = IdentifierRoutes(
+            change: IdentifierChange(
+                identifiers: identifiers, proofs: codeProofs, messages: messages, link: configuration.messages.undoLink,
+                age: age, worker: worker, home: configuration.home),
+            undoing: IdentifierUndoing(
+                changes: IdentifierChangeStore(database: database, grants: appleGrants), delivery: delivery,
+                limits: limits, worker: worker))
 
         // Signing in with Apple, and the user's own account.
         let verifier = AppleTokenVerifier(

@@ -5,7 +5,10 @@ public struct CodePurpose: OpenValue {
     /// The identifier of the user who is signed in counts as proved.
     public static let verify = Self(rawValue: "verify")
 
-    public static let known: [Self] = [.signIn, .verify]
+    /// The user who is signed in has proved again who they are.
+    public static let stepUp = Self(rawValue: "stepUp")
+
+    public static let known: [Self] = [.signIn, .verify, .stepUp]
 
     public let rawValue: String
 

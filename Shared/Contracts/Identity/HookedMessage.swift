@@ -8,7 +8,7 @@ public struct HookedMessage: Codable, Sendable, Equatable, Confidential {
     public var channel: String
     /// Where to send it.
     public var to: String
-    /// `signIn`, `verify` or `passwordReset`; there may be more tomorrow.
+    /// `signIn`, `verify`, `stepUp`, `passwordReset`, `identifierChanged` or `identifierLost`; there may be more tomorrow.
     public var kind: String
     /// ISO 639, of `text`.
     public var language: String

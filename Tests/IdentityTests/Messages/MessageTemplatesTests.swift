@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct MessageTemplatesTests {
     private static let values: [MessagePlaceholder: String] = [
-        .app: "Shop", .code: "012345", .minutes: "10", .link: "https://shop.example.com/open#token",
+        .app: "Shop", .code: "012345", .minutes: "10", .days: "3", .link: "https://shop.example.com/open#token",
     ]
 
     @Test func theListIsThatOfTheFiles() throws {
@@ -25,8 +25,10 @@ import Testing
         let (template, chosen) = MessageTemplates.builtIn.template(of: kind, in: language)
         #expect(chosen == language)
         let text = template.filled(with: Self.values)
-        let needed = try #require(Self.values[kind.required])
-        #expect(text.text.contains(needed) && text.short.contains(needed))
+        if let required = kind.required {
+            let needed = try #require(Self.values[required])
+            #expect(text.text.contains(needed) && text.short.contains(needed))
+        }
         #expect(text.subject.contains("Shop") && !(text.subject + text.short + text.text).contains("{"))
         // Two segments of a text message in which letters need two bytes each.
         let short = text.short.replacing(Self.values[.link]!, with: "")
@@ -56,6 +58,20 @@ import Testing
         try withFolder([name: text]) { folder in
             let refusal = #expect(throws: Refusal.self) { try MessageTemplates.builtIn.replaced(byFilesIn: folder) }
             #expect(refusal?.message.hasPrefix(message) == true, "\(refusal?.message ?? "")")
+        }
+    }
+
+    /// A team's own language goes on without the kinds that came later.
+    @Test func aLanguageMayLackWhatCameLater() throws {
+        try withFolder([
+            "signIn.de.txt": "Subject: a\nSMS: {code}\n\n{code}\n",
+            "verify.de.txt": "Subject: a\nSMS: {code}\n\n{code}\n",
+            "passwordReset.de.txt": "Subject: a\nSMS: {link}\n\n{link}\n",
+        ]) { folder in
+            let templates = try MessageTemplates.builtIn.replaced(byFilesIn: folder)
+            let german = try #require(MessageLanguage("de"))
+            #expect(templates.template(of: .verify, in: german).1 == german)
+            #expect(templates.template(of: .stepUp, in: german).1 == .english)
         }
     }
 

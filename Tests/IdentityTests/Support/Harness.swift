@@ -86,6 +86,7 @@ struct Harness: Sendable {
             SELECT (SELECT count(*) FROM users WHERE id = \(user))
                 + (SELECT count(*) FROM identifiers WHERE user_id = \(user))
                 + (SELECT count(*) FROM lost_identifiers WHERE user_id = \(user))
+                + (SELECT count(*) FROM identifier_changes WHERE user_id = \(user))
                 + (SELECT count(*) FROM passwords WHERE user_id = \(user))
                 + (SELECT count(*) FROM known_devices WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_identities WHERE user_id = \(user))

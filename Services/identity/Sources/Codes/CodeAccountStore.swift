@@ -34,9 +34,11 @@ struct CodeAccountStore: Sendable {
         }
     }
 
-    /// - Returns: whether it is the user's.
-    func has(_ identifier: Identifier, _ userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await Self.isProved(identifier, by: userID, on: database, deadline: deadline) != nil
+    /// - Returns: `nil` where the identifier is not the user's.
+    func isProved(
+        _ identifier: Identifier, by userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> Bool? {
+        try await Self.isProved(identifier, by: userID, on: database, deadline: deadline)
     }
 
     /// - Returns: `nil` where the identifier is not the user's.
@@ -52,7 +54,8 @@ struct CodeAccountStore: Sendable {
         ).decode(Bool.self).first
     }
 
-    private func owner(of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account? {
+    /// The account that has proved the identifier.
+    func owner(of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account? {
         try await database.query(
             """
             SELECT \(unescaped: Account.columns)

@@ -12,6 +12,7 @@ struct MessageConfiguration: Sendable {
     var appName: String
     var codeLink: URL?
     var resetLink: URL?
+    var undoLink: URL?
     var templates: MessageTemplates
     var budget: MessageBudget
     var callingCodes: Set<String>?
@@ -29,6 +30,7 @@ struct MessageConfiguration: Sendable {
         }
         codeLink = Self.link("codeLinkURL", settings)
         resetLink = Self.link("resetLinkURL", settings)
+        undoLink = Self.link("undoLinkURL", settings)
         templates = Self.templates(settings)
         budget = MessageBudget(
             mailsPerHour: settings.int("codeMailsPerHour", default: 600, in: 1...1_000_000),

@@ -53,7 +53,9 @@ struct MessageDelivery: Sendable {
             of: envelope.kind, in: MessageLanguage(envelope.language) ?? .english)
         var values = envelope.placeholders
         values[.app] = appName
-        values[.minutes] = String(max(1, Int((envelope.expiresAt.timeIntervalSinceNow / 60).rounded())))
+        let left = envelope.expiresAt.timeIntervalSinceNow
+        values[.minutes] = String(max(1, Int((left / 60).rounded())))
+        values[.days] = String(max(1, Int((left / 86_400).rounded())))
         let message = OutgoingMessage(
             id: id, kind: envelope.kind, to: identifier, language: language, text: template.filled(with: values),
             values: values, expiresAt: envelope.expiresAt)

@@ -37,7 +37,7 @@ struct MessageQueue: Sendable {
         // Behind the #, since what stands there is not sent to servers and so in no log of theirs.
         values[.link] = codeLink.map { "\($0.absoluteString)#\(code.link.text)" }
         return MessageEnvelope(
-            code.purpose == .verify ? .verify : .signIn, to: code.identifier, language: language, values: values,
+            .of(code.purpose), to: code.identifier, language: language, values: values,
             expiresAt: Date.now.addingTimeInterval(Double(CodeRules.lifetime)))
     }
 

@@ -30,7 +30,8 @@ struct MessageTemplates: Sendable {
             do { try templates.add(file: name, text: text) } catch { throw Refusal("\(name) \(error)") }
         }
         for (language, kinds) in templates.templates {
-            let missing = MessageKind.allCases.filter { kinds[$0] == nil }.map { "\($0.rawValue).\(language).txt" }
+            let missing = MessageKind.allCases.filter { kinds[$0] == nil && !$0.isOptional }
+                .map { "\($0.rawValue).\(language).txt" }
             guard missing.isEmpty else { throw Refusal("lacks \(missing.joined(separator: ", "))") }
         }
         return templates
@@ -64,5 +65,15 @@ struct MessageTemplates: Sendable {
         ("passwordReset.ru.txt", PackageResources.passwordReset_ru_txt),
         ("signIn.ar.txt", PackageResources.signIn_ar_txt), ("verify.ar.txt", PackageResources.verify_ar_txt),
         ("passwordReset.ar.txt", PackageResources.passwordReset_ar_txt),
+        ("stepUp.en.txt", PackageResources.stepUp_en_txt), ("stepUp.he.txt", PackageResources.stepUp_he_txt),
+        ("stepUp.ru.txt", PackageResources.stepUp_ru_txt), ("stepUp.ar.txt", PackageResources.stepUp_ar_txt),
+        ("identifierChanged.en.txt", PackageResources.identifierChanged_en_txt),
+        ("identifierChanged.he.txt", PackageResources.identifierChanged_he_txt),
+        ("identifierChanged.ru.txt", PackageResources.identifierChanged_ru_txt),
+        ("identifierChanged.ar.txt", PackageResources.identifierChanged_ar_txt),
+        ("identifierLost.en.txt", PackageResources.identifierLost_en_txt),
+        ("identifierLost.he.txt", PackageResources.identifierLost_he_txt),
+        ("identifierLost.ru.txt", PackageResources.identifierLost_ru_txt),
+        ("identifierLost.ar.txt", PackageResources.identifierLost_ar_txt),
     ]
 }

@@ -48,6 +48,7 @@ struct Housekeeping: Sendable {
         // Whether a nonce has expired is decided by the replicas' clocks, which may differ from the database's.
         Chore(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
         Chore(table: "password_resets", key: "digest", condition: "expires_at < now()"),
+        Chore(table: "identifier_changes", key: "digest", condition: "expires_at < now()"),
         Chore(
             table: "codes", key: "id", condition: "created_at < now() - make_interval(secs => \(CodeRules.memory))"),
         Chore(

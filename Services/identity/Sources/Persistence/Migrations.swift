@@ -31,4 +31,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 10, name: "lost_identifiers", up: PackageResources._010_lost_identifiers_up_sql,
         down: PackageResources._010_lost_identifiers_down_sql),
+    PostgresMigration(
+        number: 11, name: "identifier_changes", up: PackageResources._011_identifier_changes_up_sql,
+        down: PackageResources._011_identifier_changes_down_sql),
 ]

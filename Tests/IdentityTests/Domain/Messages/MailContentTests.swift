@@ -11,7 +11,8 @@ import Testing
     {
         let language = try #require(MessageLanguage(code))
         let values: [MessagePlaceholder: String] = [
-            .app: "Shop & Söhne", .code: "012345", .minutes: "10", .link: "https://shop.example/open?a=1&b=2#token",
+            .app: "Shop & Söhne", .code: "012345", .minutes: "10", .days: "3",
+            .link: "https://shop.example/open?a=1&b=2#token",
         ]
         let message = OutgoingMessage(
             id: UUID(), kind: kind, to: .email(try EmailAddress("ada@example.com")), language: language,

@@ -5,8 +5,11 @@ import Postgres
 /// Changes of identifiers of an account that is there.
 extension IdentifierStore {
     /// Gives the user an identifier that is proved, in place of the one of its kind.
+    /// - Parameter notice: goes to the former one, if the user had proved it. Without one the change is final, and so is
+    ///   every change before it.
     func set(
-        _ identifier: Identifier, of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
+        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notice: IdentifierNotice? = nil,
+        deadline: ContinuousClock.Instant? = nil
     ) async throws -> IdentifierOutcome {
         struct Taken: Error {}
         do {
@@ -14,8 +17,12 @@ extension IdentifierStore {
                 guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
                 let former = try await Self.current(identifier.kind, of: userID, on: transaction)
                 let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
-                if former != nil, !isSame {
+                if let former, !isSame {
                     try await Self.delete(identifier.kind, of: userID, on: transaction)
+                    if former.isVerified { try await notice?.leave(to: former.identifier, of: userID, on: transaction) }
+                }
+                if notice == nil {
+                    try await IdentifierChangeStore.forget(identifier.kind, of: userID, on: transaction)
                 }
                 let isTheirs = try await Self.claim(
                     identifier, for: userID, proves: true, actor: actor, on: transaction)
@@ -32,15 +39,22 @@ extension IdentifierStore {
     }
 
     /// Takes an identifier from a user, unless nobody could sign in to the account without it.
+    /// - Parameter notice: as in ``set(_:of:actor:notice:deadline:)``.
     func remove(
-        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
+        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notice: IdentifierNotice? = nil,
+        deadline: ContinuousClock.Instant? = nil
     ) async throws -> IdentifierOutcome {
         struct LastOne: Error {}
         do {
             return try await database.withRetriedTransaction(deadline: deadline) { transaction in
                 guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
-                guard try await Self.current(kind, of: userID, on: transaction) != nil else { return .missing }
+                guard let former = try await Self.current(kind, of: userID, on: transaction) else { return .missing }
                 try await Self.delete(kind, of: userID, on: transaction)
+                if let notice {
+                    if former.isVerified { try await notice.leave(to: former.identifier, of: userID, on: transaction) }
+                } else {
+                    try await IdentifierChangeStore.forget(kind, of: userID, on: transaction)
+                }
                 try await AccountStore.touch(userID, credentials: true, on: transaction)
                 try await AuditLog.record(
                     .identifierRemoved, userID, by: actor, detail: kind.rawValue, on: transaction)
@@ -68,6 +82,7 @@ extension IdentifierStore {
             guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
             guard try await Self.current(kind, of: userID, on: transaction) == nil else { return .occupied }
             try await Self.delete(kind, of: formerID, on: transaction)
+            for id in [formerID, userID] { try await IdentifierChangeStore.forget(kind, of: id, on: transaction) }
             try await Self.noteLoss(of: former.identifier, by: formerID, on: transaction)
             try await AccountStore.touch(formerID, credentials: true, on: transaction)
             try await AuditLog.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)

@@ -65,7 +65,7 @@ struct IdentifierStore: Sendable {
                 guard try await AccountStore.lock(former, on: transaction) else { continue }
                 let moved = try await transaction.query(
                     """
-                    UPDATE identifiers SET user_id = \(userID), verified = true
+                    UPDATE identifiers SET user_id = \(userID), verified = true, changed_at = now()
                     WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
                     """)
                 guard moved.affectedRows == 1 else { continue }

@@ -21,7 +21,7 @@ struct AttemptAllowance: Sendable, Hashable {
 
 /// What is attempted. Each purpose has an allowance of its own, so that none is used up by another.
 enum AttemptPurpose: String, Sendable, CaseIterable {
-    case login, register, apple, forgot, reset, passwordChange, code
+    case login, register, apple, forgot, reset, passwordChange, code, undo
 }
 
 extension AttemptAllowance {
@@ -30,7 +30,7 @@ extension AttemptAllowance {
     static func address(_ purpose: AttemptPurpose) -> AttemptAllowance {
         switch purpose {
         case .forgot: AttemptAllowance("forgot:address", (30, every: 120))
-        case .login, .register, .apple, .reset, .passwordChange, .code:
+        case .login, .register, .apple, .reset, .passwordChange, .code, .undo:
             AttemptAllowance("\(purpose.rawValue):address", (600, every: 0.2))
         }
     }

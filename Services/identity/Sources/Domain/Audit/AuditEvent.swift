@@ -10,6 +10,8 @@ enum AuditEvent: String, Sendable, CaseIterable {
     case identifierLost = "identifier_lost"
     /// By the user or an operator.
     case identifierRemoved = "identifier_removed"
+    /// A change was undone by whoever reads at the former one.
+    case identifierRestored = "identifier_restored"
     case identifierVerified = "identifier_verified"
     case messageRefused = "message_refused"
     case passwordChanged = "password_changed"

@@ -12,7 +12,8 @@ extension AccountEventType {
         case .enabled: self = .userEnabled
         case .signedIn: self = .sessionCreated
         case .passwordChanged, .passwordReset: self = .passwordChanged
-        case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved: self = .identifierChanged
+        case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved, .identifierRestored:
+            self = .identifierChanged
         case .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, nil: return nil
         }
     }

@@ -8,4 +8,6 @@ enum MessagePlaceholder: String, Codable, Sendable, CaseIterable {
     case app
     /// For how many minutes the code or the link is valid.
     case minutes
+    /// For how many days the link is valid.
+    case days
 }

@@ -23,10 +23,11 @@ struct MessageTemplate: Sendable, Equatable {
             paragraphs.append(try Phrase(paragraph.joined(separator: "\n"), kind))
         }
         self.paragraphs = paragraphs
-        guard paragraphs.contains(where: { $0.placeholders.contains(kind.required) }),
-            short.placeholders.contains(kind.required)
-        else { throw Refusal("needs {\(kind.required.rawValue)} in the SMS and in the text") }
-        if kind.required != .link, !(subject.placeholders + short.placeholders).allSatisfy({ $0 != .link }) {
+        guard let required = kind.required else { return }
+        guard paragraphs.contains(where: { $0.placeholders.contains(required) }),
+            short.placeholders.contains(required)
+        else { throw Refusal("needs {\(required.rawValue)} in the SMS and in the text") }
+        if required != .link, !(subject.placeholders + short.placeholders).allSatisfy({ $0 != .link }) {
             throw Refusal("has {link} where it cannot be left out")
         }
     }

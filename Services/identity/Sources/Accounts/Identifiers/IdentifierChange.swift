@@ -1,0 +1,76 @@
+import Contracts
+import Foundation
+import ServiceKit
+
+/// Changing one's own address or number (`PUT` and `DELETE /v1/auth/identifiers/{kind}`).
+struct IdentifierChange: Sendable {
+    let identifiers: IdentifierStore
+    let proofs: CodeProofs
+    let messages: MessageQueue
+    /// Where the link leads that undoes a change.
+    let link: URL?
+    let age: AuthenticationAge
+    let worker: OutboxWorker
+    let home: PhoneRegion?
+
+    /// - Parameter acceptLanguage: the client's field, which chooses the language of the notice.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `INVALID_CREDENTIALS` for a wrong code; `IDENTIFIER_TAKEN` where another
+    ///   user has proved it.
+    func set(
+        _ kind: Identifier.Kind, to request: ChangeIdentifierRequest, of user: ForwardedUser, acceptLanguage: String?,
+        context: GatehouseRequestContext
+    ) async throws -> User {
+        try age.require(user)
+        let home = home
+        let identifier = try Problem.checking("identifier") { () throws(Refusal) in
+            try Identifier(request.identifier, home: home)
+        }
+        guard identifier.kind == kind else {
+            throw Problem.invalid(
+                "identifier", kind == .email ? "This is not an e-mail address." : "This is not a phone number.")
+        }
+        let shown = VerifyCodeRequest(
+            identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
+            linkToken: request.linkToken)
+        return try await proofs.prove(shown, context: context) { _ in
+            [.verify]
+        } then: { proved, _ in
+            guard proved == identifier else { throw CodeProofs.wrong }
+            return try await finish(
+                identifiers.set(
+                    identifier, of: user.id, actor: .user, notice: notice(acceptLanguage),
+                    deadline: context.deadline.forDatabase))
+        }
+    }
+
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` where it is the last way to sign in; `NOT_FOUND`.
+    func remove(
+        _ kind: Identifier.Kind, of user: ForwardedUser, acceptLanguage: String?, context: GatehouseRequestContext
+    ) async throws -> User {
+        try age.require(user)
+        return try await finish(
+            identifiers.remove(
+                kind, of: user.id, actor: .user, notice: notice(acceptLanguage),
+                deadline: context.deadline.forDatabase))
+    }
+
+    private func notice(_ acceptLanguage: String?) -> IdentifierNotice {
+        IdentifierNotice(messages: messages, link: link, language: messages.language(of: acceptLanguage))
+    }
+
+    private func finish(_ outcome: IdentifierOutcome) throws(Problem) -> User {
+        switch outcome {
+        case .changed(let account):
+            worker.ring()
+            return account.user
+        case .taken, .occupied:
+            throw Problem(.identifierTaken)
+        case .lastOne:
+            throw Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
+        case .missing:
+            throw Problem(.notFound)
+        case .noSuchUser:
+            throw Problem(.invalidToken)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Contracts
+import Foundation
+import Logging
+import ServiceKit
+
+/// Proves an identifier by a code that was sent there, whatever follows from it.
+struct CodeProofs: Sendable {
+    let codes: CodeStore
+    let limits: AttemptLimits
+    let home: PhoneRegion?
+    let logger: Logger
+
+    static let wrong = Problem(.invalidCredentials, "The code is not right, or it is no longer valid.")
+
+    /// Compares the code, and uses it up for `body`. If that fails through no fault of the user's, the code serves again:
+    /// the client repeats its request.
+    /// - Parameters:
+    ///   - purposes: of the codes that are compared, for the identifier that one was sent to.
+    ///   - body: what the code was asked for.
+    func prove<Value>(
+        _ request: VerifyCodeRequest, context: GatehouseRequestContext,
+        for purposes: (Identifier) async throws -> [CodePurpose],
+        then body: (Identifier, CodePurpose) async throws -> Value
+    ) async throws -> Value {
+        let shown = try read(request)
+        let device = try request.device?.checked()
+        let deadline = context.deadline.forDatabase
+        guard let identifier = try await identifier(of: shown, deadline: deadline) else {
+            try await limits.admit(.code, from: context.clientAddress)
+            throw Self.wrong
+        }
+        let allowed = try await purposes(identifier)
+        let proof = try await limits.guess(
+            codeOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline
+        ) {
+            guard let proof = try await codes.prove(identifier, by: shown.answer, for: allowed, deadline: deadline)
+            else { throw Self.wrong(for: context) }
+            return proof
+        }
+        return try await use(proof) {
+            try await codes.close(identifier, for: proof.purpose, deadline: deadline)
+            return try await body(identifier, proof.purpose)
+        }
+    }
+
+    /// A text message proves less than a mail (NIST SP 800-63B §5.1.3): the access token says which it was.
+    static func methods(of identifier: Identifier) -> [AuthenticationMethod] {
+        identifier.kind == .phone ? [.oneTimeCode, .textMessage] : [.oneTimeCode]
+    }
+
+    /// What the client shows, and where it says that the code was sent.
+    private struct Shown {
+        var answer: CodeStore.Answer
+        var identifier: Identifier?
+        /// The request that asked.
+        var request: UUID?
+    }
+
+    private func read(_ request: VerifyCodeRequest) throws(Problem) -> Shown {
+        let id = try request.codeRequest.map { text throws(Problem) in
+            guard text.utf8.count == 36, let id = UUID(uuidString: text) else {
+                throw Problem.invalid("codeRequest", "This is nothing that a code was asked for with.")
+            }
+            return id
+        }
+        if let token = request.linkToken {
+            guard let id else { throw Problem.invalid("codeRequest", "A link needs the request that asked for it.") }
+            guard token.utf8.count <= 256 else { throw Self.wrong }
+            return Shown(answer: .link(token, request: id), identifier: nil, request: id)
+        }
+        let code = try Problem.checking("code") { () throws(Refusal) in try OneTimeCode(request.code ?? "") }
+        let home = home
+        let identifier = try request.identifier.map { text throws(Problem) in
+            try Problem.checking("identifier") { () throws(Refusal) in try Identifier(text, home: home) }
+        }
+        guard identifier != nil || id != nil else {
+            throw Problem.invalid("identifier", "Please enter an e-mail address or a phone number.")
+        }
+        return Shown(answer: .code(code, request: id), identifier: identifier, request: id)
+    }
+
+    /// - Returns: `nil` where no code was sent by that request, or to another identifier.
+    private func identifier(of shown: Shown, deadline: ContinuousClock.Instant) async throws -> Identifier? {
+        guard let request = shown.request else { return shown.identifier }
+        let identifier = try await codes.identifier(of: request, deadline: deadline)
+        return shown.identifier == nil || shown.identifier == identifier ? identifier : nil
+    }
+
+    /// A bearer that was refused may be why no code was found. The app refreshes it and asks again.
+    private static func wrong(for context: GatehouseRequestContext) -> Problem {
+        context.bearerError.map { Problem($0) } ?? wrong
+    }
+
+    private func use<Value>(_ proof: CodeStore.Proof, _ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch {
+            let isFinal = (error as? Problem).map { $0.code.status < 500 } ?? false
+            if !isFinal {
+                await Task {
+                    do {
+                        try await codes.release(proof)
+                    } catch {
+                        logger.warning("A code was used up in vain", metadata: ["error": "\(error)"])
+                    }
+                }.value
+            }
+            throw error
+        }
+    }
+}

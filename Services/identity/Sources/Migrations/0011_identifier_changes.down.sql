@@ -1,0 +1,2 @@
+DROP TABLE identifier_changes;
+ALTER TABLE identifiers DROP COLUMN changed_at;
