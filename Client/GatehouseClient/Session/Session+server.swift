@@ -56,17 +56,23 @@ extension Session {
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
         returning: Body.Type = Body.self
     ) async throws(GatehouseError) -> Body {
+        try await answer(method, path, json: json, isRepeatable: isRepeatable, returning: Body.self).body
+    }
+
+    /// The same with the time of the answer, for what begins a session.
+    func answer<Body: Decodable & Sendable>(
+        _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
+        returning: Body.Type = Body.self
+    ) async throws(GatehouseError) -> API.Answer<Body> {
         let token = try await accessToken()
         do {
             return try await api.call(
-                method, path, json: json, bearer: token, isRepeatable: isRepeatable, returning: Body.self
-            ).body
+                method, path, json: json, bearer: token, isRepeatable: isRepeatable, returning: Body.self)
         } catch  where error.isRefusedBearer {
             let renewed = try await accessToken(after: token)
             configuration.telemetry.record(TelemetryEvent(.replay))
             return try await api.call(
-                method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, returning: Body.self
-            ).body
+                method, path, json: json, bearer: renewed, isRepeatable: isRepeatable, returning: Body.self)
         }
     }
 

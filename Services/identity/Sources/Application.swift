@@ -40,6 +40,7 @@ public enum IdentityApplication: MigratingApplication {
         }
         parts.accountRoutes.add(to: router)
         parts.identifierRoutes.add(to: router)
+        parts.mergeRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
         EventRoutes(feed: parts.events).add(to: router)
         return ServiceAssembly(
@@ -63,6 +64,7 @@ struct IdentityParts {
     let appleRoutes: AppleRoutes
     let accountRoutes: AccountRoutes
     let identifierRoutes: IdentifierRoutes
+    let mergeRoutes: MergeRoutes
     let reauthenticationRoutes: ReauthenticationRoutes
     let administration: UserAdministration
     /// `nil` where the team has no key of its own at Apple.
@@ -155,7 +157,8 @@ struct IdentityParts {
             passwordResets: PasswordResetDelivery(
                 passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
                 hook: resetHook, messages: messageDelivery, link: configuration.messages.resetLink),
-            messages: messageDelivery)
+            messages: messageDelivery,
+            lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
@@ -240,13 +243,23 @@ struct IdentityParts {
                 appleIdentities: appleIdentities, knownDevices: knownDevices, audit: audit,
                 tokens: tokens, devices: devices),
             age: age, worker: worker)
+        let appleReauthentication =
+            configuration.apple.isOffered
+            ? AppleReauthentication(
+                identities: appleIdentities, nonces: nonces, proofs: proofs, limits: limits, age: age,
+                reauthentication: reauthentication) : nil
+        mergeRoutes = MergeRoutes(
+            merging: AccountMerging(
+                proofs: MergeProofs(
+                    identifiers: identifiers, passwords: passwords, hasher: hasher, signIn: passwordSignIn,
+                    apple: appleReauthentication, codes: codeProofs,
+                    codeAccounts: CodeAccountStore(database: database), limits: limits, home: configuration.home),
+                merges: AccountMergeStore(database: database, grants: appleGrants), accounts: accounts,
+                sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
         reauthenticationRoutes = ReauthenticationRoutes(
             password: PasswordReauthentication(
                 passwords: passwords, hasher: hasher, limits: limits, reauthentication: reauthentication),
-            apple: configuration.apple.isOffered
-                ? AppleReauthentication(
-                    identities: appleIdentities, nonces: nonces, proofs: proofs, limits: limits, age: age,
-                    reauthentication: reauthentication) : nil)
+            apple: appleReauthentication)
         appleTransfer = apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
         administration = UserAdministration(
             accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,

@@ -63,6 +63,7 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("PUT", "/v1/auth/identifiers/{kind}", .identity, .required),
         PublicRoute("DELETE", "/v1/auth/identifiers/{kind}", .identity, .required),
         PublicRoute("POST", "/v1/auth/identifiers/undo", .identity, .none),
+        PublicRoute("POST", "/v1/auth/merge", .identity, .required),
         PublicRoute("POST", "/v1/auth/refresh", .tokens, .none),
         PublicRoute("POST", "/v1/auth/logout", .tokens, .reported),
         PublicRoute("POST", "/v1/auth/logout-all", .tokens, .required),

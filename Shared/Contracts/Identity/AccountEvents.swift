@@ -9,13 +9,19 @@ public struct AccountEvent: Codable, Sendable, Equatable {
     @LowercaseUUID public var userID: UUID
     /// The session that began; absent in other events.
     public var sessionID: String?
+    /// Of `user.merged`: the user that this one has become part of. `user.deleted` follows.
+    public var intoUserID: String?
 
-    public init(id: String, type: AccountEventType, occurredAt: Date, userID: UUID, sessionID: String? = nil) {
+    public init(
+        id: String, type: AccountEventType, occurredAt: Date, userID: UUID, sessionID: String? = nil,
+        intoUserID: String? = nil
+    ) {
         self.id = id
         self.type = type
         self.occurredAt = occurredAt
         self.userID = userID
         self.sessionID = sessionID
+        self.intoUserID = intoUserID
     }
 }
 
@@ -24,6 +30,9 @@ public struct AccountEventType: OpenValue {
     public static let userCreated = Self(rawValue: "user.created")
     /// The name, the role, the stores, or the ways to sign in.
     public static let userUpdated = Self(rawValue: "user.updated")
+    /// The user has become part of another one, who is the same person. What is kept under the one id belongs under the
+    /// other from now on.
+    public static let userMerged = Self(rawValue: "user.merged")
     public static let userDeleted = Self(rawValue: "user.deleted")
     public static let userDisabled = Self(rawValue: "user.disabled")
     public static let userEnabled = Self(rawValue: "user.enabled")
@@ -34,8 +43,8 @@ public struct AccountEventType: OpenValue {
     public static let identifierChanged = Self(rawValue: "identifier.changed")
 
     public static let known: [Self] = [
-        .userCreated, .userUpdated, .userDeleted, .userDisabled, .userEnabled, .sessionCreated, .passwordChanged,
-        .identifierChanged,
+        .userCreated, .userUpdated, .userMerged, .userDeleted, .userDisabled, .userEnabled, .sessionCreated,
+        .passwordChanged, .identifierChanged,
     ]
 
     public let rawValue: String

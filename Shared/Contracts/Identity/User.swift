@@ -15,11 +15,18 @@ public struct User: Codable, Sendable, Equatable {
     public var authProviders: [AuthProvider]
     public var createdAt: Date
     public var updatedAt: Date?
+    /// Kinds of identifiers that the user had, without having proved them, until somebody else proved them. The user may
+    /// give another one, or prove that it is theirs too: `POST /v1/auth/merge`. Absent where there are none.
+    public var lostIdentifiers: [IdentifierKind]?
+    /// Kinds of the user's identifiers that another account had before, without having proved them. Who knows its
+    /// password may make one account of the two: `POST /v1/auth/merge`. Absent where there are none.
+    public var mergeableIdentifiers: [IdentifierKind]?
 
     public init(
         id: UUID, email: String? = nil, phone: String? = nil, displayName: String? = nil, emailVerified: Bool = false,
         phoneVerified: Bool? = nil, role: String, storeIds: [String] = [], authProviders: [AuthProvider],
-        createdAt: Date, updatedAt: Date? = nil
+        createdAt: Date, updatedAt: Date? = nil, lostIdentifiers: [IdentifierKind]? = nil,
+        mergeableIdentifiers: [IdentifierKind]? = nil
     ) {
         self.id = id
         self.email = email
@@ -32,6 +39,8 @@ public struct User: Codable, Sendable, Equatable {
         self.authProviders = authProviders
         self.createdAt = createdAt
         self.updatedAt = updatedAt
+        self.lostIdentifiers = lostIdentifiers
+        self.mergeableIdentifiers = mergeableIdentifiers
     }
 }
 

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import Postgres
 import TestKit
 import Testing
 

@@ -120,6 +120,34 @@ struct EventfulRun {
         }
     }
 
+    /// The change of a proved address is undone, after the token was tried where it does not belong.
+    mutating func changedIdentifiers() async throws {
+        let (old, new) = (Journey.uniqueEmail(), Journey.uniqueEmail())
+        func ask(_ email: String, _ purpose: CodePurpose) async throws -> String {
+            let asked = try await journey.api.call(
+                "POST", "/v1/auth/code", json: CodeRequest(identifier: email, purpose: purpose))
+            #expect(asked.status == 202, "\(asked.text)")
+            return try await system.messages.code(to: email)
+        }
+        let signIn = VerifyCodeRequest(identifier: old, code: try await ask(old, .signIn))
+        let session = try await journey.api.call("POST", "/v1/auth/code/verify", json: signIn)
+            .decode(AuthResponse.self)
+        take(session)
+        let changed = try await journey.api.call(
+            "PUT", "/v1/auth/identifiers/email", bearer: session.accessToken,
+            json: ChangeIdentifierRequest(identifier: new, code: try await ask(new, .verify)))
+        #expect(changed.status == 200, "\(changed.text)")
+        let notice = try await system.messages.message(2, to: old)
+        let token = String(try #require(notice.firstMatch(of: /ghiu_[A-Za-z0-9_-]+/)).0)
+        secrets.add("a token that undoes a change", token.utf8)
+        #expect(try await journey.refresh(token).status == 401)
+        for status in [204, 400] {
+            let undone = try await journey.api.call(
+                "POST", "/v1/auth/identifiers/undo", json: UndoIdentifierChangeRequest(token: token))
+            #expect(undone.status == status, "\(undone.text)")
+        }
+    }
+
     /// With an account that is deleted, so that Apple is shown the token that was kept sealed.
     mutating func apple() async throws {
         struct Log: Decodable {

@@ -23,6 +23,7 @@ struct KeptSecretTests {
         try await run.accounts()
         try await run.forgottenPasswords()
         try await run.codes()
+        try await run.changedIdentifiers()
         try await run.apple()
         try await run.standardDoors()
         try await run.mistakes()

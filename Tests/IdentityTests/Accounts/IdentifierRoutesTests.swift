@@ -84,7 +84,7 @@ extension ServiceTests {
                 // Older than a thief's; Apple's and the number are not.
                 try await identity.database.query(
                     "UPDATE identifiers SET changed_at = now() - interval '10 days' WHERE user_id = \(user.id)")
-                let apple = try await identity.apple.token(sub: "eve")
+                let apple = try identity.apple.token(sub: "eve")
                 let linked = try await identity.send(
                     .POST, "/v1/auth/identities/apple", as: user.id, body: LinkAppleRequest(identityToken: apple))
                 #expect(linked.status == 200)

@@ -71,7 +71,7 @@ class Schema:
         elif match := re.match(r"ALTER COLUMN (\w+) (SET|DROP) NOT NULL", change):
             kind = self.tables[table][match[1]].rstrip("?")
             self.tables[table][match[1]] = kind + ("?" if match[2] == "DROP" else "")
-        elif not re.match(r"(ADD|DROP) CONSTRAINT \w+_check\b", change):
+        elif not re.match(r"(ADD|DROP) CONSTRAINT \w+_check\b|ALTER COLUMN \w+ (SET|DROP) DEFAULT\b", change):
             sys.exit(f"error: {where}: database_docs.py does not know what this does to {table}: {change[:80]}")
 
 

@@ -7,9 +7,15 @@ extension Account {
     static let columns = """
         u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, coalesce(p.verified, false),
         u.display_name, u.role, u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL,
-        w.user_id IS NOT NULL, a.user_id IS NOT NULL, u.version, u.credentials_version, u.created_at, u.updated_at
+        w.user_id IS NOT NULL, a.user_id IS NOT NULL, u.version, u.credentials_version, u.created_at, u.updated_at,
+        ARRAY(SELECT l.kind FROM lost_identifiers l WHERE l.user_id = u.id ORDER BY l.kind),
+        ARRAY(
+            SELECT 'email'::text WHERE e.verified AND EXISTS (
+                SELECT FROM lost_identifiers l WHERE l.kind = 'email' AND l.value = e.value AND l.user_id <> u.id)
+            UNION ALL SELECT 'phone'::text WHERE p.verified AND EXISTS (
+                SELECT FROM lost_identifiers l WHERE l.kind = 'phone' AND l.value = p.value AND l.user_id <> u.id))
         """
-    static let columnCount = 16
+    static let columnCount = 18
 
     static let joins = """
         LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
@@ -35,6 +41,8 @@ extension Account {
         credentialsVersion = try row.decode(column: 13)
         createdAt = try row.decode(column: 14)
         updatedAt = try row.decode(column: 15)
+        lostIdentifiers = try row.decode(column: 16)
+        mergeableIdentifiers = try row.decode(column: 17)
     }
 }
 

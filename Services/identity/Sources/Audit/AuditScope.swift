@@ -37,6 +37,10 @@ struct AuditMiddleware: RouterMiddleware {
         let scope = AuditScope(
             userID: context.user?.id,
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
-        return try await AuditScope.$current.withValue(scope) { try await next(request, context) }
+        return try await AuditScope.$current.withValue(scope) {
+            try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
+                try await next(request, context)
+            }
+        }
     }
 }

@@ -23,7 +23,7 @@ struct EventFeed: Sendable {
         feed = TransactionFeed(
             .init(
                 table: "audit_entries", horizon: "event_horizon", epoch: "event_epoch",
-                columns: "event, at, user_id, session_id"),
+                columns: "event, at, user_id, session_id, detail"),
             pool: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: Self.entry)
     }
 
@@ -50,7 +50,8 @@ struct EventFeed: Sendable {
         let session: UUID? = try row.decode(column: first + 3)
         let event = AccountEvent(
             id: String(id), type: type, occurredAt: try row.decode(column: first + 1),
-            userID: try row.decode(column: first + 2), sessionID: session?.path)
+            userID: try row.decode(column: first + 2), sessionID: session?.path,
+            intoUserID: try type == .userMerged ? row.decode(column: first + 4) : nil)
         return Entry(id: id, event: event)
     }
 }

@@ -29,6 +29,11 @@ struct MessageDelivery: Sendable {
             // Sealed under a key that is gone.
             return logger.error("A message cannot be opened any more", metadata: ["id": "\(entry.id)"])
         }
+        try await deliver(envelope, to: identifier, as: entry.id)
+    }
+
+    /// Sends a message, if it is still of use and anybody wants it.
+    func deliver(_ envelope: MessageEnvelope, to identifier: Identifier, as id: UUID) async throws {
         guard envelope.expiresAt > .now else { return outcomes.count(.expired, identifier.kind) }
         if case .email(let address) = identifier {
             let isWanted = try await mail.mayReceiveMail(address, deadline: .now + .seconds(5))
@@ -36,7 +41,7 @@ struct MessageDelivery: Sendable {
         }
         let holder = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))?.account.id
         try await limits.sending(codeTo: identifier, isKnown: holder != nil) {
-            try await send(envelope, to: identifier, of: holder, as: entry.id)
+            try await send(envelope, to: identifier, of: holder, as: id)
         }
     }
 

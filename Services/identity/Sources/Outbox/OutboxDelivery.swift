@@ -10,6 +10,7 @@ struct OutboxDelivery: Sendable {
     let appleGrants: AppleGrantDelivery
     let passwordResets: PasswordResetDelivery
     let messages: MessageDelivery
+    let lossNotice: LossNotice
 
     func deliver(_ entry: OutboxEntry) async throws {
         switch entry.task {
@@ -31,6 +32,8 @@ struct OutboxDelivery: Sendable {
             try await messages.deliver(entry)
         case .passwordReset(let language):
             try await passwordResets.deliver(entry, language: language)
+        case .identifierLost(let channel, let language):
+            try await lossNotice.deliver(entry, to: channel, language: language)
         case .deletion(let step):
             try await carryOut(step, of: entry)
             // The task stays, as its own next step.

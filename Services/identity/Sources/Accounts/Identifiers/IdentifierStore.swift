@@ -84,8 +84,37 @@ struct IdentifierStore: Sendable {
         }
     }
 
-    /// Notes that the account has lost the identifier to somebody who proved it.
+    /// The user's identifier of a kind, if it is proved.
+    func proved(
+        _ kind: Identifier.Kind, of userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> Identifier? {
+        try await database.query(
+            "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue) AND verified",
+            deadline: deadline
+        ).decode(String.self).first.map { try Identifier($0) }
+    }
+
+    /// Who had the user's proved identifiers before without having proved them; the last ones first, three at most.
+    func former(owners userID: UUID, deadline: ContinuousClock.Instant) async throws -> [UUID] {
+        try await database.query(
+            """
+            SELECT l.user_id FROM identifiers i
+            JOIN lost_identifiers l ON l.kind = i.kind AND l.value = i.value AND l.user_id <> i.user_id
+            WHERE i.user_id = \(userID) AND i.verified
+            ORDER BY l.lost_at DESC LIMIT 3
+            """, deadline: deadline
+        ).decode(UUID.self)
+    }
+
+    /// Notes that the account has lost the identifier to somebody who proved it, and has its user told at the other one,
+    /// if that is proved: at one that is not a stranger may read.
     static func noteLoss(of identifier: Identifier, by userID: UUID, on transaction: PostgresTransaction) async throws {
+        let other: Identifier.Kind = identifier.kind == .email ? .phone : .email
+        if try await current(other, of: userID, on: transaction)?.isVerified == true {
+            try await OutboxStore.enqueue(
+                .identifierLost(channel: other, language: RequestLanguage.current), user: userID, dueAtOnce: true,
+                on: transaction)
+        }
         try await transaction.query(
             """
             INSERT INTO lost_identifiers (user_id, kind, value)

@@ -31,13 +31,18 @@ struct AppleGrantStore: Sendable {
     func keepRefreshToken(
         _ token: String, clientID: String, of userID: UUID, subject: String
     ) async throws -> Bool {
-        let sealed = try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
+        let sealed = try sealed(refreshToken: token, of: userID)
         return try await database.query(
             """
             UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID)
             WHERE subject = \(subject) AND user_id = \(userID)
             """
         ).affectedRows == 1
+    }
+
+    /// As it is kept beside the user's identity.
+    func sealed(refreshToken token: String, of userID: UUID) throws -> Data {
+        try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
     }
 
     /// Has the authorization code exchanged for a refresh token, by the outbox.

@@ -24,13 +24,20 @@ struct Account: Sendable, Equatable {
     var credentialsVersion: Int64
     var createdAt: Date
     var updatedAt: Date?
+    /// Kinds of identifiers that somebody else has proved.
+    var lostIdentifiers: [String] = []
+    /// Kinds of the user's identifiers that another account has lost to them.
+    var mergeableIdentifiers: [String] = []
 
     /// The user as clients see one.
     var user: User {
         User(
             id: id, email: email, phone: phone, displayName: displayName, emailVerified: emailVerified,
             phoneVerified: phone == nil ? nil : phoneVerified, role: role,
-            storeIds: storeIDs, authProviders: providers, createdAt: createdAt, updatedAt: updatedAt)
+            storeIds: storeIDs, authProviders: providers, createdAt: createdAt, updatedAt: updatedAt,
+            lostIdentifiers: lostIdentifiers.isEmpty ? nil : lostIdentifiers.map(IdentifierKind.init(rawValue:)),
+            mergeableIdentifiers: mergeableIdentifiers.isEmpty
+                ? nil : mergeableIdentifiers.map(IdentifierKind.init(rawValue:)))
     }
 
     var snapshot: UserSnapshot {

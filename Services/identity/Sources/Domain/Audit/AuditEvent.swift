@@ -26,5 +26,9 @@ enum AuditEvent: String, Sendable, CaseIterable {
     case roleChanged = "role_changed"
     case disabled
     case enabled
+    /// The account has become part of another one of the same person, which the entry names.
+    case merged
+    /// Another account has become part of this one.
+    case absorbed
     case deleted
 }

@@ -5,8 +5,10 @@ extension AccountEventType {
     init?(auditing event: String) {
         switch AuditEvent(rawValue: event) {
         case .registered: self = .userCreated
-        case .profileChanged, .roleChanged, .appleLinked, .appleUnlinked, .appleTransferred, .passwordRemoved:
+        case .profileChanged, .roleChanged, .appleLinked, .appleUnlinked, .appleTransferred, .passwordRemoved,
+            .absorbed:
             self = .userUpdated
+        case .merged: self = .userMerged
         case .deleted: self = .userDeleted
         case .disabled: self = .userDisabled
         case .enabled: self = .userEnabled

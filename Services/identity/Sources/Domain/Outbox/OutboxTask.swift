@@ -17,6 +17,11 @@ enum OutboxTask: Codable, Sendable, Equatable {
     /// Whoever has asked for a new password is sent what sets one.
     /// - Parameter language: that of the message, where Gatehouse writes it.
     case passwordReset(language: String?)
+    /// The user is told that somebody else has proved one of their identifiers.
+    /// - Parameters:
+    ///   - channel: the kind of the other one, to which the message goes.
+    ///   - language: what the client that proved it has asked for.
+    case identifierLost(channel: Identifier.Kind, language: String?)
     /// Everybody is told that the user is gone, step by step.
     case deletion(DeletionStep)
 
@@ -29,6 +34,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
         case .exchangeCode: "exchange_code"
         case .message: "message"
         case .passwordReset: "password_reset"
+        case .identifierLost: "identifier_lost"
         case .deletion: "deletion"
         }
     }
@@ -50,7 +56,7 @@ extension OutboxTask {
         switch self {
         case .snapshot, .revokeSessions, .takeBack: .tokens
         case .exchangeCode: .apple
-        case .message(let channel): channel == .phone ? .phone : .mail
+        case .message(let channel), .identifierLost(let channel, _): channel == .phone ? .phone : .mail
         case .passwordReset: .mail
         case .deletion(let step): step.destination
         }

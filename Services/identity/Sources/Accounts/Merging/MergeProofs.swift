@@ -1,0 +1,78 @@
+import Contracts
+import Foundation
+import ServiceKit
+
+/// Finds out which other account somebody who is signed in has proved to be theirs.
+struct MergeProofs: Sendable {
+    let identifiers: IdentifierStore
+    let passwords: PasswordStore
+    let hasher: PasswordHasher
+    let signIn: PasswordSignIn
+    /// `nil` where nobody signs in with Apple.
+    let apple: AppleReauthentication?
+    let codes: CodeProofs
+    let codeAccounts: CodeAccountStore
+    let limits: AttemptLimits
+    let home: PhoneRegion?
+
+    struct Proved: Sendable {
+        var account: Account
+        var methods: [AuthenticationMethod]
+    }
+
+    /// Runs `body` with the account that is proved.
+    /// - Throws: `INVALID_CREDENTIALS`, `INVALID_APPLE_TOKEN`; what `body` throws.
+    func prove<Value: Sendable>(
+        _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext,
+        then body: (Proved) async throws -> Value
+    ) async throws -> Value {
+        let isCode = request.code != nil || request.linkToken != nil
+        switch (request.password, request.identityToken, isCode) {
+        case (let text?, nil, false):
+            let account = try await account(text, request.identifier, of: user, context)
+            return try await body(Proved(account: account, methods: [.password]))
+        case (nil, let token?, false):
+            guard let apple else { throw Problem(.invalidAppleToken) }
+            let account = try await apple.account(provenBy: token, nonce: request.nonce, context: context)
+            return try await body(Proved(account: account, methods: [.apple]))
+        case (nil, nil, true):
+            let shown = VerifyCodeRequest(
+                identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
+                linkToken: request.linkToken)
+            return try await codes.prove(shown, context: context) { _ in
+                [.verify]
+            } then: { identifier, _ in
+                let owner = try await codeAccounts.owner(of: identifier, deadline: context.deadline.forDatabase)
+                guard let owner else { throw CodeProofs.wrong }
+                return try await body(Proved(account: owner, methods: CodeProofs.methods(of: identifier)))
+            }
+        default:
+            throw Problem.invalid("password", "Please send a password, an identity token, or a code.")
+        }
+    }
+
+    /// - Parameter text: the password, of the account with that identifier; without one, of an account that has lost an
+    ///   identifier to this user.
+    private func account(
+        _ text: String, _ identifier: String?, of user: ForwardedUser, _ context: GatehouseRequestContext
+    ) async throws -> Account {
+        let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
+        let home = home
+        let identifier = try identifier.map { text throws(Problem) in
+            try Problem.checking("identifier") { () throws(Refusal) in try Identifier(text, home: home) }
+        }
+        if let identifier { return try await signIn.prove(identifier, password, device: nil, context: context) }
+        return try await limits.guess(passwordOf: user.id, from: context.clientAddress) {
+            let former = try await identifiers.former(owners: user.id, deadline: context.deadline.forDatabase)
+            for id in former {
+                let found = try await passwords.account(id, deadline: context.deadline.forDatabase)
+                guard let (account, hash) = found, hash != nil,
+                    try await hasher.verify(password, against: hash, deadline: context.deadline)
+                else { continue }
+                guard account.state == .active else { throw Problem(.accountDisabled) }
+                return account
+            }
+            throw Problem(.invalidCredentials)
+        }
+    }
+}

@@ -1,0 +1,294 @@
+import Contracts
+import Foundation
+import Postgres
+import TestKit
+import Testing
+
+extension SystemTests {
+    /// Who gets the account: the table in identity's README ("Who has an identifier"), row by row, through the gateway.
+    @Suite struct AddressTable {
+        private let system = GatehouseSystem.current
+        private var journey: Journey { system.journey }
+        private var messages: MessageFiles { system.messages }
+
+        /// Who has the address before somebody claims it.
+        enum Holder: CaseIterable, Sendable {
+            case nobody, claimant, anotherProved, anotherWithPassword, anotherWithMore
+        }
+
+        /// Whose account whoever claims it gets, and whether the address is proved there afterwards.
+        enum Outcome: Equatable, Sendable {
+            case holders(proved: Bool)
+            /// Another one, which has the address.
+            case new(proved: Bool)
+            /// Another one, without the address.
+            case without
+            /// Nobody's: it is refused, or nothing is sent.
+            case none
+        }
+
+        private struct Situation {
+            var email = Journey.uniqueEmail()
+            var sub = "sub-\(UUID())"
+            var holder: AuthResponse?
+        }
+
+        private func apple(_ sub: String, _ email: String?) async throws -> AuthResponse {
+            let token = try await journey.appleToken(
+                .init(sub: sub, email: email, emailVerified: email.map { _ in true }))
+            return try await journey.signInWithApple(AppleSignInRequest(identityToken: token.identityToken))
+        }
+
+        private func code(_ email: String) async throws -> AuthResponse {
+            let number = messages.messages(to: email).count + 1
+            let asked = try await journey.api.call(
+                "POST", "/v1/auth/code", json: CodeRequest(identifier: email, purpose: .signIn))
+            try #require(asked.status == 202, "\(asked.text)")
+            let code = try await messages.code(number, to: email)
+            return try await journey.api.call(
+                "POST", "/v1/auth/code/verify", json: VerifyCodeRequest(identifier: email, code: code)
+            ).decode(AuthResponse.self)
+        }
+
+        private func make(_ holder: Holder) async throws -> Situation {
+            var situation = Situation()
+            switch holder {
+            case .nobody: break
+            case .claimant: situation.holder = try await apple(situation.sub, situation.email)
+            case .anotherProved: situation.holder = try await apple("sub-\(UUID())", situation.email)
+            case .anotherWithPassword: situation.holder = try await journey.register(identifier: situation.email)
+            case .anotherWithMore:
+                let session = try await journey.register(identifier: situation.email)
+                let token = try await journey.appleToken(.init(sub: "sub-\(UUID())"))
+                let linked = try await journey.api.call(
+                    "POST", "/v1/auth/identities/apple", bearer: session.accessToken,
+                    json: LinkAppleRequest(identityToken: token.identityToken))
+                try #require(linked.status == 200, "\(linked.text)")
+                situation.holder = session
+            }
+            return situation
+        }
+
+        private func expect(
+            _ expected: Outcome, _ user: User?, in situation: Situation, _ comment: Comment
+        ) async throws {
+            let isHolders = user != nil && user?.id == situation.holder?.user.id
+            let hasIt = user?.email == situation.email
+            let outcome: Outcome =
+                switch user {
+                case nil: .none
+                case let user? where isHolders: .holders(proved: user.emailVerified)
+                // Apple's address is shown where it is nobody's identifier here, but not as proved.
+                case let user? where hasIt && (user.emailVerified || !user.authProviders.contains(.apple)):
+                    .new(proved: user.emailVerified)
+                default: .without
+                }
+            #expect(outcome == expected, comment)
+            guard let holder = situation.holder, user != nil else { return }
+            let now = try await journey.me(holder.accessToken).decode(User.self)
+            let isTaken = expected == .new(proved: true)
+            #expect(now.lostIdentifiers == (isTaken ? [.email] : nil), comment)
+            if isTaken { #expect(user?.mergeableIdentifiers == [.email], comment) }
+        }
+
+        @Test(
+            arguments: zip(
+                Holder.allCases,
+                [
+                    Outcome.new(proved: true), .holders(proved: true), .without, .new(proved: true), .new(proved: true),
+                ]))
+        func whoProvesItByApple(holder: Holder, outcome: Outcome) async throws {
+            let situation = try await make(holder)
+            let session = try await apple(situation.sub, situation.email)
+            try await expect(outcome, session.user, in: situation, "\(holder)")
+        }
+
+        @Test(
+            arguments: zip(
+                Holder.allCases,
+                [
+                    Outcome.new(proved: true), .holders(proved: true), .holders(proved: true), .new(proved: true),
+                    .new(proved: true),
+                ]))
+        func whoProvesItByCode(holder: Holder, outcome: Outcome) async throws {
+            let situation = try await make(holder)
+            let session = try await code(situation.email)
+            try await expect(outcome, session.user, in: situation, "\(holder)")
+        }
+
+        @Test(arguments: zip(Holder.allCases, [Outcome.new(proved: false), .none, .none, .none, .none]))
+        func whoRegistersIt(holder: Holder, outcome: Outcome) async throws {
+            let situation = try await make(holder)
+            let answer = try await journey.api.call(
+                "POST", "/v1/auth/register",
+                json: RegisterRequest(identifier: situation.email, password: "another password than that"))
+            #expect(answer.status == (outcome == .none ? 409 : 201), "\(answer.text)")
+            let user = answer.status == 201 ? try answer.decode(AuthResponse.self).user : nil
+            try await expect(outcome, user, in: situation, "\(holder)")
+        }
+
+        @Test(
+            arguments: zip(
+                Holder.allCases,
+                [
+                    Outcome.none, .holders(proved: true), .holders(proved: true), .holders(proved: true), .none,
+                ]))
+        func whoIsSentAResetThere(holder: Holder, outcome: Outcome) async throws {
+            let situation = try await make(holder)
+            // Another one's comes after it: then this one's would be there, too.
+            let other = try await journey.register().user.email ?? ""
+            for email in [situation.email, other] {
+                let asked = try await journey.api.call(
+                    "POST", "/v1/auth/password/forgot", json: ForgotPasswordRequest(identifier: email))
+                #expect(asked.status == 202)
+            }
+            let awaited = outcome == .none ? other : situation.email
+            try await eventually("a mail is sent") { !system.mail.messages(to: awaited).isEmpty }
+            guard let token = system.mail.messages(to: situation.email).last?.token else {
+                return try await expect(outcome, nil, in: situation, "\(holder)")
+            }
+            let password = "a password that is new"
+            let reset = try await journey.api.call(
+                "POST", "/v1/auth/password/reset", json: ResetPasswordRequest(token: token, newPassword: password))
+            #expect(reset.status == 204, "\(reset.text)")
+            let session = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: situation.email, password: password)
+            ).decode(AuthResponse.self)
+            #expect(outcome == .holders(proved: session.user.emailVerified))
+            #expect(session.user.id == situation.holder?.user.id, "\(holder)")
+        }
+
+        @Test(
+            arguments: zip(
+                Holder.allCases,
+                [
+                    Outcome.new(proved: true), .holders(proved: true), .none, .new(proved: true), .new(proved: true),
+                ]))
+        func whomAnOperatorGivesIt(holder: Holder, outcome: Outcome) async throws {
+            let situation = try await make(holder)
+            let claimant =
+                if holder == .claimant, let holder = situation.holder { holder } else {
+                    try await journey.register(identifier: Journey.uniquePhone())
+                }
+            let words = ["users", "add-identifier", claimant.user.id.uuidString, situation.email]
+            do {
+                try await system.process("identity").run(words)
+                #expect(outcome != .none)
+            } catch let error as TestKitError {
+                #expect(outcome == .none && "\(error)".contains("has proved it"), "\(error)")
+                return
+            }
+            let user = try await journey.me(claimant.accessToken).decode(User.self)
+            try await expect(outcome, user, in: situation, "\(holder)")
+        }
+
+        // MARK: - What becomes of the account that has lost it
+
+        private func merge(_ session: AuthResponse, _ request: MergeRequest) async throws -> TestHTTPClient.Response {
+            try await journey.api.call("POST", "/v1/auth/merge", bearer: session.accessToken, json: request)
+        }
+
+        @Test(arguments: [true, false])
+        func theOldPasswordGetsTheOldAccount(byApple: Bool) async throws {
+            let situation = try await make(.anotherWithPassword)
+            let old = try #require(situation.holder)
+            let new = try await byApple ? apple(situation.sub, situation.email) : code(situation.email)
+            let wrong = try await merge(new, MergeRequest(password: "not the password at all"))
+            #expect(wrong.status == 401 && wrong.code == "INVALID_CREDENTIALS", "\(wrong.text)")
+            let answer = try await merge(new, MergeRequest(password: Journey.password))
+            try #require(answer.status == 200, "\(answer.text)")
+            let merged = try answer.decode(MergeResponse.self)
+            let session = try #require(merged.session)
+            #expect(merged.user.id == old.user.id && merged.user.email == situation.email && merged.user.emailVerified)
+            #expect(try await journey.me(session.accessToken).decode(User.self) == merged.user)
+            // Both ways in.
+            let login = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: situation.email, password: Journey.password))
+            #expect(try login.decode(AuthResponse.self).user.id == old.user.id)
+            let again = try await byApple ? apple(situation.sub, situation.email) : code(situation.email)
+            #expect(again.user.id == old.user.id)
+            // Neither session that proved one of the two alone goes on.
+            for ended in [old, new] {
+                #expect(try await journey.refresh(ended.refreshToken).code == "INVALID_REFRESH_TOKEN")
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func aLivingSessionGetsTheOldAccount(byApple: Bool) async throws {
+            let situation = try await make(.anotherWithPassword)
+            let old = try #require(situation.holder)
+            let new = try await byApple ? apple(situation.sub, situation.email) : code(situation.email)
+            #expect(new.user.id != old.user.id)
+            let request: MergeRequest
+            if byApple {
+                let token = try await journey.appleToken(.init(sub: situation.sub)).identityToken
+                request = MergeRequest(identityToken: token)
+            } else {
+                let asked = try await journey.api.call(
+                    "POST", "/v1/auth/code", json: CodeRequest(identifier: situation.email, purpose: .verify))
+                try #require(asked.status == 202, "\(asked.text)")
+                request = MergeRequest(
+                    code: try await messages.code(2, to: situation.email), identifier: situation.email)
+            }
+            let aged = try await system.ageProof(of: old)
+            #expect(try await merge(aged, request).code == "REAUTHENTICATION_REQUIRED")
+            let proved = try await journey.api.call(
+                "POST", "/v1/auth/reauthenticate", bearer: aged.accessToken,
+                json: ReauthenticateRequest(password: Journey.password))
+            #expect(proved.status == 204, "\(proved.text)")
+            let session = try await journey.refresh(aged.refreshToken).decode(AuthResponse.self)
+            let answer = try await merge(session, request)
+            try #require(answer.status == 200, "\(answer.text)")
+            let merged = try answer.decode(MergeResponse.self)
+            #expect(merged.user.id == old.user.id && merged.session == nil && merged.user.emailVerified)
+            #expect(try await journey.me(session.accessToken).decode(User.self) == merged.user, "it goes on")
+            #expect(try await journey.refresh(new.refreshToken).code == "INVALID_REFRESH_TOKEN")
+        }
+
+        /// Whoever registers another's address, with whatever way in of their own, shares nothing with its owner.
+        @Test func whoRegisteredTheAddressOfAnotherSharesNothing() async throws {
+            let situation = try await make(.anotherWithMore)
+            let attacker = try #require(situation.holder)
+            let victim = try await code(situation.email)
+            let guess = MergeRequest(code: "000000", identifier: situation.email)
+            #expect(try await merge(attacker, guess).code == "INVALID_CREDENTIALS")
+            for request in [
+                MergeRequest(password: Journey.password),
+                MergeRequest(password: Journey.password, identifier: situation.email),
+            ] {
+                #expect(try await merge(attacker, request).code == "INVALID_CREDENTIALS")
+            }
+            let seen = try await journey.me(attacker.accessToken).decode(User.self)
+            #expect(seen.email != situation.email && seen.lostIdentifiers == [.email])
+            #expect(try await journey.me(victim.accessToken).decode(User.self).id != attacker.user.id)
+            let login = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: situation.email, password: Journey.password))
+            #expect(login.code == "INVALID_CREDENTIALS")
+            // At the next refresh, without a question to identity.
+            var session = attacker
+            try await eventually("the session knows") {
+                session = try await journey.refresh(session.refreshToken).decode(AuthResponse.self)
+                return session.user.lostIdentifiers == [.email]
+            }
+        }
+
+        /// The account that loses an address is told at its number, which it has proved.
+        @Test func whoLosesAnAddressIsToldAtTheNumber() async throws {
+            let (email, phone) = (Journey.uniqueEmail(), Journey.uniquePhone())
+            let session = try await journey.register(identifier: email)
+            let asked = try await journey.api.call(
+                "POST", "/v1/auth/code", json: CodeRequest(identifier: phone, purpose: .verify))
+            try #require(asked.status == 202, "\(asked.text)")
+            let added = try await journey.api.call(
+                "PUT", "/v1/auth/identifiers/phone", bearer: session.accessToken,
+                json: ChangeIdentifierRequest(identifier: phone, code: try await messages.code(to: phone)))
+            try #require(added.status == 200, "\(added.text)")
+            _ = try await code(email)
+            let notice = try await messages.message(2, to: phone)
+            #expect(notice.contains("no longer opens your account"), "\(notice)")
+            let login = try await journey.api.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: phone, password: Journey.password))
+            #expect(try login.decode(AuthResponse.self).user.id == session.user.id, "it keeps this way in")
+        }
+    }
+}
