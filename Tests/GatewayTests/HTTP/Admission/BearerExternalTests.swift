@@ -171,7 +171,9 @@ struct BearerExternalTests {
 
             var reported = 0
             for route in PublicRoute.all where route.bearer != .none {
-                let path = route.path.replacing("{id}", with: UUID().uuidString).replacing("{provider}", with: "apple")
+                let path = route.path.replacing(/{(\w+)}/) { name in
+                    ["provider": "apple", "kind": "email"][name.1] ?? UUID().uuidString
+                }
                 for line in ["\(route.method) \(path)", "\(route.method) /api\(path)"] {
                     for token in tokens {
                         let expected = route.bearer == .reported ? 200 : 401

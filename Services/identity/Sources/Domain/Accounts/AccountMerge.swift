@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Foundation
 
@@ -24,7 +25,7 @@ struct AccountMerge: Sendable, Equatable {
     /// - Parameter hasOpenChange: whether a change of an identifier can still be undone, of either.
     static func decide(_ one: Account, _ other: Account, hasOpenChange: Bool) throws(Obstacle) -> AccountMerge {
         guard one.state == .active, other.state == .active else { throw .disabled }
-        guard one.role.utf8.elementsEqual(other.role.utf8), Set(one.storeIDs) == Set(other.storeIDs) else {
+        guard one.role.utf8.elementsEqual(other.role.utf8), Set(verbatim: one.storeIDs) == Set(verbatim: other.storeIDs) else {
             throw .rights
         }
         guard !hasOpenChange else { throw .lateChange }
