@@ -14,6 +14,7 @@ extension ServiceTests {
                 let identityOnly = [
                     ("POST", "/internal/sessions"), ("DELETE", "/internal/sessions/\(id)"),
                     ("GET", "/internal/users/\(id)/sessions"), ("POST", "/internal/users/\(id)/revoke"),
+                    ("DELETE", "/internal/users/\(id)/sessions/\(id)"),
                     ("PUT", "/internal/users/\(id)/snapshot"), ("PUT", "/internal/sessions/\(id)/authentication"),
                 ]
                 let gateway = [HeaderName.credential: "gateway-secret-2"]
@@ -106,6 +107,33 @@ extension ServiceTests {
                 }
                 #expect(try await tokens.refresh(session.auth.refreshToken).status == 401)
                 #expect(try await tokens.count("revocations WHERE reason = 'superseded'") == 1)
+            }
+        }
+
+        /// By the word of somebody who administers: only that user's, and told by the feed.
+        @Test func oneSessionOfAUserIsEnded() async throws {
+            try await RunningTokens.with { tokens in
+                let user = User.sample()
+                let (session, other) = (try await tokens.signIn(user), try await tokens.signIn(user))
+                let listed: SessionList = try await tokens.client.get(
+                    "/internal/users/\(user.id)/sessions", headers: RunningTokens.identity
+                ).decode()
+                #expect(listed.sessions.count == 2)
+                func end(_ id: UUID, of userID: UUID) async throws -> Int {
+                    try await tokens.client.delete(
+                        "/internal/users/\(userID)/sessions/\(id)", headers: RunningTokens.identity
+                    ).status
+                }
+                #expect(try await end(session.sessionID, of: UUID()) == 404)
+                #expect(try await tokens.refresh(session.auth.refreshToken).status == 200)
+                #expect(try await end(session.sessionID, of: user.id) == 204)
+                #expect(try await end(session.sessionID, of: user.id) == 404)
+                #expect(try await tokens.refresh(session.auth.refreshToken).code == "INVALID_REFRESH_TOKEN")
+                #expect(try await tokens.refresh(other.auth.refreshToken).status == 200)
+                let page: RevocationPage = try await tokens.client.get(
+                    "/internal/revocations", headers: RunningTokens.devices
+                ).decode()
+                #expect(page.entries.filter { $0.sessionID == session.sessionID }.map(\.reason) == [.administrator])
             }
         }
 

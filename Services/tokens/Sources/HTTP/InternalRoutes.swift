@@ -18,6 +18,7 @@ struct InternalRoutes: Sendable {
         identity.delete("/sessions/{id}", use: takeBackSession)
         identity.put("/sessions/{id}/authentication", use: renewAuthentication)
         identity.get("/users/{id}/sessions", use: listSessions)
+        identity.delete("/users/{id}/sessions/{session}", use: endSession)
         identity.post("/users/{id}/revoke", use: revokeSessions)
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
         router.internal(callers: "gateway", "devices", "introspection").get("/revocations", use: revocations)
@@ -73,6 +74,15 @@ struct InternalRoutes: Sendable {
         let sessions = try await store.list(
             of: try context.uuid("id"), current: nil, deadline: try context.workDeadline())
         return try .json(SessionList(sessions: sessions))
+    }
+
+    /// Ends one of the user's sessions by the word of somebody who administers.
+    @Sendable func endSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let isEnded = try await store.revoke(
+            try context.uuid("session"), of: try context.uuid("id"), reason: .administrator,
+            deadline: try context.workDeadline())
+        guard isEnded else { throw Problem(.notFound, "There is no such session.") }
+        return .empty()
     }
 
     @Sendable func revokeSessions(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
