@@ -48,6 +48,8 @@ public enum HeaderName {
     public static let waited = "Gatehouse-Waited-Ms"
     /// What a caller proves itself with, one value for each pair of caller and callee.
     public static let credential = "Gatehouse-Credential"
+    /// Who has asked another system to administer users, in that system's own words. It stands in the audit log.
+    public static let operatorName = "Gatehouse-Operator"
 
     /// W3C Trace Context.
     public static let traceparent = "traceparent"

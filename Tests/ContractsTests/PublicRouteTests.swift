@@ -24,8 +24,26 @@ import Testing
                 "GET /.well-known/jwks.json tokens none", "HEAD /.well-known/jwks.json tokens none",
                 "GET /.well-known/oauth-authorization-server tokens none",
                 "HEAD /.well-known/oauth-authorization-server tokens none",
+                "GET /v1/admin/users identity required", "POST /v1/admin/users identity required",
+                "GET /v1/admin/users/{id} identity required", "PATCH /v1/admin/users/{id} identity required",
+                "DELETE /v1/admin/users/{id} identity required", "GET /v1/admin/audit identity required",
+                "POST /v1/admin/users/{id}/disable identity required", "GET /v1/admin/figures identity required",
+                "POST /v1/admin/users/{id}/enable identity required",
+                "GET /v1/admin/users/{id}/sessions identity required",
+                "DELETE /v1/admin/users/{id}/sessions identity required",
+                "DELETE /v1/admin/users/{id}/sessions/{session} identity required",
+                "GET /v1/admin/users/{id}/devices identity required",
+                "PUT /v1/admin/users/{id}/identifiers/{kind} identity required",
+                "DELETE /v1/admin/users/{id}/identifiers/{kind} identity required",
+                "POST /v1/admin/users/{id}/identifiers/{kind}/move identity required",
             ])
         #expect(Set(table).count == table.count)
+    }
+
+    @Test func whatAdministersIsForOperatorsAlone() {
+        let administration = PublicRoute.all.filter { $0.isForOperators }
+        #expect(administration.map(\.path) == PublicRoute.all.map(\.path).filter { $0.contains("admin") })
+        #expect(administration.count == 16 && administration.allSatisfy { $0.bearer == .required })
     }
 
     @Test func nothingInternalIsPublic() {

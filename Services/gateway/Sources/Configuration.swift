@@ -75,7 +75,9 @@ public struct GatewayConfiguration: Sendable {
         tokensCredential = tokens.credential ?? ""
         let basePaths = Self.basePaths(settings)
         routes = RoutesSource(
-            builtIn: BuiltInRoutes.routes(upstream, basePaths: basePaths, patience: settings.patience),
+            builtIn: BuiltInRoutes.routes(
+                upstream, basePaths: basePaths, patience: settings.patience,
+                operatorRole: settings.string("operatorRole", default: BuiltInRoutes.defaultOperatorRole)),
             path: settings.optionalString("routesFile"), issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)),
             basePaths: basePaths,
             allowsDevelopment: settings.environment == .development)

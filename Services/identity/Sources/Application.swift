@@ -43,6 +43,7 @@ public enum IdentityApplication: MigratingApplication {
         parts.mergeRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
         EventRoutes(feed: parts.events).add(to: router)
+        parts.adminRoutes.add(to: router)
         return ServiceAssembly(
             services: [
                 parts.database, parts.redis, parts.hasher, parts.worker, parts.auditWorker, parts.webhookWorker,
@@ -67,6 +68,7 @@ struct IdentityParts {
     let mergeRoutes: MergeRoutes
     let reauthenticationRoutes: ReauthenticationRoutes
     let administration: UserAdministration
+    let adminRoutes: AdminRoutes
     /// `nil` where the team has no key of its own at Apple.
     let appleTransfer: AppleTransfer?
     let auditWorker: AuditWorker
@@ -264,6 +266,19 @@ struct IdentityParts {
         administration = UserAdministration(
             accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
             screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
+        let adminUsers = AdminUserStore(database: database)
+        adminRoutes = AdminRoutes(
+            gate: OperatorGate(accounts: accounts, role: configuration.operatorRole),
+            users: AdminUserRoutes(
+                users: adminUsers, accounts: accounts, administration: administration,
+                deletion: deletion, audit: audit, age: age, worker: worker, home: configuration.home),
+            sessions: AdminSessionRoutes(
+                accounts: accounts, administration: administration, audit: audit, tokens: tokens, devices: devices,
+                age: age, worker: worker),
+            identifiers: AdminIdentifierRoutes(
+                users: adminUsers, identifiers: identifiers, administration: administration, age: age, worker: worker,
+                home: configuration.home),
+            log: AdminLogRoutes(audit: audit, figures: FigureStore(database: database)))
         transfer = UserTransfer(
             store: UserImportStore(database: database), home: configuration.home,
             keys: ImportedPasswordHash.Keys(

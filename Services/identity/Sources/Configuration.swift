@@ -31,6 +31,8 @@ public struct IdentityConfiguration: Sendable {
     var resetMessagesPerHour: Int
     /// How old a proof may be for what a stolen access token must not do.
     var authenticationAge: AuthenticationAge
+    /// Of the users who may administer others.
+    var operatorRole: Role
     /// Days for which the audit log is kept; `nil` keeps it for ever.
     var auditRetention: Int?
     /// Days for which it is kept where those were who the audit log tells of.
@@ -61,7 +63,7 @@ public struct IdentityConfiguration: Sendable {
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis.isProtected, remedy: "begin it with rediss://")
         isLimited = settings.rateLimitsEnabled
-        credentials = settings.credentials(ofCallers: "gateway", optional: ["events"])
+        credentials = settings.credentials(ofCallers: "gateway", optional: ["events", "admin"])
         webhooks = Self.webhooks(settings)
         tokens = Peer(
             name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"),
@@ -99,6 +101,8 @@ public struct IdentityConfiguration: Sendable {
         resetMessagesPerHour = settings.int("resetMessagesPerHour", default: 600, in: 1...1_000_000)
         authenticationAge = AuthenticationAge(
             maximum: settings.int("maximumAuthenticationAge", default: 600, in: 60...31_536_000))
+        let role = settings.string("operatorRole", default: Role.operator.name)
+        operatorRole = settings.read("operatorRole", from: role) { try Role(ofOperators: $0) } ?? .operator
         messages = MessageConfiguration(settings: settings)
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays

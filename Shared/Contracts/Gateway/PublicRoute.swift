@@ -36,6 +36,9 @@ public struct PublicRoute: Sendable, Equatable {
         self.errorForm = errorForm
     }
 
+    /// Whether it is for users alone whose role the team has named for it.
+    public var isForOperators: Bool { path.utf8.starts(with: (Self.basePath + "/admin/").utf8) }
+
     /// Base path of the public contract.
     public static let basePath = "/v1"
     /// The same routes under a second name.
@@ -78,5 +81,21 @@ public struct PublicRoute: Sendable, Equatable {
         PublicRoute("POST", "/v1/devices/register", .devices, .required),
         PublicRoute("GET", "/v1/devices", .devices, .required),
         PublicRoute("DELETE", "/v1/devices/{id}", .devices, .required),
+        PublicRoute("GET", "/v1/admin/users", .identity, .required),
+        PublicRoute("POST", "/v1/admin/users", .identity, .required),
+        PublicRoute("GET", "/v1/admin/users/{id}", .identity, .required),
+        PublicRoute("PATCH", "/v1/admin/users/{id}", .identity, .required),
+        PublicRoute("DELETE", "/v1/admin/users/{id}", .identity, .required),
+        PublicRoute("POST", "/v1/admin/users/{id}/disable", .identity, .required),
+        PublicRoute("POST", "/v1/admin/users/{id}/enable", .identity, .required),
+        PublicRoute("PUT", "/v1/admin/users/{id}/identifiers/{kind}", .identity, .required),
+        PublicRoute("DELETE", "/v1/admin/users/{id}/identifiers/{kind}", .identity, .required),
+        PublicRoute("POST", "/v1/admin/users/{id}/identifiers/{kind}/move", .identity, .required),
+        PublicRoute("GET", "/v1/admin/users/{id}/sessions", .identity, .required),
+        PublicRoute("DELETE", "/v1/admin/users/{id}/sessions", .identity, .required),
+        PublicRoute("DELETE", "/v1/admin/users/{id}/sessions/{session}", .identity, .required),
+        PublicRoute("GET", "/v1/admin/users/{id}/devices", .identity, .required),
+        PublicRoute("GET", "/v1/admin/audit", .identity, .required),
+        PublicRoute("GET", "/v1/admin/figures", .identity, .required),
     ]
 }

@@ -174,7 +174,8 @@ extension ServiceTests {
                         guard once.take() else { return }
                         do {
                             let accounts = AccountStore(database: identity.database)
-                            _ = try await accounts.setRole(Role("courier"), stores: nil, of: id)
+                            _ = try await accounts.change(
+                                id, to: AccountChange(role: Role("courier")), actor: .operator)
                             try await eventually("the outbox is empty") { try await identity.outboxCount == 0 }
                         } catch {
                             Issue.record(error)

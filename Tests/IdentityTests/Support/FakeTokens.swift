@@ -107,6 +107,20 @@ final class FakeTokens: Sendable {
             }
             return Response(status: .noContent)
         }
+        router.delete("internal/users/{id}/sessions/{session}") { request, context in
+            try self.refuseIfDown(request)
+            let id = try context.parameters.require("id", as: UUID.self)
+            let session = try context.parameters.require("session", as: UUID.self)
+            let isLive = self.state.withLock { state in
+                guard state.sessions[session]?.snapshot.user.id == id else { return false }
+                state.sessions[session] = nil
+                return true
+            }
+            guard isLive else {
+                return try self.answer(ProblemDocument(Problem(.notFound), requestID: "r"), .notFound)
+            }
+            return Response(status: .noContent)
+        }
         router.put("internal/users/{id}/snapshot") { request, context in
             try self.refuseIfDown(request)
             let id = try context.parameters.require("id", as: UUID.self)

@@ -67,6 +67,8 @@ def of_admin_port(document):
 
 # --- routes
 
+# Who administers users, beside operators: AdminRouter.
+ADMINISTRATORS = ["admin"]
 # A router, or a group of it by its name: who may call.
 CALL = re.compile(
     r"(?:let (?P<group>\w+) = )?\b(?P<receiver>router|\w+)(?P<internal>\.internal\(callers: (?P<callers>[^)]*)\))?"
@@ -78,11 +80,21 @@ REGISTRATION = re.compile(r"\.(get|put|post|delete|patch|head|getOrHead|on)\(\s*
 def source_routes(service):
     """(path, method) → callers; `None` where anybody may call."""
     routes = {}
+    public_administration = None
+    if service == "identity":
+        place = "Services/identity/Sources/Administration/AdminRouter.swift"
+        public_administration = found(place, r'router\.group\("(/v1/\w+)"\)')
+        if not found(place, r'(internal\(callers: "admin"\)[^=]*\.group\("/admin"\))'):
+            return routes
     for file in sorted((root / "Services" / service / "Sources").rglob("*.swift")):
         text = file.read_text()
-        if "ServiceRouter" not in text:
+        if "ServiceRouter" not in text and "AdminRouter" not in text:
             continue
         groups = {"router": None}
+        # Registers each route twice.
+        doors = re.search(r"\b(\w+): AdminRouter\b", text)
+        if doors:
+            groups[doors[1]] = ADMINISTRATORS
         for match in CALL.finditer(text):
             callers = groups.get(match["receiver"], ())
             if match["internal"]:
@@ -97,6 +109,9 @@ def source_routes(service):
                     continue
                 # `/v1/auth/identities/\(provider.rawValue)`: one for each value.
                 path = re.sub(r"\\\((\w+)\.rawValue\)", r"{\1}", path)
+                if callers is ADMINISTRATORS:
+                    routes[public_administration + path, method] = None
+                    path = "/admin" + path
                 internal = callers is not None and not path.startswith("/internal")
                 for name in ("get", "head") if method == "getOrHead" else (method,):
                     routes[("/internal" if internal else "") + path, name] = callers
@@ -451,9 +466,12 @@ def check_coding_keys():
 
 PASSWORDS = (
     "RegisterRequest.password LoginRequest.password ChangePasswordRequest.newPassword "
-    "ChangePasswordRequest.currentPassword ResetPasswordRequest.newPassword"
+    "ChangePasswordRequest.currentPassword ResetPasswordRequest.newPassword AdminCreateUserRequest.password"
 )
-IDENTIFIERS = "RegisterRequest.identifier LoginRequest.identifier ForgotPasswordRequest.identifier"
+IDENTIFIERS = (
+    "RegisterRequest.identifier LoginRequest.identifier ForgotPasswordRequest.identifier "
+    "AdminCreateUserRequest.identifier AdminIdentifierRequest.identifier"
+)
 LABELS = "Registration.appVersion Registration.osVersion Registration.model"
 DEVICE = " ".join(
     f"SessionDevice.{name}"
@@ -538,6 +556,14 @@ BOUNDS = [
         "identity",
         APPLE_TOKENS,
         "maxLength",
+        int,
+    ),
+    (
+        "identity/Sources/Administration/Request+page",
+        r"maximumLimit = (\d+)",
+        "identity",
+        "AdminUserList.users AdminAuditList.entries",
+        "maxItems",
         int,
     ),
     ("identity/Sources/Audit/AuditLog", r"limit: (\d+)", "identity", "AccountExport.events", "maxItems", int),

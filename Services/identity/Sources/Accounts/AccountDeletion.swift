@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import ServiceKit
 
-/// Deleting one's own account (`DELETE /v1/auth/account`).
+/// Deleting an account: one's own (`DELETE /v1/auth/account`), or another's as an operator.
 ///
 /// The user's rows go first, in one transaction with the task that tells the other services. From then on nobody signs
 /// in, and the task survives a crash of this process. The sessions are revoked before the answer, so that the answer is
@@ -14,10 +14,12 @@ struct AccountDeletion: Sendable {
     let worker: OutboxWorker
     let logger: Logger
 
+    /// - Returns: whether there was something to delete, or to go on with.
     /// - Throws: `UNAVAILABLE` when the account is deleted but its sessions could not be revoked yet.
-    func callAsFunction(_ userID: UUID, actor: AuditActor = .user, deadline: Deadline) async throws {
+    @discardableResult
+    func callAsFunction(_ userID: UUID, actor: AuditActor = .user, deadline: Deadline) async throws -> Bool {
         let entry = try await deletions.delete(userID, actor: actor, deadline: deadline.forDatabase)
-        guard let entry else { return }
+        guard let entry else { return false }
         do {
             try await delivery.begin(deletion: entry)
         } catch {
@@ -25,5 +27,6 @@ struct AccountDeletion: Sendable {
             throw Problem(.unavailable)
         }
         worker.ring()
+        return true
     }
 }

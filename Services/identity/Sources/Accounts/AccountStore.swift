@@ -35,27 +35,60 @@ struct AccountStore: Sendable {
         ).map(Account.init(row:))
     }
 
+    /// The user's role as it is now; `nil` where the account is gone or disabled.
+    func roleOfActive(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> String? {
+        try await database.query("SELECT role FROM users WHERE id = \(id) AND state = 'active'", deadline: deadline)
+            .first?.decode(String.self)
+    }
+
+    /// Changes what others are shown of the user.
+    /// - Returns: `nil` when there is no such user.
+    func change(
+        _ userID: UUID, to change: AccountChange, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> Account? {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await Self.lock(userID, on: transaction) else { return nil }
+            var events: [AuditEvent] = []
+            if let name = change.displayName {
+                let renamed = try await transaction.query(
+                    """
+                    UPDATE users SET display_name = \(name?.value)
+                    WHERE id = \(userID) AND display_name IS DISTINCT FROM \(name?.value)
+                    """)
+                if renamed.affectedRows == 1 { events.append(.profileChanged) }
+            }
+            let (role, stores) = (change.role?.name, change.stores?.ids.map(\.value))
+            if role != nil || stores != nil {
+                let changed = try await transaction.query(
+                    """
+                    UPDATE users SET role = coalesce(\(role), role), store_ids = coalesce(\(stores), store_ids)
+                    WHERE id = \(userID)
+                        AND (role <> coalesce(\(role), role) OR store_ids <> coalesce(\(stores), store_ids))
+                    """)
+                if changed.affectedRows == 1 { events.append(.roleChanged) }
+            }
+            if !events.isEmpty { try await Self.touch(userID, credentials: false, on: transaction) }
+            let account = try await Self.account(userID, on: transaction)
+            for event in events {
+                try await AuditLog.record(
+                    event, userID, by: actor, detail: event == .roleChanged ? account?.role : nil, on: transaction)
+            }
+            return account
+        }
+    }
+
     /// - Parameter name: `nil` takes the name away.
     /// - Returns: `nil` when there is no such user.
     func rename(_ userID: UUID, to name: DisplayName?, deadline: ContinuousClock.Instant) async throws -> Account? {
-        try await database.withRetriedTransaction(deadline: deadline) { transaction in
-            let updated = try await transaction.query(
-                """
-                UPDATE users SET display_name = \(name?.value)
-                WHERE id = \(userID) AND display_name IS DISTINCT FROM \(name?.value)
-                """)
-            if updated.affectedRows == 1 {
-                try await Self.touch(userID, credentials: false, on: transaction)
-                try await AuditLog.record(.profileChanged, userID, by: .user, on: transaction)
-            }
-            return try await Self.account(userID, on: transaction)
-        }
+        try await change(userID, to: AccountChange(displayName: .some(name)), actor: .user, deadline: deadline)
     }
 
     /// Enables or disables the account. Disabling ends its sessions.
     /// - Returns: `nil` when there is no such user.
-    func setState(_ state: AccountState, of userID: UUID, actor: AuditActor) async throws -> Account? {
-        try await database.withRetriedTransaction { transaction in
+    func setState(
+        _ state: AccountState, of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> Account? {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
             let updated = try await transaction.query(
                 "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
             if updated.affectedRows == 1,
@@ -73,21 +106,16 @@ struct AccountStore: Sendable {
         }
     }
 
-    /// - Parameter stores: `nil` leaves the user's as they are.
-    /// - Returns: `nil` when there is no such user.
-    func setRole(_ role: Role, stores: StoreList?, of userID: UUID) async throws -> Account? {
-        try await database.withRetriedTransaction { transaction in
-            let updated = try await transaction.query(
-                """
-                UPDATE users SET role = \(role.name), store_ids = coalesce(\(stores?.ids.map(\.value)), store_ids)
-                WHERE id = \(userID)
-                """)
-            if updated.affectedRows == 1 {
-                try await Self.touch(userID, credentials: false, on: transaction)
-                try await AuditLog.record(
-                    .roleChanged, userID, by: .operator, detail: role.name, on: transaction)
-            }
-            return try await Self.account(userID, on: transaction)
+    /// Ends the user's sessions, and has sign-ins that are under way prove themselves again.
+    /// - Returns: whether there is such a user.
+    func endSessions(of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return false }
+            try await AuditLog.record(.sessionsEnded, userID, by: actor, on: transaction)
+            try await OutboxStore.enqueue(
+                .revokeSessions(reason: .administrator, except: nil, below: version), user: userID, dueAtOnce: true,
+                on: transaction)
+            return true
         }
     }
 }

@@ -47,23 +47,38 @@ public struct UserAdministration: Sendable {
     public func create(
         identifier: String, password: String, displayName: String?, role: String, storeIDs: [String]
     ) async throws -> Entry {
-        let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
-        let password = try reading { () throws(Refusal) in try Password(password) }
-        if let weakness = try await screening.weakness(of: password, for: [identifier.value]) {
-            throw Failure(description: weakness)
+        let request = AdminCreateUserRequest(
+            identifier: identifier, password: password, displayName: displayName, role: role, storeIds: storeIDs)
+        do {
+            return entry(try await create(request, deadline: .after(.seconds(10))))
+        } catch let problem as Problem where problem.code == .identifierTaken {
+            throw Failure(description: "\(identifier) belongs to another user.")
+        } catch let problem as Problem {
+            throw Failure(description: problem.errors.first?.message ?? problem.detail)
         }
-        let name = try reading { () throws(Refusal) in
-            try displayName.flatMap { text throws(Refusal) in try DisplayName.read(text) }
+    }
+
+    /// - Throws: `INVALID_REQUEST`, `WEAK_PASSWORD`, `IDENTIFIER_TAKEN`.
+    func create(_ request: AdminCreateUserRequest, deadline: Deadline) async throws -> Account {
+        let identifier = try Problem.checking("identifier") { () throws(Refusal) in
+            try Identifier(request.identifier, home: home)
+        }
+        let change = try AccountChange(
+            AdminUpdateUserRequest(
+                displayName: request.displayName, role: request.role, storeIds: request.storeIds))
+        var hash: String?
+        if let text = request.password {
+            let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
+            try await screening.check(password, for: [identifier.value], field: "password")
+            hash = try await hasher.hash(password, deadline: deadline)
         }
         let new = NewAccount(
-            identifier: identifier, isVerified: true,
-            passwordHash: try await hasher.hash(password, deadline: Deadline.after(.seconds(10))), displayName: name,
-            role: try reading { () throws(Refusal) in try Role(role) },
-            stores: try reading { () throws(Refusal) in try StoreList(storeIDs) }, actor: .operator)
-        guard let account = try await passwords.register(new) else {
-            throw Failure(description: "\(identifier.value) belongs to another user.")
+            identifier: identifier, isVerified: true, passwordHash: hash, displayName: change.displayName ?? nil,
+            role: change.role ?? .user, stores: change.stores ?? .none, actor: .operator)
+        guard let account = try await passwords.register(new, deadline: deadline.forDatabase) else {
+            throw Problem(.identifierTaken)
         }
-        return entry(account)
+        return account
     }
 
     /// Calls `body` with every user, oldest first.
@@ -95,7 +110,8 @@ public struct UserAdministration: Sendable {
         let stores = try reading { () throws(Refusal) in
             try storeIDs.map { ids throws(Refusal) in try StoreList(ids) }
         }
-        guard let account = try await accounts.setRole(role, stores: stores, of: id) else {
+        let change = AccountChange(role: role, stores: stores)
+        guard let account = try await accounts.change(id, to: change, actor: .operator) else {
             throw Failure(description: "There is no such user.")
         }
         return try await entry(account, pending: deliver(about: id))

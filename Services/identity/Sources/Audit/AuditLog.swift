@@ -23,8 +23,8 @@ struct AuditLog: Sendable {
         let scope = AuditScope.current
         let person = actor == .user ? actorID ?? scope?.userID ?? userID : actorID ?? scope?.userID
         let name = person.map { $0.uuidString.lowercased() } ?? scope?.name
-        // Nothing but the bare id is to be left of an account that is gone.
-        guard event != .deleted, let origin = scope?.origin else {
+        // Nothing but the bare id is to be left of an account that is gone. An operator's whereabouts are the operator's.
+        guard event != .deleted || actor == .operator, let origin = scope?.origin else {
             try await database.query(
                 """
                 INSERT INTO audit_entries (user_id, actor, actor_id, event, detail, session_id, count)

@@ -8,7 +8,8 @@ struct NewAccount: Sendable {
     var identifier: Identifier
     /// Whether an operator vouches for the identifier. Whoever registers has not proved theirs.
     var isVerified = false
-    var passwordHash: String
+    /// `nil` for who signs in by code, or sets one later.
+    var passwordHash: String?
     var displayName: DisplayName?
     var role = Role.user
     var stores = StoreList.none
@@ -65,8 +66,9 @@ struct PasswordStore: Sendable {
                     new.identifier, for: new.id, proves: new.isVerified, actor: new.actor, isNewUser: true,
                     on: transaction)
                 guard isTheirs else { throw Taken() }
-                try await transaction.query(
-                    "INSERT INTO passwords (user_id, hash) VALUES (\(new.id), \(new.passwordHash))")
+                if let hash = new.passwordHash {
+                    try await transaction.query("INSERT INTO passwords (user_id, hash) VALUES (\(new.id), \(hash))")
+                }
                 try await AuditLog.record(.registered, new.id, by: new.actor, on: transaction)
                 return try await AccountStore.account(new.id, on: transaction)
             }

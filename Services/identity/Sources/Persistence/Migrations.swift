@@ -34,4 +34,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 11, name: "identifier_changes", up: PackageResources._011_identifier_changes_up_sql,
         down: PackageResources._011_identifier_changes_down_sql),
+    PostgresMigration(
+        number: 12, name: "administration", up: PackageResources._012_administration_up_sql,
+        down: PackageResources._012_administration_down_sql),
 ]

@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 import Testing
 
@@ -100,6 +101,21 @@ struct RouteTableTests {
         #expect(match(table, "/docs") == "/docs /docs" && match(table, "/openapi.json", .post) == "405 GET, HEAD")
         #expect(match(table, "/internal/revocations") == "404")
         #expect(match(table, "/v1/internal/revocations") == "404")
+    }
+
+    @Test("What administers users opens with the operators' role alone, and nothing else asks for one")
+    func operators() {
+        for role in ["operator", "support"] {
+            let routes = BuiltInRoutes.routes({ _ in Self.upstream }, patience: .seconds(1), operatorRole: role)
+            for route in routes {
+                let isAdministration = route.name.hasPrefix("/v1/admin/")
+                #expect(route.roles == (isAdministration ? [VerbatimString(role)] : []), "\(route.name)")
+                #expect(!isAdministration || route.authentication == .required)
+            }
+        }
+        let usual = BuiltInRoutes.routes({ _ in Self.upstream }, patience: .seconds(1))
+        #expect(usual.contains { $0.roles == ["operator"] })
+        #expect(BuiltInRoutes.reserved(["/sign-in/v1"]).contains("/sign-in/v1/admin"))
     }
 
     @Test("Gatehouse's own routes can be elsewhere, and services see them where they were")

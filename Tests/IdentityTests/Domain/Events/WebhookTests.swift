@@ -19,7 +19,10 @@ import Testing
     }
 
     @Test func eachEntryOfTheAuditLogIsAnEventOrIsNot() {
-        let none: Set<AuditEvent> = [.signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked]
+        let none: Set<AuditEvent> = [
+            .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, .sessionEnded, .sessionsEnded,
+            .viewed,
+        ]
         for event in AuditEvent.allCases {
             let type = AccountEventType(auditing: event.rawValue)
             #expect((type == nil) == none.contains(event), "\(event)")

@@ -1,3 +1,4 @@
+import Bytes
 import Contracts
 
 /// Gatehouse's own routes, as every gateway has them.
@@ -6,6 +7,8 @@ enum BuiltInRoutes {
     static let bodyLimit = 64 * 1024
     /// How much longer than the service's own patience the gateway waits for its response.
     private static let leeway = Duration.milliseconds(3500)
+
+    static let defaultOperatorRole = "operator"
 
     /// Where passwords and codes could be guessed. A stricter limit for each address holds.
     private static let signIn: Set<String> = [
@@ -29,7 +32,7 @@ enum BuiltInRoutes {
     ///
     /// - Parameter basePaths: where Gatehouse's own API is.
     static func reserved(_ basePaths: [String]) -> [String] {
-        (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices"] }
+        (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices", $0 + "/admin"] }
             + ["", "/api"].flatMap { base in
                 ["/oauth", "/.well-known", "/livez", "/readyz", "/internal"].map { base + $0 }
             } + PublicDocument.allCases.map(\.path)
@@ -39,8 +42,10 @@ enum BuiltInRoutes {
     ///   - upstream: where an owner's requests go.
     ///   - basePaths: where the API is; services see it where it usually is.
     ///   - patience: how long services wait for what they need themselves.
+    ///   - operatorRole: of the users who may administer others.
     static func routes(
-        _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration
+        _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration,
+        operatorRole: String = defaultOperatorRole
     ) -> [Route] {
         let timeout = patience + leeway
         let own: [(String, Route.Target)] =
@@ -52,6 +57,8 @@ enum BuiltInRoutes {
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
+                    // identity asks again, and looks the role up: a token may be older than the role's loss.
+                    roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],
                     target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
                     isSignIn: signIn.contains(route.path), hashesPasswords: hashing.contains(route.path),

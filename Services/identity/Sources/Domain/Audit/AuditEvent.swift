@@ -31,4 +31,9 @@ enum AuditEvent: String, Sendable, CaseIterable {
     /// Another account has become part of this one.
     case absorbed
     case deleted
+    /// An operator has ended one session, or all of them.
+    case sessionEnded = "session_ended"
+    case sessionsEnded = "sessions_ended"
+    /// An operator has read what is kept of the user, or has looked for users.
+    case viewed
 }

@@ -28,7 +28,7 @@ struct AuditOrigin: Sendable, Equatable {
     }
 
     /// Bounded, and without what a reader would not see.
-    private static func shown(_ text: String?) -> String? {
+    static func shown(_ text: String?) -> String? {
         guard let text, !text.isEmpty else { return nil }
         var visible = String.UnicodeScalarView()
         visible.append(contentsOf: text.unicodeScalars.lazy.prefix(maximumLength).filter { !Text.isDeceptive($0) })

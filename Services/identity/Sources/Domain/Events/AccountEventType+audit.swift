@@ -16,7 +16,9 @@ extension AccountEventType {
         case .passwordChanged, .passwordReset: self = .passwordChanged
         case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved, .identifierRestored:
             self = .identifierChanged
-        case .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, nil: return nil
+        case .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, .sessionEnded, .sessionsEnded,
+            .viewed, nil:
+            return nil
         }
     }
 }

@@ -1,0 +1,83 @@
+import Contracts
+import Foundation
+import Hummingbird
+import ServiceKit
+
+/// Users' sessions and devices, for operators.
+struct AdminSessionRoutes: Sendable {
+    let accounts: AccountStore
+    let administration: UserAdministration
+    let audit: AuditLog
+    let tokens: TokensClient
+    let devices: DevicesClient
+    let age: AuthenticationAge
+    let worker: OutboxWorker
+
+    func add(to admin: AdminRouter) {
+        admin.get("/users/{id}/sessions", use: list)
+        admin.delete("/users/{id}/sessions", use: endAll)
+        admin.delete("/users/{id}/sessions/{session}", use: end)
+        admin.get("/users/{id}/devices", use: listDevices)
+    }
+
+    @Sendable private func list(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        let id = try await existing(context)
+        let sessions = try await tokens.sessions(of: id, deadline: context.deadline)
+        try await audit.noteViewing(of: id, "sessions", context)
+        return try .json(sessions)
+    }
+
+    @Sendable private func listDevices(
+        _ request: Request, _ context: GatehouseRequestContext
+    ) async throws -> Response {
+        let id = try await existing(context)
+        let devices = try await devices.devices(of: id, deadline: context.deadline).devices
+        try await audit.noteViewing(of: id, "devices", context)
+        return try .json(DeviceList(devices: devices.map(Device.init)))
+    }
+
+    /// The sessions end with the answer, or soon after one that says `UNAVAILABLE`.
+    @Sendable private func endAll(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        try context.requireRecentOperator(age)
+        let id = try context.uuid("id")
+        guard try await accounts.endSessions(of: id, actor: .operator, deadline: context.deadline.forDatabase) else {
+            throw Problem(.notFound)
+        }
+        let pending = try await administration.deliver(about: id)
+        worker.ring()
+        guard !pending.contains("revoke_sessions") else {
+            throw Problem(.unavailable, "The sessions have not ended yet. They will, within moments.")
+        }
+        return .empty()
+    }
+
+    @Sendable private func end(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        try context.requireRecentOperator(age)
+        let (id, session) = (try context.uuid("id"), try context.uuid("session"))
+        try await tokens.endSession(session, of: id, deadline: context.deadline)
+        try await AuditLog.record(
+            .sessionEnded, id, by: .operator, session: session, on: audit.database,
+            deadline: context.deadline.forDatabase)
+        return .empty()
+    }
+
+    /// The user of the path, who is there.
+    private func existing(_ context: GatehouseRequestContext) async throws -> UUID {
+        let id = try context.uuid("id")
+        guard try await accounts.standing(of: id, deadline: context.deadline.forDatabase) != nil else {
+            throw Problem(.notFound)
+        }
+        return id
+    }
+}
+
+extension Device {
+    /// As its user sees it.
+    fileprivate init(_ entry: DeviceExport.Entry) {
+        self.init(
+            id: entry.id, installationId: entry.installationId, environment: entry.environment,
+            bundleId: entry.bundleId, kind: entry.kind, status: entry.status, locale: entry.locale,
+            timeZone: entry.timeZone, appVersion: entry.appVersion, createdAt: entry.createdAt,
+            updatedAt: entry.updatedAt)
+    }
+}

@@ -1,0 +1,135 @@
+import Contracts
+import Foundation
+import Postgres
+
+/// Users as operators see them.
+struct AdminUserStore: Sendable {
+    let database: PostgresPool
+
+    /// Behind those of the account: the address that is the user's here, the last sign-in, and what tokens was not told.
+    private static let columns = """
+        \(Account.columns), e.value,
+        (SELECT x.at FROM audit_entries x WHERE x.user_id = u.id AND x.event = 'signed_in' ORDER BY x.id DESC LIMIT 1),
+        ARRAY(SELECT DISTINCT o.kind FROM outbox o WHERE o.user_id = u.id AND o.destination = 'tokens' ORDER BY o.kind)
+        """
+
+    func user(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> AdminUser? {
+        try await database.query(
+            "SELECT \(unescaped: Self.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)",
+            deadline: deadline
+        ).first.map(Self.read)
+    }
+
+    /// The users of a page, and where to go on; `nil` after the last.
+    ///
+    /// The page is found first, in the order of an index; only then is each user put together.
+    func list(
+        _ search: UserSearch, after cursor: UserCursor?, limit: Int, deadline: ContinuousClock.Instant
+    ) async throws -> (users: [AdminUser], next: UserCursor?) {
+        let rows = try await database.query(
+            """
+            SELECT \(unescaped: Self.columns), page.value, page.created_at
+            FROM (\(pageOf: search, after: cursor, limit: limit + 1)) page
+                JOIN users u ON u.id = page.id \(unescaped: Account.joins)
+            ORDER BY \(unescaped: search.order.ofUsers)
+            """, deadline: deadline)
+        let shown = rows.prefix(limit)
+        guard rows.count > limit, let last = shown.last else { return (try shown.map(Self.read), nil) }
+        let key = Account.columnCount + 3
+        let id: UUID = try last.decode(column: 0)
+        let next: UserCursor =
+            switch search.order {
+            case .identifier: .identifier(try last.decode(column: key))
+            case .id: .id(id)
+            case .age: .age(try last.decode(column: key + 1), id)
+            }
+        return (try shown.map(Self.read), next)
+    }
+
+    private static func read(_ row: PostgresRow) throws -> AdminUser {
+        let account = try Account(row: row)
+        let email: String? = try row.decode(column: Account.columnCount)
+        let pending: [String] = try row.decode(column: Account.columnCount + 2)
+        let identifiers = [
+            email.map { AdminUser.Identifier(kind: "email", value: $0, verified: account.emailVerified) },
+            account.phone.map { AdminUser.Identifier(kind: "phone", value: $0, verified: account.phoneVerified) },
+        ]
+        return AdminUser(
+            user: account.user, state: account.state.rawValue, identifiers: identifiers.compactMap(\.self),
+            lastSignInAt: try row.decode(column: Account.columnCount + 1), pending: pending.isEmpty ? nil : pending)
+    }
+}
+
+extension UserSearch.Order {
+    /// Of the statement that finds the page. By bytes, as the index has them.
+    fileprivate var ofPage: String { self == .identifier ? "i.value USING ~<~" : ofUsers }
+
+    /// Of the users who were found.
+    fileprivate var ofUsers: String {
+        switch self {
+        case .identifier: "page.value USING ~<~"
+        case .id: "u.id"
+        case .age: "u.created_at DESC, u.id DESC"
+        }
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// The ids of one page, with what they are sorted by.
+    fileprivate mutating func appendInterpolation(pageOf search: UserSearch, after cursor: UserCursor?, limit: Int) {
+        if search.order == .identifier {
+            appendLiteral(
+                "SELECT u.id, i.value, u.created_at FROM identifiers i JOIN users u ON u.id = i.user_id WHERE true")
+        } else {
+            appendLiteral("SELECT u.id, NULL::text AS value, u.created_at FROM users u WHERE true")
+        }
+        appendConditions(of: search)
+        appendCondition(after: cursor)
+        appendLiteral(" ORDER BY \(search.order.ofPage) LIMIT ")
+        appendInterpolation(limit)
+    }
+
+    private mutating func appendConditions(of search: UserSearch) {
+        if let identifier = search.identifier {
+            appendLiteral(" AND i.value ~>=~ ")
+            appendInterpolation(identifier.value)
+            appendLiteral(" AND i.value ~<~ ")
+            appendInterpolation(identifier.end)
+        }
+        if let id = search.id {
+            appendLiteral(" AND u.id >= ")
+            appendInterpolation(id.first)
+            appendLiteral(" AND u.id <= ")
+            appendInterpolation(id.last)
+        }
+        // Spelled out, so that the planner knows the small indexes to be enough.
+        switch search.state {
+        case .active: appendLiteral(" AND u.state = 'active'")
+        case .disabled: appendLiteral(" AND u.state = 'disabled'")
+        case nil: break
+        }
+        if let role = search.role {
+            appendLiteral(" AND u.role = ")
+            appendInterpolation(role.name)
+            if role != .user { appendLiteral(" AND u.role <> 'user'") }
+        }
+    }
+
+    private mutating func appendCondition(after cursor: UserCursor?) {
+        switch cursor {
+        case .identifier(let value):
+            appendLiteral(" AND i.value ~>~ ")
+            appendInterpolation(value)
+        case .id(let id):
+            appendLiteral(" AND u.id > ")
+            appendInterpolation(id)
+        case .age(let time, let id):
+            appendLiteral(" AND (u.created_at, u.id) < (")
+            appendInterpolation(time)
+            appendLiteral(", ")
+            appendInterpolation(id)
+            appendLiteral(")")
+        case nil: break
+        }
+    }
+}

@@ -1,0 +1,173 @@
+public import Foundation
+
+/// A user as operators see one.
+public struct AdminUser: Codable, Sendable, Equatable {
+    /// Something the user signs in with beside a password.
+    public struct Identifier: Codable, Sendable, Equatable {
+        /// `email` or `phone`.
+        public var kind: String
+        public var value: String
+        public var verified: Bool
+
+        public init(kind: String, value: String, verified: Bool) {
+            self.kind = kind
+            self.value = value
+            self.verified = verified
+        }
+    }
+
+    @LowercaseUUID public var id: UUID
+    public var email: String?
+    /// E.164.
+    public var phone: String?
+    public var displayName: String?
+    public var emailVerified: Bool
+    /// Absent where the user has no phone number.
+    public var phoneVerified: Bool?
+    public var role: String
+    public var storeIds: [String]
+    public var authProviders: [AuthProvider]
+    public var createdAt: Date
+    public var updatedAt: Date?
+    /// `active` or `disabled`.
+    public var state: String
+    /// `email` above may be another one: the address that Apple gave, which belongs to somebody else here.
+    public var identifiers: [Identifier]
+    /// As far as the audit log goes back.
+    public var lastSignInAt: Date?
+    /// What tokens was not told of the user yet; absent where there is nothing. `revoke_sessions` means that the user's
+    /// sessions have not ended yet.
+    public var pending: [String]?
+
+    public init(
+        user: User, state: String, identifiers: [Identifier], lastSignInAt: Date? = nil, pending: [String]? = nil
+    ) {
+        id = user.id
+        email = user.email
+        phone = user.phone
+        displayName = user.displayName
+        emailVerified = user.emailVerified
+        phoneVerified = user.phoneVerified
+        role = user.role
+        storeIds = user.storeIds
+        authProviders = user.authProviders
+        createdAt = user.createdAt
+        updatedAt = user.updatedAt
+        self.state = state
+        self.identifiers = identifiers
+        self.lastSignInAt = lastSignInAt
+        self.pending = pending
+    }
+}
+
+/// The answer to `GET /v1/admin/users`
+public struct AdminUserList: Codable, Sendable, Equatable {
+    public var users: [AdminUser]
+    /// Opaque; what to send as `after` for the next page. Absent with the last.
+    public var next: String?
+
+    public init(users: [AdminUser], next: String? = nil) {
+        self.users = users
+        self.next = next
+    }
+}
+
+/// `POST /v1/admin/users`
+public struct AdminCreateUserRequest: Codable, Sendable, Confidential {
+    /// An e-mail address or a phone number in any usual spelling. It counts as proved, by the operator's word.
+    public var identifier: String
+    /// Without one the user signs in by a code, or sets one by a message.
+    public var password: String?
+    public var displayName: String?
+    /// `user` where none is given.
+    public var role: String?
+    public var storeIds: [String]?
+
+    public init(
+        identifier: String, password: String? = nil, displayName: String? = nil, role: String? = nil,
+        storeIds: [String]? = nil
+    ) {
+        self.identifier = identifier
+        self.password = password
+        self.displayName = displayName
+        self.role = role
+        self.storeIds = storeIds
+    }
+}
+
+/// `PATCH /v1/admin/users/{id}`: what is absent stays as it is.
+public struct AdminUpdateUserRequest: Codable, Sendable {
+    /// An empty one takes the name away.
+    public var displayName: String?
+    public var role: String?
+    /// All of them: these take the place of those that the user has.
+    public var storeIds: [String]?
+
+    public init(displayName: String? = nil, role: String? = nil, storeIds: [String]? = nil) {
+        self.displayName = displayName
+        self.role = role
+        self.storeIds = storeIds
+    }
+}
+
+/// `PUT /v1/admin/users/{id}/identifiers/{kind}`
+public struct AdminIdentifierRequest: Codable, Sendable {
+    /// An e-mail address or a phone number in any usual spelling. It counts as proved, by the operator's word.
+    public var identifier: String
+
+    public init(identifier: String) {
+        self.identifier = identifier
+    }
+}
+
+/// `POST /v1/admin/users/{id}/identifiers/{kind}/move`
+public struct AdminMoveIdentifierRequest: Codable, Sendable {
+    /// The user who is to have it.
+    @LowercaseUUID public var to: UUID
+
+    public init(to: UUID) {
+        self.to = to
+    }
+}
+
+/// The answer to `GET /v1/admin/figures`
+public struct AdminFigures: Codable, Sendable, Equatable {
+    /// What happened lately.
+    public struct Lately: Codable, Sendable, Equatable {
+        /// In the last hour.
+        public var hour: Int
+        /// In the last 24 hours.
+        public var day: Int
+
+        public init(hour: Int, day: Int) {
+            self.hour = hour
+            self.day = day
+        }
+    }
+
+    /// Exact up to 10,000, PostgreSQL's estimate above.
+    public var users: Int
+    public var disabledUsers: Int
+    public var signIns: Lately
+    public var refusedSignIns: Lately
+    public var registrations: Lately
+    /// Deletions of which other services or Apple were not told everything yet.
+    public var pendingDeletions: Int
+    /// No more than so many rows were counted for each of the others: where one is as high, there are more.
+    public var mostCounted: Int
+    public var asOf: Date
+
+    public init(
+        users: Int, disabledUsers: Int, signIns: Lately, refusedSignIns: Lately, registrations: Lately,
+        pendingDeletions: Int, mostCounted: Int, asOf: Date
+    ) {
+        self.users = users
+        self.disabledUsers = disabledUsers
+        self.signIns = signIns
+        self.refusedSignIns = refusedSignIns
+        self.registrations = registrations
+        self.pendingDeletions = pendingDeletions
+        self.mostCounted = mostCounted
+        self.asOf = asOf
+    }
+}
