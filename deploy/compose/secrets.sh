@@ -22,7 +22,7 @@ done
 echo
 echo "# One credential for each pair of caller and callee"
 for pair in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDENTITY_DEVICES DEVICES_TOKENS \
-    EVENTS_IDENTITY INTROSPECTION_TOKENS; do
+    EVENTS_IDENTITY ADMIN_IDENTITY INTROSPECTION_TOKENS; do
     echo "${pair}_CREDENTIAL=$mark$(openssl rand -hex 24)"
 done
 echo

@@ -16,13 +16,32 @@ ENDING = {"deleteAccount", "signOut", "signOutEverywhere", "endSession", "change
 LIFETIME = 30
 
 
+def send(method, url, fields, **headers):
+    """The answer to a request with a body of JSON."""
+    headers = {"Content-Type": "application/json"} | {name.replace("_", "-"): text for name, text in headers.items()}
+    request = urllib.request.Request(url, json.dumps(fields).encode(), headers, method=method)
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def session():
+    """Of a new user."""
+    fields = {"identifier": f"{uuid.uuid4()}@example.com", "password": PASSWORD}
+    return send("POST", f"{gateway}/v1/auth/register", fields)
+
+
 def register():
     """The access token of a new user."""
-    identifier = f"{uuid.uuid4()}@example.com"
-    body = json.dumps({"identifier": identifier, "password": PASSWORD}).encode()
-    request = urllib.request.Request(f"{gateway}/v1/auth/register", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)["accessToken"]
+    return session()["accessToken"]
+
+
+def appoint():
+    """The access token of a new operator."""
+    new = session()
+    url = f"{os.environ['IDENTITY_URL']}/internal/admin/users/{new['user']['id']}"
+    send("PATCH", url, {"role": "operator"}, Gatehouse_Credential=os.environ["ADMIN_IDENTITY_SECRET"])
+    refresh = {"refreshToken": new["refreshToken"]}
+    return send("POST", f"{gateway}/v1/auth/refresh", refresh)["accessToken"]
 
 
 def claims(token):
@@ -35,8 +54,13 @@ class Users:
 
     def __init__(self):
         self.token, self.since = None, 0.0
+        self.operator, self.appointed = None, 0.0
 
     def token_for(self, operation):
+        if "Administration" in operation["tags"]:
+            if self.operator is None or time.monotonic() - self.appointed > LIFETIME:
+                self.operator, self.appointed = appoint(), time.monotonic()
+            return self.operator
         if operation["operationId"] in ENDING:
             return register()
         if self.token is None or time.monotonic() - self.since > LIFETIME:
