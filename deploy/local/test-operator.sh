@@ -52,5 +52,5 @@ set -a
 # shellcheck source=/dev/null
 . "$state/env"
 set +a
-python3 "$tools/check.py" "$screenshots" || fail "the pages do not show what they should: $screenshots"
+PYTHONPATH=$local_scripts/parts python3 "$tools/check.py" "$screenshots" || fail "the pages do not show what they should: $screenshots"
 note "The operator's page and /docs are as they should be: $screenshots"

@@ -13,6 +13,17 @@ class Failed(Exception):
     """The browser refused a command, or something did not come true in time."""
 
 
+# Key → what the protocol calls it, its number, and the text that it types.
+KEYS = {
+    "Tab": ("Tab", 9, ""),
+    "Enter": ("Enter", 13, "\r"),
+    "Escape": ("Escape", 27, ""),
+    "Space": (" ", 32, " "),
+    "ArrowDown": ("ArrowDown", 40, ""),
+}
+SHIFT, CONTROL = 8, 2
+
+
 class Browser:
     """One window. What the page asks for, and what the browser complains of, is kept in `requests` and `complaints`."""
 
@@ -35,7 +46,7 @@ class Browser:
         os.close(commands)
         os.close(answers)
         self.number, self.buffer, self.session = 0, b"", None
-        self.requests, self.complaints = [], []
+        self.requests, self.complaints, self.answers = [], [], {}
         pages = self.command("Target.getTargets")["targetInfos"]
         page = next(page for page in pages if page["type"] == "page")
         self.session = self.command("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
@@ -47,15 +58,20 @@ class Browser:
         self.process.wait()
         self.profile.cleanup()
 
-    def command(self, method, **parameters):
+    def tell(self, method, **parameters):
+        """Waits for no answer."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if self.session:
             message["sessionId"] = self.session
         os.write(self.to_browser, json.dumps(message).encode() + b"\0")
+        return self.number
+
+    def command(self, method, **parameters):
+        number = self.tell(method, **parameters)
         while True:
             answer = self.receive(30)
-            if answer.get("id") == self.number:
+            if answer.get("id") == number:
                 if "error" in answer:
                     raise Failed(f"{method}: {answer['error']['message']}")
                 return answer["result"]
@@ -82,6 +98,27 @@ class Browser:
         elif method == "Runtime.exceptionThrown":
             details = event["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description", details["text"]))
+        elif method == "Runtime.consoleAPICalled" and event["type"] in ("error", "warning", "assert"):
+            said = [str(each.get("value", each.get("description", ""))) for each in event["args"]]
+            self.complaints.append(" ".join(said))
+        elif method == "Fetch.requestPaused":
+            self.answer(event["requestId"], event["request"]["url"])
+
+    def answer(self, request, url):
+        """In the server's place, as `pretend` says."""
+        part = next((part for part in self.answers if part in url), None)
+        if part is None:
+            return self.tell("Fetch.continueRequest", requestId=request)
+        status, fields, body = self.answers[part]
+        headers = [{"name": name, "value": value} for name, value in fields.items()]
+        content = base64.b64encode(body.encode()).decode()
+        self.tell("Fetch.fulfillRequest", requestId=request, responseCode=status, responseHeaders=headers, body=content)
+
+    def pretend(self, answers):
+        """Requests whose address has a key of `answers` in it get its (status, fields, body), and no server is asked.
+        Without any the servers answer again."""
+        self.answers = answers
+        self.command("Fetch.enable" if answers else "Fetch.disable")
 
     def open(self, address):
         self.requests, self.complaints = [], []
@@ -104,10 +141,27 @@ class Browser:
                 raise Failed(f"{what}: not within {seconds} s")
             time.sleep(0.1)
 
+    def press(self, key, modifiers=0):
+        """A key of KEYS, or a letter."""
+        name, number, text = KEYS.get(key, (key, ord(key[0].upper()), "" if modifiers else key))
+        key = {"key": name, "code": name, "windowsVirtualKeyCode": number, "modifiers": modifiers}
+        commands = ["selectAll"] if (name, modifiers) == ("a", CONTROL) else []
+        typed = {"text": text} if text else {}
+        self.command("Input.dispatchKeyEvent", type="keyDown", commands=commands, **key, **typed)
+        self.command("Input.dispatchKeyEvent", type="keyUp", **key)
+
+    def type(self, text):
+        self.command("Input.insertText", text=text)
+
     def scheme(self, name):
         """`light` or `dark`."""
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
-    def screenshot(self, file):
-        image = self.command("Page.captureScreenshot", format="png")["data"]
+    def screenshot(self, file, whole=False):
+        """Of the window, or of the whole page."""
+        part = {}
+        if whole:
+            size = self.command("Page.getLayoutMetrics")["cssContentSize"]
+            part = {"captureBeyondViewport": True, "clip": {**size, "scale": 1}}
+        image = self.command("Page.captureScreenshot", format="png", **part)["data"]
         file.write_bytes(base64.b64decode(image))
