@@ -178,7 +178,8 @@ let services =
             "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging,
             .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
-        embeds: ["html", "css", "js"].map { .embedInCode("Operator/operator.\($0)") }
+        embeds: [.embedInCode("Console/Files")]
+            + ["html", "css", "js"].map { .embedInCode("Operator/operator.\($0)") }
     )
     + service(
         "identity",

@@ -74,12 +74,14 @@ public struct GatewayConfiguration: Sendable {
         tokensURLs = peers[0].urls
         tokensCredential = tokens.credential ?? ""
         let basePaths = Self.basePaths(settings)
+        let hasConsole = settings.bool("console", default: true)
         routes = RoutesSource(
             builtIn: BuiltInRoutes.routes(
                 upstream, basePaths: basePaths, patience: settings.patience,
-                operatorRole: settings.string("operatorRole", default: BuiltInRoutes.defaultOperatorRole)),
+                operatorRole: settings.string("operatorRole", default: BuiltInRoutes.defaultOperatorRole),
+                hasConsole: hasConsole),
             path: settings.optionalString("routesFile"), issuers: Set(verbatim: furtherIssuers.map(\.issuer.issuer)),
-            basePaths: basePaths,
+            basePaths: basePaths, hasConsole: hasConsole,
             allowsDevelopment: settings.environment == .development)
         table = Self.table(routes, settings)
         self.settings = GatewaySettings(settings)
@@ -98,7 +100,7 @@ public struct GatewayConfiguration: Sendable {
                 switch route.target {
                 case .upstream(let upstream):
                     upstream.name + " " + upstream.addresses.map(\.authority).joined(separator: ",")
-                case .liveness, .readiness, .document: "gateway"
+                case .liveness, .readiness, .document, .console: "gateway"
                 }
             let roles = route.roles.isEmpty ? "" : " (\(route.roles.sorted().map(\.text).joined(separator: ", ")))"
             let age = route.maximumAuthenticationAge.map { ", at most \($0) s ago" } ?? ""

@@ -128,6 +128,8 @@ cp "$state/kept" "$tree/$published"
 
 drifts "a document that is not described" "GET /manual" Services/gateway/Sources/Domain/Routing/PublicDocument.swift \
     's|case page = "/docs"|case page = "/manual"|'
+drifts "a console that is not described" "GET /desk/{file}" Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift \
+    's|consolePath = "/console"|consolePath = "/desk"|'
 
 # What was released, and what is now. `file` is the one that is changed.
 released=$state/released current=$state/current changelog=$state/CHANGELOG.md

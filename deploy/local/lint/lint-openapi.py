@@ -188,6 +188,8 @@ def check_public_routes():
     built_in = read("Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift")
     own_paths = re.findall(r'\("(/\w+)", \.(?:liveness|readiness)\)', built_in)
     own_paths += re.findall(r'case \w+ = "(/[^"]+)"', read("Services/gateway/Sources/Domain/Routing/PublicDocument.swift"))
+    console = re.search(r'consolePath = "(/\w+)"', built_in)[1]
+    own_paths += [console] + [console + rest for rest in re.findall(r'consolePath \+ "([^"]+)"', built_in)]
     methods = re.findall(
         r"\.(\w+)", found("Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift", r"methods: (\[.*\]), auth")
     )

@@ -33,9 +33,10 @@ struct RoutesFile {
     ///   - environment: where credentials written as `env:NAME` are looked up.
     ///   - issuers: those besides Gatehouse that a route may name.
     ///   - basePaths: where Gatehouse's own API is.
+    ///   - hasConsole: whether there is a console.
     init(
         yaml: String, environment: [String: String], issuers: Set<VerbatimString> = [],
-        basePaths: [String] = BuiltInRoutes.basePaths
+        basePaths: [String] = BuiltInRoutes.basePaths, hasConsole: Bool = true
     ) {
         self.environment = environment
         let root: Node?
@@ -52,7 +53,7 @@ struct RoutesFile {
         for (key, _) in mapping where key.string != "routes" {
             problems.append(Problem(line: key.mark?.line, message: "unknown key '\(key.string ?? "")'"))
         }
-        let reserved = BuiltInRoutes.reserved(basePaths).map { $0.lowercased() }
+        let reserved = BuiltInRoutes.reserved(basePaths, hasConsole: hasConsole).map { $0.lowercased() }
         for (index, node) in list.enumerated() {
             var reader = RouteReader(
                 node, number: index + 1, environment: environment, issuers: issuers,

@@ -18,6 +18,8 @@ struct RoutesSource: Sendable {
     var issuers: Set<VerbatimString> = []
     /// Where Gatehouse's own API is.
     var basePaths = BuiltInRoutes.basePaths
+    /// Whether there is a console.
+    var hasConsole = true
     /// Whether a file with the mark of development will do.
     var allowsDevelopment = false
     /// Where credentials written as `env:NAME` are looked up.
@@ -51,6 +53,7 @@ struct RoutesSource: Sendable {
         guard allowsDevelopment || !DevelopmentSecret.isMarked(file: yaml) else {
             throw Failure(problems: [.init(message: "names a file made for development: \(path)")])
         }
-        return RoutesFile(yaml: yaml, environment: environment, issuers: issuers, basePaths: basePaths)
+        return RoutesFile(
+            yaml: yaml, environment: environment, issuers: issuers, basePaths: basePaths, hasConsole: hasConsole)
     }
 }

@@ -99,6 +99,8 @@ struct RouteTableTests {
         #expect(match(table, "/v1/auth/me", .put) == "405 GET, PATCH")
         #expect(match(table, "/v1/auth/login") == "405 POST")
         #expect(match(table, "/docs") == "/docs /docs" && match(table, "/openapi.json", .post) == "405 GET, HEAD")
+        #expect(match(table, "/console") == "/console /console")
+        #expect(match(table, "/console/main.js") == "/console/{file} /console/main.js")
         #expect(match(table, "/internal/revocations") == "404")
         #expect(match(table, "/v1/internal/revocations") == "404")
     }

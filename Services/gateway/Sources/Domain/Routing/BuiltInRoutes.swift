@@ -28,14 +28,19 @@ enum BuiltInRoutes {
     /// Where Gatehouse's own API is unless it is moved.
     static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
 
+    /// Where the operators' console is.
+    static let consolePath = "/console"
+
     /// Paths that a routes file may not use, nor any below them.
     ///
-    /// - Parameter basePaths: where Gatehouse's own API is.
-    static func reserved(_ basePaths: [String]) -> [String] {
+    /// - Parameters:
+    ///   - basePaths: where Gatehouse's own API is.
+    ///   - hasConsole: whether there is a console.
+    static func reserved(_ basePaths: [String], hasConsole: Bool = true) -> [String] {
         (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices", $0 + "/admin"] }
             + ["", "/api"].flatMap { base in
                 ["/oauth", "/.well-known", "/livez", "/readyz", "/internal"].map { base + $0 }
-            } + PublicDocument.allCases.map(\.path)
+            } + PublicDocument.allCases.map(\.path) + (hasConsole ? [consolePath] : [])
     }
 
     /// - Parameters:
@@ -43,14 +48,16 @@ enum BuiltInRoutes {
     ///   - basePaths: where the API is; services see it where it usually is.
     ///   - patience: how long services wait for what they need themselves.
     ///   - operatorRole: of the users who may administer others.
+    ///   - hasConsole: whether there is a console.
     static func routes(
         _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration,
-        operatorRole: String = defaultOperatorRole
+        operatorRole: String = defaultOperatorRole, hasConsole: Bool = true
     ) -> [Route] {
         let timeout = patience + leeway
         let own: [(String, Route.Target)] =
             [("/livez", .liveness), ("/readyz", .readiness)]
             + PublicDocument.allCases.map { ($0.path, .document($0)) }
+            + (hasConsole ? consolePaths : []).map { ($0, .console(basePath: basePaths[0])) }
         return PublicRoute.all.flatMap { route in
             spellings(of: route.path, basePaths).map { path, movedTo in
                 // The gateway knows every path, method and bearer of `PublicRoute.all`: a test reads them all.
@@ -71,6 +78,9 @@ enum BuiltInRoutes {
                     target: target, bodyLimit: bodyLimit, timeout: timeout)
             }
     }
+
+    /// The page, and what it loads.
+    private static let consolePaths = [consolePath, consolePath + "/{file}"]
 
     /// Where a path of the API is found, with the base path that stands where services do not know it.
     private static func spellings(of path: String, _ basePaths: [String]) -> [(path: String, movedTo: String?)] {

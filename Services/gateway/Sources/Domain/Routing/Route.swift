@@ -22,6 +22,16 @@ final class Route: Sendable {
         case readiness
         /// The gateway itself: what is written about the public routes.
         case document(PublicDocument)
+        /// The gateway itself: the operators' console, which finds the API at `basePath`.
+        case console(basePath: String)
+
+        /// Whether it is built into the gateway.
+        var isDocument: Bool {
+            switch self {
+            case .document, .console: true
+            case .upstream, .liveness, .readiness: false
+            }
+        }
     }
 
     /// In metrics, logs and messages: the path's template, or the name that the routes file gives.

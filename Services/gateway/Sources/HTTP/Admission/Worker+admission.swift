@@ -71,10 +71,11 @@ extension Worker {
             }
             maxForwards = hops - 1
         }
-        if case .document(let document) = route.target {
+        if route.target.isDocument {
             // A whole one may have to wait for a slow client, and it is larger than what each client may always have.
             guard !output.isShort else { return refuse(Problem(.unavailable)) }
-            let response = document.response(to: fields.value(of: "if-none-match", in: bytes))
+            let known = fields.value(of: "if-none-match", in: bytes)
+            guard let response = document(route, path: path, known: known) else { return refuse(Problem(.notFound)) }
             countResponse(of: route, response, since: now)
             return respond(response)
         }
@@ -198,7 +199,18 @@ extension Worker {
             LocalResponse(status: 200, body: .text(#"{"status":"ready"}"#))
         case .readiness:
             LocalResponse(status: 503, fields: "Retry-After: 1\r\n", body: .text(#"{"status":"not ready"}"#))
-        case .upstream, .document: nil
+        case .upstream, .document, .console: nil
+        }
+    }
+
+    /// What the gateway has in it.
+    private func document(
+        _ route: Route, path: UnsafeRawBufferPointer, known: UnsafeRawBufferPointer?
+    ) -> LocalResponse? {
+        switch route.target {
+        case .document(let document): document.response(to: known)
+        case .console(let basePath): ConsoleFiles.response(to: path, known: known, basePath: basePath)
+        case .upstream, .liveness, .readiness: nil
         }
     }
 

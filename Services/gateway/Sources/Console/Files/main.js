@@ -1,0 +1,128 @@
+// Which view is shown: the part of the address behind `#` says it, so that a view can be linked to.
+
+import { showAudit } from "./audit.js";
+import { button, heading, make } from "./elements.js";
+import { showFigures } from "./figures.js";
+import { announce, clear, complain } from "./notices.js";
+import { showPerson } from "./person.js";
+import { prove } from "./proof.js";
+import { abandon, listen, operator, signOut } from "./session.js";
+import { showSignIn } from "./signin.js";
+import { showUsers } from "./users.js";
+import { nameOf } from "./words.js";
+
+const view = document.getElementById("view");
+const places = document.getElementById("places");
+const self = document.getElementById("self");
+
+let leaving = new AbortController();
+
+function route() {
+    leaving.abort();
+    leaving = new AbortController();
+    for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+    const person = operator();
+    places.hidden = self.hidden = !person;
+    if (!person) {
+        document.title = "Sign in – Gatehouse console";
+        showSignIn(view, () => {
+            clear();
+            route();
+        });
+        return;
+    }
+    document.getElementById("operator").textContent = nameOf(person);
+    open(leaving.signal);
+}
+
+async function open(signal) {
+    const [path, query] = location.hash.slice(1).split("?");
+    const [, place, id] = path.split("/");
+    markPlace(place || "users");
+    view.replaceChildren(make("p", { class: "note" }, "Loading…"));
+    view.focus();
+    try {
+        await show(place, id, new URLSearchParams(query), signal);
+    } catch (problem) {
+        if (signal.aborted || problem.name === "AbortError" || !operator()) return;
+        refuse(problem, signal);
+    }
+    if (signal.aborted) return;
+    const title = view.querySelector("h1");
+    document.title = `${title.textContent} – Gatehouse console`;
+    title.focus();
+}
+
+function show(place, id, query, signal) {
+    if (place === "users" && id) return showPerson(view, decoded(id), signal);
+    if (place === "audit") return showAudit(view, query, signal);
+    if (place === "figures") return showFigures(view, signal);
+    return showUsers(view, query, signal);
+}
+
+function decoded(text) {
+    try {
+        return decodeURIComponent(text);
+    } catch {
+        return text;
+    }
+}
+
+function refuse(problem, signal) {
+    const again = button("Try again", () => open(signal));
+    view.replaceChildren(heading(1, "This cannot be shown"), make("p", {}, again));
+    complain(problem);
+}
+
+function markPlace(place) {
+    for (const link of places.querySelectorAll("a")) {
+        if (link.hash === `#/${place}`) link.setAttribute("aria-current", "page");
+        else link.removeAttribute("aria-current");
+    }
+}
+
+function showForbidden() {
+    leaving.abort();
+    places.hidden = true;
+    const title = heading(1, "Not for this account");
+    view.replaceChildren(
+        title,
+        make("p", {}, `${nameOf(operator())} is signed in, and has not the role that operators have.`),
+        make("p", {}, "Sign out, and in with another account, or ask somebody who gives roles."),
+    );
+    document.title = `${title.textContent} – Gatehouse console`;
+    title.focus();
+}
+
+async function leave() {
+    try {
+        await signOut();
+        route();
+        announce("You are signed out.");
+    } catch (problem) {
+        route();
+        complain(problem);
+    }
+}
+
+listen({
+    whenEnded: () => {
+        route();
+        announce("Your session has ended. Sign in again.");
+    },
+    whenForbidden: showForbidden,
+    prove,
+});
+document.getElementById("leave").addEventListener("click", leave);
+document.getElementById("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    (view.querySelector("h1") ?? view).focus();
+});
+window.addEventListener("hashchange", () => {
+    clear();
+    route();
+});
+// A reload, another page, a closed tab: what is kept here is gone, so the session ends too.
+window.addEventListener("pagehide", abandon);
+window.addEventListener("pageshow", (event) => event.persisted && route());
+route();

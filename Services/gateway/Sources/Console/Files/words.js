@@ -1,0 +1,70 @@
+// How values read.
+
+import { make } from "./elements.js";
+
+const clock = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+
+// In the reader's time zone.
+export function time(text) {
+    if (!text) return "–";
+    const date = new Date(text);
+    return Number.isNaN(date.valueOf()) ? text : make("time", { datetime: text }, clock.format(date));
+}
+
+export function wait(seconds) {
+    if (seconds < 90) return seconds === 1 ? "a second" : `${seconds} seconds`;
+    return `${Math.ceil(seconds / 60)} minutes`;
+}
+
+export function count(number, one, many) {
+    return `${number} ${number === 1 ? one : many}`;
+}
+
+export function nameOf(person) {
+    return person.displayName || person.email || person.phone || person.id;
+}
+
+const providers = { apple: "Sign in with Apple", password: "Password" };
+const kinds = { email: "E-mail", phone: "Phone" };
+const states = { active: "Active", disabled: "Disabled" };
+
+// Others may come: they read as they are.
+export const providerName = (provider) => providers[provider] ?? provider;
+export const kindName = (kind) => kinds[kind] ?? kind;
+export const stateName = (state) => states[state] ?? state;
+
+export const actions = [
+    "registered", "signed_in", "sign_in_refused", "reauthenticated", "profile_changed", "identifier_changed",
+    "identifier_lost", "identifier_verified", "message_refused", "password_changed", "password_reset",
+    "password_removed", "apple_linked", "apple_unlinked", "apple_consent_revoked", "apple_transferred", "role_changed",
+    "disabled", "enabled", "deleted", "session_ended", "sessions_ended", "viewed",
+];
+
+export function actionName(action) {
+    const words = action.replaceAll(/[._]/g, " ").replace("apple", "Apple");
+    return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const details = { pwd: "password", otp: "code", apple: "Apple" };
+
+export const detailName = (detail) => details[detail] ?? detail;
+
+const browsers = [
+    [/\bEdg\/(\d+)/, "Edge"],
+    [/\bFirefox\/(\d+)/, "Firefox"],
+    [/Chrome\/(\d+)/, "Chrome"],
+    [/\bVersion\/(\d+).* Safari\//, "Safari"],
+];
+
+// A browser by its name and version; others as they call themselves.
+export function clientName(text) {
+    for (const [pattern, name] of browsers) {
+        const version = text?.match(pattern)?.[1];
+        if (version) return `${name} ${version}`;
+    }
+    return text;
+}
+
+export function state(person) {
+    return make("span", { class: person.state === "active" ? "good" : "bad" }, stateName(person.state));
+}
