@@ -1,7 +1,7 @@
 # Everything that people and CI do with Gatehouse. The work is done by the scripts under deploy/local.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-change test-restore doctor traces simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
+.PHONY: help run up down walkthrough prometheus test test-faults test-overload test-threads test-fuzz test-alerts test-network test-examples test-api test-compose test-operator test-console test-change test-restore doctor traces simulate coverage lint docs sbom images bench bench-gateway bench-scale bench-flood bench-timing profile
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | awk -F'\t' '{ printf "make %-13s %s\n", $$1, $$2 }'
@@ -65,6 +65,9 @@ test-api: ## the descriptions in docs/openapi and the examples of docs/api.md ag
 
 test-operator: ## the operator's page and /docs in a headless Chromium
 	@deploy/local/test-operator.sh
+
+test-console: ## the operators' console in a headless Chromium, with a keyboard
+	@deploy/local/test-console.sh
 
 test-change: ## every change of docs/operations/changes.md under load, and the requests that failed; two versions side by side
 	@deploy/local/test-change.sh

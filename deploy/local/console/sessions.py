@@ -1,0 +1,82 @@
+"""The operator's own session: a code instead of the password, links, reloads, signing out, and who is no operator."""
+
+from gatehouse import call, mails
+from helping import new_code, spend_token
+
+
+def renew(console):
+    """Going on when the access token is about to end."""
+    console.keep()
+    spend_token(console)
+    console.go("#/users")
+    console.wait_heading("People")
+    console.wait_rows("People", "rows.length > 1")
+    asked = [url for url in console.browser.requests if url.endswith("/auth/refresh")]
+    console.expect("the token is renewed once", len(asked) == 1, asked)
+
+
+def reload(console, operator, ada):
+    before = operator.sessions()
+    console.go(f"#/users/{ada.id}")
+    console.wait_heading("Ada")
+    console.keep()
+    console.browser.command("Page.reload")
+    console.wait("signing in again", "Boolean(document.querySelector('main input[name=password]'))")
+    console.expect("the session that was left has ended", operator.sessions() == before - 1, operator.sessions())
+    kept = console.value("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+    console.expect("the browser keeps nothing", kept == '[{},{},""]', kept)
+    console.sign_in(operator, "Ada")
+    console.expect("the link leads on", console.value("location.hash") == f"#/users/{ada.id}")
+
+
+def leave(console, operator):
+    before = operator.sessions()
+    console.keyboard.activate("Sign out", "button", back=True)
+    console.wait("the form", "Boolean(document.querySelector('main input[name=password]'))")
+    console.expect("the session ended", operator.sessions() == before - 1, operator.sessions())
+    text = console.value("document.body.innerText")
+    console.expect("nothing of anybody is left on the page", "ada@" not in text and "Olga" not in text, text)
+
+
+def end_elsewhere(console, operator):
+    """The operator signs out everywhere, in the app."""
+    console.sign_in(operator, "Ada")
+    _, answer = operator.sign_in()
+    status, _ = call("POST", "/v1/auth/logout-all", {}, answer["accessToken"])
+    assert status == 204, status
+    spend_token(console)
+    console.go("#/audit")
+    console.wait_result("Your session has ended. Sign in again.")
+
+
+def sign_in_with_code(console, operator):
+    console.open("#/figures")
+    console.keyboard.activate("Sign in with a code", "button")
+    console.inspect("asking for a code")
+    known = mails()
+    console.keyboard.write("E-mail or phone", operator.identifier)
+    console.keyboard.press("Enter")
+    console.wait("the code is asked for", "Boolean(document.querySelector('input[name=code]'))")
+    console.keyboard.write_here(new_code(operator.identifier, known))
+    console.keyboard.press("Enter")
+    console.wait_heading("Figures")
+
+
+def refuse(console, nobody):
+    console.open()
+    console.sign_in(nobody, "Not for this account")
+    text = console.value("document.querySelector('main').innerText")
+    console.expect("it says who signed in, and that this is no operator", "Nobody is signed in" in text, text)
+    console.expect("there is nowhere to go", console.value("document.getElementById('places').hidden"))
+    console.inspect("a refusal")
+    console.keyboard.activate("Sign out", "button", back=True)
+    console.wait("the form", "Boolean(document.querySelector('main input[name=password]'))")
+
+
+def keep_sessions(console, operator, other, ada, nobody):
+    renew(console)
+    reload(console, operator, ada)
+    leave(console, operator)
+    end_elsewhere(console, operator)
+    refuse(console, nobody)
+    sign_in_with_code(console, other)
