@@ -76,6 +76,11 @@ extension SystemTests {
                 "/v1/auth/password/reset": Sample(fields: ["token": "token", "newPassword": password]),
                 "/v1/auth/reauthenticate": Sample(fields: ["password": password, "nonce": "nonce"]),
                 "/v1/auth/identities/apple": Sample(fields: ["identityToken": identityToken, "nonce": "nonce"]),
+                "/v1/auth/identifiers/{kind}": Sample(
+                    fields: ["identifier": identifier, "code": "123456", "codeRequest": "a", "linkToken": "a"]),
+                "/v1/auth/identifiers/undo": Sample(fields: ["token": "token"]),
+                "/v1/auth/merge": Sample(
+                    fields: ["identifier": identifier, "password": "", "nonce": "nonce"].merging(device) { $1 }),
                 "/v1/auth/refresh": Sample(fields: ["refreshToken": "token"]),
                 "/v1/auth/logout": Sample(fields: ["refreshToken": "token"]),
                 "/v1/auth/logout-all": Sample(fields: [:], further: #""exceptCurrent":true"#),
