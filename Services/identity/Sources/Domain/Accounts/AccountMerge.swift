@@ -25,9 +25,9 @@ struct AccountMerge: Sendable, Equatable {
     /// - Parameter hasOpenChange: whether a change of an identifier can still be undone, of either.
     static func decide(_ one: Account, _ other: Account, hasOpenChange: Bool) throws(Obstacle) -> AccountMerge {
         guard one.state == .active, other.state == .active else { throw .disabled }
-        guard one.role.utf8.elementsEqual(other.role.utf8), Set(verbatim: one.storeIDs) == Set(verbatim: other.storeIDs) else {
-            throw .rights
-        }
+        guard one.role.utf8.elementsEqual(other.role.utf8),
+            Set(verbatim: one.storeIDs) == Set(verbatim: other.storeIDs)
+        else { throw .rights }
         guard !hasOpenChange else { throw .lateChange }
         let isOlder =
             one.createdAt == other.createdAt ? one.id.uuidString < other.id.uuidString : one.createdAt < other.createdAt
