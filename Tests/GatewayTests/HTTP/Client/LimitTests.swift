@@ -200,7 +200,8 @@ struct LimitTests {
     func passwordWaits() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 2
-            $0.settings.placeTimeout = .seconds(3)
+            // It looks again after half of this at the earliest: by then any machine has seen who has gone.
+            $0.settings.placeTimeout = .seconds(12)
             $0.ownBehaviour = { _ in [.pause] }
         }
         try await GatewayHarness.withGateway(options) { gateway in
