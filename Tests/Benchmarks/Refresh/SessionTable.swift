@@ -41,7 +41,8 @@ struct SessionTable {
                     '{"authProviders":["password"],"createdAt":"2026-01-01T00:00:00Z","email":"' || number
                     || '@example.com","emailVerified":false,"id":"' || md5('user ' || number)::uuid
                     || '","role":"customer","storeIds":[]}'
-                FROM generate_series(\(present / 4 + 1), \(count / 4)) AS number;
+                FROM generate_series(\(present / 4 + 1), \(count / 4)) AS number
+                ON CONFLICT (id) DO NOTHING;
                 INSERT INTO sessions (
                     id, user_id, credentials_version, current_hash, previous_hash, sealed_current, created_at,
                     rotated_at, expires_at, absolute_expires_at, access_expires_at, device, ip_address)

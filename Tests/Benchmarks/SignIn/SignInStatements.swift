@@ -1,5 +1,6 @@
 /// The statements of an Apple sign-in as pgbench runs them, on users of `UserTable` and sessions of `SessionTable`:
-/// those of `AppleIdentityStore.signIn`, `AccountStore.standing`, `AuditLog.record` and `SessionStore.create`.
+/// those of `AppleIdentityStore.signIn`, `AccountStore.standing`, `AuditLog.record` and `SessionStore.create`. Users that
+/// they make are of version 0, so that a sign-in puts the whole user in their place.
 struct SignInStatements {
     /// How many users it picks from.
     let users: Int
@@ -44,11 +45,11 @@ struct SignInStatements {
             SELECT CASE
                 WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(Self.id) AND kind = 'userErased') THEN 'e'
                 WHEN EXISTS (SELECT FROM users WHERE id = \(Self.id) AND signed_out_at >= now()) THEN 's'
-                WHEN EXISTS (SELECT FROM sessions WHERE id = gen_random_uuid()) THEN 'i'
+                WHEN EXISTS (SELECT FROM sessions WHERE id = md5('new ' || :number)::uuid) THEN 'i'
             END AS reason
         ), kept AS (
             INSERT INTO users (id, version, role, store_ids, email, profile)
-            SELECT \(Self.id), 1, 'user', '{}'::text[], 'ada@example.com', '{"authProviders":["apple"]}'
+            SELECT \(Self.id), 0, 'user', '{}'::text[], 'ada@example.com', '{"authProviders":["apple"]}'
             FROM refusal WHERE reason IS NULL
             ON CONFLICT (id) DO UPDATE SET
                 version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
