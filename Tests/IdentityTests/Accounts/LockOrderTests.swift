@@ -110,6 +110,58 @@ import Testing
         }
     }
 
+    /// The token arrives after the deletion has looked for one: it finds no account any more, so that it is revoked.
+    @Test func aTokenThatArrivesAfterTheDeletionLookedIsNotKept() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let stores = Stores(on: pool)
+            let deadline = ContinuousClock.now + .seconds(60)
+            let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
+            let keeping = try await pool.withTransaction(deadline: deadline) { transaction in
+                #expect(try await stores.appleGrants.grant(of: account.id, on: transaction) == nil)
+                let keeping = Task {
+                    try await stores.appleGrants.keepRefreshToken("r", clientID: "com.example.app", of: "001")
+                }
+                try await eventually("the token waits", within: .seconds(50)) {
+                    try await !Self.locksOfWaiters(on: pool).isEmpty
+                }
+                try await transaction.query("DELETE FROM users WHERE id = \(account.id)")
+                return keeping
+            }
+            #expect(try await keeping.value == false)
+        }
+    }
+
+    /// The token arrives while the account is merged into another: it is kept for the user whom the Apple account
+    /// belongs to then.
+    @Test func aTokenThatArrivesDuringAMergerIsKeptForTheNextUser() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let stores = Stores(on: pool)
+            let deadline = ContinuousClock.now + .seconds(60)
+            let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
+            let next = UUID()
+            try await pool.query("INSERT INTO users (id) VALUES (\(next))")
+            let keeping = try await pool.withTransaction(deadline: deadline) { transaction in
+                _ = try await stores.appleGrants.grant(of: account.id, on: transaction)
+                let keeping = Task {
+                    try await stores.appleGrants.keepRefreshToken("r", clientID: "com.example.app", of: "001")
+                }
+                try await eventually("the token waits", within: .seconds(50)) {
+                    try await !Self.locksOfWaiters(on: pool).isEmpty
+                }
+                try await transaction.query(
+                    "UPDATE apple_identities SET user_id = \(next) WHERE user_id = \(account.id)")
+                return keeping
+            }
+            #expect(try await keeping.value)
+            let grant = try await pool.withTransaction(deadline: deadline) { transaction in
+                try await stores.appleGrants.grant(of: next, on: transaction)
+            }
+            #expect(grant?.secret == "r")
+        }
+    }
+
     /// The tables that transactions waiting for a lock have locked themselves, and how.
     private static func locksOfWaiters(on pool: PostgresPool) async throws -> [String] {
         try await pool.query(

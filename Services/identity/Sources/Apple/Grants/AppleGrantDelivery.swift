@@ -14,7 +14,7 @@ struct AppleGrantDelivery: Sendable {
     /// Exchanges a code for Apple's refresh token.
     /// - Parameter subject: whose the code is said to be.
     func exchange(_ entry: OutboxEntry, of subject: String) async throws {
-        guard let secret = apple.clientSecret, let userID = entry.userID,
+        guard let secret = apple.clientSecret,
             Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
             let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer),
             let exchange = try await apple.exchange(grant, secret: secret)
@@ -24,7 +24,7 @@ struct AppleGrantDelivery: Sendable {
             logger.warning("A code was of another Apple account than the user's", metadata: ["id": "\(entry.id)"])
         }
         try await persistently {
-            try await keep(exchange.refreshToken, of: subject, grant, for: isTheUsers ? userID : nil)
+            try await keep(exchange.refreshToken, grant, of: isTheUsers ? subject : nil)
         }
     }
 
@@ -58,12 +58,12 @@ struct AppleGrantDelivery: Sendable {
         }
     }
 
-    /// Keeps Apple's refresh token beside the identity. The token is revoked instead when the identity is gone, because
-    /// the user has deleted the account or unlinked Apple in between, and when it is no user's here.
-    private func keep(_ token: String, of subject: String, _ grant: AppleGrant, for userID: UUID?) async throws {
+    /// Keeps Apple's refresh token beside the Apple account. The token is revoked instead when no user has that account
+    /// any more, because the user has deleted theirs or unlinked Apple in between, and when it is no user's here.
+    private func keep(_ token: String, _ grant: AppleGrant, of subject: String?) async throws {
         var isKept = false
-        if let userID {
-            isKept = try await grants.keepRefreshToken(token, clientID: grant.clientID, of: userID, subject: subject)
+        if let subject {
+            isKept = try await grants.keepRefreshToken(token, clientID: grant.clientID, of: subject)
         }
         if !isKept {
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)

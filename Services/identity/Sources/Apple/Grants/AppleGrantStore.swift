@@ -10,12 +10,15 @@ struct AppleGrantStore: Sendable {
     let sealer: Sealer
 
     /// What has to be revoked at Apple when the user goes: the refresh token, or the code that has not become one yet.
+    ///
+    /// The user's Apple account is locked, so that no token is kept beside it between this and the end of the
+    /// transaction. One that arrives meanwhile waits, and finds the account gone or with its next user.
     func grant(of userID: UUID, on transaction: PostgresTransaction) async throws -> AppleGrant? {
         // The code is read before the token. An exchange keeps the token before it removes the code, so that one that
         // ends in between is seen here as the one or the other.
         let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
         let identity = try await transaction.query(
-            "SELECT client_id, refresh_token FROM apple_identities WHERE user_id = \(userID)"
+            "SELECT client_id, refresh_token FROM apple_identities WHERE user_id = \(userID) FOR UPDATE"
         ).first?.decode((String, Data?).self)
         if let (clientID, sealed) = identity, let sealed,
             let token = sealer.open(sealed, context: AppleGrant.context(ofUser: userID)),
@@ -26,18 +29,22 @@ struct AppleGrantStore: Sendable {
         return pending.flatMap { AppleGrant.open($0.sealed, for: $0.id, by: sealer) }
     }
 
-    /// Keeps Apple's refresh token beside the identity that it was granted for.
-    /// - Returns: whether the user still has that identity.
-    func keepRefreshToken(
-        _ token: String, clientID: String, of userID: UUID, subject: String
-    ) async throws -> Bool {
-        let sealed = try sealed(refreshToken: token, of: userID)
-        return try await database.query(
-            """
-            UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID)
-            WHERE subject = \(subject) AND user_id = \(userID)
-            """
-        ).affectedRows == 1
+    /// Keeps Apple's refresh token beside the Apple account that it was granted for, whose user may be another one by
+    /// now: accounts are merged.
+    /// - Returns: whether any user has that Apple account.
+    func keepRefreshToken(_ token: String, clientID: String, of subject: String) async throws -> Bool {
+        // This one row is all that it locks, so that the order of locks does not matter here.
+        try await database.withTransaction { transaction in
+            let owner = try await transaction.query(
+                "SELECT user_id FROM apple_identities WHERE subject = \(subject) FOR UPDATE"
+            ).first?.decode(UUID.self)
+            guard let owner else { return false }
+            let sealed = try sealed(refreshToken: token, of: owner)
+            try await transaction.query(
+                "UPDATE apple_identities SET refresh_token = \(sealed), client_id = \(clientID) WHERE subject = \(subject)"
+            )
+            return true
+        }
     }
 
     /// As it is kept beside the user's identity.
