@@ -52,6 +52,24 @@ extension ServiceTests {
             }
         }
 
+        /// The entry and the task are kept before tokens is asked, so that no session ends without an entry.
+        @Test func oneSessionEndsLaterWhereTokensFailsMeanwhile() async throws {
+            try await withOperator { admin in
+                let id = try await admin.identity.register("ada@example.com").user.id
+                let session = try #require(
+                    admin.identity.tokens.state.withLock { state in
+                        state.sessions.first { $0.value.snapshot.user.id == id }?.key
+                    })
+                admin.identity.tokens.state.withLock { $0.failsToChange = true }
+                let answer = try await admin.send(.DELETE, "/users/\(id.path)/sessions/\(session.path)")
+                #expect(answer.code == "UNAVAILABLE" && admin.identity.tokens.live(id) == 1)
+                let ended = try await admin.entries("user=\(id.path)&action=session_ended")
+                #expect(ended.map(\.session) == [session.path])
+                admin.identity.tokens.state.withLock { $0.failsToChange = false }
+                try await eventually("the session ends") { admin.identity.tokens.live(id) == 0 }
+            }
+        }
+
         @Test func devicesAreShownAsTheirUserSeesThem() async throws {
             try await withOperator { admin in
                 let id = try await admin.identity.register("ada@example.com").user.id

@@ -21,6 +21,8 @@ final class FakeTokens: Sendable {
         /// When sessions were made, where a test says so.
         var createdAt: [UUID: Date] = [:]
         var isDown = false
+        /// Whether it can be read from, and nothing else.
+        var failsToChange = false
         /// Requests that are to fail, counted down.
         var failures = 0
         /// Runs before a session is made.
@@ -153,7 +155,7 @@ final class FakeTokens: Sendable {
                 state.failures -= 1
                 return true
             }
-            return state.isDown
+            return state.isDown || (state.failsToChange && request.method != .get)
         }
         if isDown { throw HTTPError(.serviceUnavailable) }
         let credential = request.headers[HTTPField.Name(HeaderName.credential)!]

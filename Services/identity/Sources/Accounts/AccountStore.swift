@@ -118,4 +118,16 @@ struct AccountStore: Sendable {
             return true
         }
     }
+
+    /// Ends one session, by an operator's word: the entry of it and the task stand or fall together.
+    /// - Returns: `false` when there is no such user.
+    func endSession(_ session: UUID, of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await Self.lock(userID, on: transaction) else { return false }
+            try await AuditLog.record(.sessionEnded, userID, by: .operator, session: session, on: transaction)
+            try await OutboxStore.enqueue(
+                .endSession(session: session), user: userID, dueAtOnce: true, on: transaction)
+            return true
+        }
+    }
 }

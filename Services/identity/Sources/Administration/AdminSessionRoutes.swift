@@ -36,28 +36,30 @@ struct AdminSessionRoutes: Sendable {
         return try .json(DeviceList(devices: devices.map(Device.init)))
     }
 
-    /// The sessions end with the answer, or soon after one that says `UNAVAILABLE`.
     @Sendable private func endAll(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
         guard try await accounts.endSessions(of: id, actor: .operator, deadline: context.deadline.forDatabase) else {
             throw Problem(.notFound)
         }
-        let pending = try await administration.deliver(about: id)
-        worker.ring()
-        guard !pending.contains("revoke_sessions") else {
-            throw Problem(.unavailable, "The sessions have not ended yet. They will, within moments.")
-        }
-        return .empty()
+        return try await ended(of: id, "revoke_sessions", "The sessions have not ended yet. They will, within moments.")
     }
 
     @Sendable private func end(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let (id, session) = (try context.uuid("id"), try context.uuid("session"))
-        try await tokens.endSession(session, of: id, deadline: context.deadline)
-        try await AuditLog.record(
-            .sessionEnded, id, by: .operator, session: session, on: audit.database,
-            deadline: context.deadline.forDatabase)
+        let sessions = try await tokens.sessions(of: id, deadline: context.deadline).sessions
+        guard sessions.contains(where: { $0.id == session }),
+            try await accounts.endSession(session, of: id, deadline: context.deadline.forDatabase)
+        else { throw Problem(.notFound) }
+        return try await ended(of: id, "end_session", "The session has not ended yet. It will, within moments.")
+    }
+
+    /// What the outbox holds is done with the answer, or soon after one that says `UNAVAILABLE`.
+    private func ended(of id: UUID, _ kind: String, _ pending: String) async throws -> Response {
+        let left = try await administration.deliver(about: id)
+        worker.ring()
+        guard !left.contains(kind) else { throw Problem(.unavailable, pending) }
         return .empty()
     }
 

@@ -24,6 +24,8 @@ struct OutboxDelivery: Sendable {
                     of: userID,
                     RevokeSessionsRequest(exceptSession: except, belowCredentialsVersion: version, reason: reason))
             }
+        case .endSession(let session):
+            if let userID = entry.userID { try await tokens.endSession(session, of: userID) }
         case .takeBack(let session):
             try await tokens.takeBack(session: session)
         case .exchangeCode(let subject):

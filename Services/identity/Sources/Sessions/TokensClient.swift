@@ -55,16 +55,11 @@ struct TokensClient: Sendable {
         try await change(.put, "/internal/users/\(snapshot.user.id.path)/snapshot", body: snapshot)
     }
 
-    /// Ends one session of the user's, by the word of somebody who administers.
-    /// - Throws: `NOT_FOUND` where the user has no such session; `UNAVAILABLE`.
-    func endSession(_ session: UUID, of userID: UUID, deadline: Deadline) async throws(Problem) {
+    /// Ends one session of the user's, where it has not ended by itself.
+    func endSession(_ session: UUID, of userID: UUID) async throws {
         do {
-            try await client.send(
-                .delete, "/internal/users/\(userID.path)/sessions/\(session.path)", deadline: deadline,
-                idempotent: true)
-        } catch {
-            throw Problem(error.problem.code == .notFound ? .notFound : .unavailable)
-        }
+            try await change(.delete, "/internal/users/\(userID.path)/sessions/\(session.path)")
+        } catch let error as ServiceClientError where error.problem.code == .notFound {}
     }
 
     func sessions(of userID: UUID, deadline: Deadline) async throws(Problem) -> SessionList {

@@ -8,6 +8,8 @@ enum OutboxTask: Codable, Sendable, Equatable {
     /// tokens ends the user's sessions, except one, and except those of sign-ins that were proved by credentials of the
     /// version `below` or a newer one.
     case revokeSessions(reason: RevocationReason, except: UUID?, below: Int64)
+    /// tokens ends one session of the user's, by an operator's word.
+    case endSession(session: UUID)
     /// tokens ends a session that no client was given, if there is one.
     case takeBack(session: UUID)
     /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
@@ -30,6 +32,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
         switch self {
         case .snapshot: "snapshot"
         case .revokeSessions: "revoke_sessions"
+        case .endSession: "end_session"
         case .takeBack: "take_back"
         case .exchangeCode: "exchange_code"
         case .message: "message"
@@ -54,7 +57,7 @@ enum OutboxDestination: String, Sendable, CaseIterable {
 extension OutboxTask {
     var destination: OutboxDestination {
         switch self {
-        case .snapshot, .revokeSessions, .takeBack: .tokens
+        case .snapshot, .revokeSessions, .endSession, .takeBack: .tokens
         case .exchangeCode: .apple
         case .message(let channel), .identifierLost(let channel, _): channel == .phone ? .phone : .mail
         case .passwordReset: .mail
