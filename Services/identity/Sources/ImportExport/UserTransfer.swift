@@ -1,3 +1,4 @@
+import Contracts
 public import Foundation
 import Postgres
 import ServiceKit
@@ -100,17 +101,17 @@ public struct UserTransfer: Sendable {
     private func take(_ lines: [(number: Int, bytes: [UInt8])], isDry: Bool) async throws -> Outcome {
         var outcome = Outcome(lines: lines.count)
         var users: [(line: Int, user: ImportedUser)] = []
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .iso8601
         for line in lines {
             do {
-                let record = try decoder.decode(UserRecord.self, from: Data(line.bytes))
+                let record = try StrictJSON.decode(UserRecord.self, from: line.bytes)
                 users.append((line.number, try ImportedUser(record, home: home, keys: keys)))
             } catch let refusal as Refusal {
                 outcome.flaws.append(Flaw(line: line.number, reason: refusal.message))
-            } catch {
+            } catch let problem as Problem {
+                // Without the line's text, which is a person's.
+                let field = problem.errors.first.map { "\($0.field): \($0.message)" }
                 outcome.flaws.append(
-                    Flaw(line: line.number, reason: "This is no JSON of a user: \(Self.reason(error))"))
+                    Flaw(line: line.number, reason: field ?? "This is no JSON object of a user."))
             }
         }
         try await create(users, isDry: isDry, &outcome)
@@ -140,19 +141,6 @@ public struct UserTransfer: Sendable {
             outcome.flaws.append(Flaw(line: new[0].line, reason: "Somebody else was just given what is this user's."))
         } else {
             for each in new { try await create([each], isDry: isDry, &outcome) }
-        }
-    }
-
-    /// Without the line's text, which is a person's.
-    private static func reason(_ error: any Error) -> String {
-        func path(_ context: DecodingError.Context) -> String {
-            context.codingPath.isEmpty ? "the line" : context.codingPath.map(\.stringValue).joined(separator: ".")
-        }
-        return switch error as? DecodingError {
-        case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-            "\(path(context)) cannot be read."
-        case .keyNotFound(let key, _): "\(key.stringValue) is missing."
-        default: "it cannot be read."
         }
     }
 }
