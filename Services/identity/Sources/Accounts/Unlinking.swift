@@ -17,7 +17,7 @@ struct Unlinking: Sendable {
             worker.ring()
             return account.user
         case .lastOne:
-            throw Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
+            throw Problem.lastWayIn
         case .notLinked:
             throw Problem(.notFound)
         case .noSuchUser:

@@ -22,11 +22,7 @@ struct AdminIdentifierRoutes: Sendable {
         let (id, kind) = try place(context)
         let text = try await request.decode(AdminIdentifierRequest.self).identifier
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
-            let identifier = try Identifier(text, home: home)
-            guard identifier.kind == kind else {
-                throw Refusal(kind == .email ? "This is a phone number." : "This is an e-mail address.")
-            }
-            return identifier
+            try Identifier(text, of: kind, home: home)
         }
         let outcome = try await identifiers.set(
             identifier, of: id, actor: .operator, deadline: context.deadline.forDatabase)
@@ -59,22 +55,15 @@ struct AdminIdentifierRoutes: Sendable {
     }
 
     private func answer(_ outcome: IdentifierOutcome, _ context: GatehouseRequestContext) async throws -> Response {
-        switch outcome {
-        case .changed(let account):
-            _ = try await administration.deliver(about: account.id)
-            worker.ring()
-            guard let user = try await users.user(account.id, deadline: context.deadline.forDatabase) else {
-                throw Problem(.notFound)
-            }
-            return try .json(user)
-        case .taken:
-            throw Problem(.identifierTaken, "Another user has proved that this is theirs. It can be moved from there.")
-        case .occupied:
-            throw Problem(.identifierTaken, "The user has another one of this kind. Remove that first.")
-        case .lastOne:
-            throw Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
-        case .missing, .noSuchUser:
+        let account = try outcome.account(
+            taken: Problem(
+                .identifierTaken, "Another user has proved that this is theirs. It can be moved from there."),
+            noSuchUser: Problem(.notFound))
+        _ = try await administration.deliver(about: account.id)
+        worker.ring()
+        guard let user = try await users.user(account.id, deadline: context.deadline.forDatabase) else {
             throw Problem(.notFound)
         }
+        return try .json(user)
     }
 }

@@ -23,11 +23,7 @@ struct IdentifierChange: Sendable {
         try age.require(user)
         let home = home
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
-            try Identifier(request.identifier, home: home)
-        }
-        guard identifier.kind == kind else {
-            throw Problem.invalid(
-                "identifier", kind == .email ? "This is not an e-mail address." : "This is not a phone number.")
+            try Identifier(request.identifier, of: kind, home: home)
         }
         let shown = VerifyCodeRequest(
             identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
@@ -59,18 +55,8 @@ struct IdentifierChange: Sendable {
     }
 
     private func finish(_ outcome: IdentifierOutcome) throws(Problem) -> User {
-        switch outcome {
-        case .changed(let account):
-            worker.ring()
-            return account.user
-        case .taken, .occupied:
-            throw Problem(.identifierTaken)
-        case .lastOne:
-            throw Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
-        case .missing:
-            throw Problem(.notFound)
-        case .noSuchUser:
-            throw Problem(.invalidToken)
-        }
+        let account = try outcome.account(noSuchUser: Problem(.invalidToken))
+        worker.ring()
+        return account.user
     }
 }

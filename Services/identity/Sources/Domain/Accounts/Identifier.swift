@@ -17,6 +17,14 @@ enum Identifier: Hashable, Sendable {
         }
     }
 
+    /// One of a certain kind.
+    init(_ text: String, of kind: Kind, home: PhoneRegion? = nil) throws(Refusal) {
+        self = try Identifier(text, home: home)
+        guard self.kind == kind else {
+            throw Refusal(kind == .email ? "This is not an e-mail address." : "This is not a phone number.")
+        }
+    }
+
     enum Kind: String, Codable, Sendable, CaseIterable {
         case email
         case phone

@@ -60,9 +60,6 @@ struct ImportedUser: Sendable, Equatable {
     private static func identifier(
         _ text: String?, _ kind: Identifier.Kind, home: PhoneRegion?
     ) throws(Refusal) -> String? {
-        guard let text else { return nil }
-        let identifier = try Identifier(text, home: home)
-        guard identifier.kind == kind else { throw Refusal("\(kind.rawValue) is no \(kind.rawValue).") }
-        return identifier.value
+        try text.map { text throws(Refusal) in try Identifier(text, of: kind, home: home).value }
     }
 }
