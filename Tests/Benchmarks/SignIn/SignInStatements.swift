@@ -1,6 +1,6 @@
 /// The statements of an Apple sign-in as pgbench runs them, on users of `UserTable` and sessions of `SessionTable`:
-/// those of `AppleIdentityStore.signIn`, `AccountStore.standing`, `AuditLog.record` and `SessionStore.create`. Users that
-/// they make are of version 0, so that a sign-in puts the whole user in their place.
+/// those of `AppleIdentityStore.signIn`, `AuditLog.recordSignIn` and `SessionStore.create`. Users that they make are of
+/// version 0, so that a sign-in puts the whole user in their place.
 struct SignInStatements {
     /// How many users it picks from.
     let users: Int
@@ -23,15 +23,20 @@ struct SignInStatements {
         UPDATE apple_identities SET consented_at = now()
         WHERE subject = 'bench.' || :number AND user_id = \(Self.id)
             AND coalesce(consented_at, '-infinity') < now();
-        SELECT state, version, credentials_version FROM users WHERE id = \(Self.id);
-        WITH entry AS (
+        WITH standing AS (
+            SELECT state, version, credentials_version FROM users WHERE id = \(Self.id) FOR KEY SHARE
+        ), entry AS (
             INSERT INTO audit_entries (user_id, actor, actor_id, event, detail, session_id, count, origin_digest)
-            VALUES (\(Self.id), 'user', \(Self.id)::text, 'signedIn', 'apple', gen_random_uuid(), 1,
-                decode(repeat('01', 32), 'hex'))
-            RETURNING id)
-        INSERT INTO audit_origins (entry_id, user_id, salt, address, user_agent, device, app_version)
-        SELECT id, \(Self.id), decode(repeat('01', 16), 'hex'), '192.0.2.1', 'bench', NULL, NULL FROM entry
-        WHERE EXISTS (SELECT FROM users WHERE id = \(Self.id) FOR KEY SHARE);
+            SELECT \(Self.id), 'user', \(Self.id)::text, 'signedIn', 'apple', gen_random_uuid(), 1,
+                decode(repeat('01', 32), 'hex')
+            FROM standing WHERE state = 'active' AND credentials_version = 1
+            RETURNING id
+        ), origin AS (
+            INSERT INTO audit_origins (entry_id, user_id, salt, address, user_agent, device, app_version)
+            SELECT id, \(Self.id), decode(repeat('01', 16), 'hex'), '192.0.2.1', 'bench', NULL, NULL FROM entry
+            WHERE decode(repeat('01', 16), 'hex') IS NOT NULL
+        )
+        SELECT state, version, credentials_version FROM standing;
         """
     }
 

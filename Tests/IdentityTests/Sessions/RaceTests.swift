@@ -26,6 +26,13 @@ extension ServiceTests {
             return try await identity.login("ada@example.com")
         }
 
+        /// How many sessions of the user's the audit log knows of.
+        private func signIns(of id: UUID, _ identity: Harness) async throws -> Int {
+            try await identity.database.query(
+                "SELECT session_id FROM audit_entries WHERE user_id = \(id) AND event = 'signed_in'"
+            ).count
+        }
+
         @Test func disabling() async throws {
             try await withIdentity { identity in
                 let id = try await identity.register("ada@example.com").user.id
@@ -34,6 +41,7 @@ extension ServiceTests {
                 }
                 #expect(answer.code == "ACCOUNT_DISABLED")
                 try await eventually("no session remains") { identity.tokens.live(id) == 0 }
+                #expect(try await signIns(of: id, identity) == 1, "that of the registration")
             }
         }
 
@@ -47,6 +55,7 @@ extension ServiceTests {
                 #expect(answer.code == "INVALID_CREDENTIALS")
                 #expect(identity.tokens.live(id) == 0)
                 try await eventually("no row remains") { try await identity.rows(of: id) == 0 }
+                #expect(try await signIns(of: id, identity) == 1, "that of the registration")
             }
         }
 
@@ -61,6 +70,7 @@ extension ServiceTests {
                 }
                 #expect(answer.code == "INVALID_CREDENTIALS")
                 #expect(identity.tokens.live(id) == 0)
+                #expect(try await signIns(of: id, identity) == 1, "that of the registration")
             }
         }
 
@@ -84,6 +94,7 @@ extension ServiceTests {
                 }
                 #expect(answer.status == 200)
                 #expect(identity.tokens.state.withLock { $0.takenBack.count } == 1)
+                #expect(try await signIns(of: id, identity) == 2, "the registration and the second attempt")
             }
         }
 

@@ -15,13 +15,9 @@ struct AccountStore: Sendable {
 
     /// - Returns: `nil` when the account is gone.
     func standing(of id: UUID, deadline: ContinuousClock.Instant) async throws -> AccountStanding? {
-        let result = try await database.query(
-            "SELECT state, version, credentials_version FROM users WHERE id = \(id)", deadline: deadline)
-        return try result.first.map { row in
-            let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)
-            return AccountStanding(
-                state: try AccountState.read(state), version: version, credentialsVersion: credentialsVersion)
-        }
+        try await database.query(
+            "SELECT state, version, credentials_version FROM users WHERE id = \(id)", deadline: deadline
+        ).first.map(AccountStanding.init(row:))
     }
 
     /// Accounts from the oldest to the newest: those that come after `last` in that order, or from the first.

@@ -51,20 +51,17 @@ struct SessionIssuer: Sendable {
         issued.auth.deviceToken = deviceTokens.issue(to: account.id, renewing: device?.deviceToken)
         let outcome: SignInOutcome
         do {
-            let standing = try await accounts.standing(of: account.id, deadline: context.deadline.forDatabase)
+            // No session is given out of which the audit log knows nothing.
+            let standing = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
+                try await AuditLog.recordSignIn(
+                    to: account, by: methods, session: issued.sessionID, on: accounts.database,
+                    deadline: context.deadline.forDatabase)
+            }
             outcome = SignInOutcome.judge(provedAt: account.credentialsVersion, now: standing)
             if outcome == .stands, standing?.version != account.version {
                 // tokens keeps nothing about users without a session. If this is the user's first, tokens has ignored
                 // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
-            }
-            if outcome == .stands {
-                // No session is given out of which the audit log knows nothing.
-                try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
-                    try await AuditLog.record(
-                        .signedIn, account.id, by: .user, detail: methods.map(\.rawValue).joined(separator: " "),
-                        session: issued.sessionID, on: accounts.database, deadline: context.deadline.forDatabase)
-                }
             }
         } catch {
             await takeBack(issued.sessionID)
