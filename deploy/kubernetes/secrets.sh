@@ -92,7 +92,7 @@ done
 
 secret gateway-credentials "identity=$gateway_identity" "tokens=$gateway_tokens" "devices=$gateway_devices"
 secret identity-credentials "tokens=$identity_tokens" "devices=$identity_devices"
-secret identity-callers "gateway=$gateway_identity" "events=$(random)" "admin=$(random)"
+secret identity-callers "gateway=$gateway_identity" "events=$(random)" "admin=$(random)" "bounces=$(random)"
 secret identity-keys "${identity_keys[@]}"
 secret tokens-callers "gateway=$gateway_tokens" "identity=$identity_tokens" "devices=$devices_tokens" \
     "introspection=$(random)"

@@ -43,6 +43,7 @@ public enum IdentityApplication: MigratingApplication {
         parts.mergeRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
         EventRoutes(feed: parts.events).add(to: router)
+        parts.bounceRoutes.add(to: router)
         parts.adminRoutes.add(to: router)
         return ServiceAssembly(
             services: [
@@ -74,6 +75,7 @@ struct IdentityParts {
     let auditWorker: AuditWorker
     let auditAdministration: AuditAdministration
     let events: EventFeed
+    let bounceRoutes: BounceRoutes
     let webhookWorker: WebhookWorker
     let webhookAdministration: WebhookAdministration
     let transfer: UserTransfer
@@ -153,6 +155,7 @@ struct IdentityParts {
         let messageDelivery = MessageDelivery(
             queue: messages, passwords: passwords, mail: appleMail, limits: limits,
             appName: configuration.messages.appName, logger: logger)
+        bounceRoutes = BounceRoutes(messages: messageDelivery, home: configuration.home)
         let delivery = OutboxDelivery(
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
             appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),

@@ -63,7 +63,7 @@ public struct IdentityConfiguration: Sendable {
         settings.requireTLS(
             of: "redisURL", by: "redisTLS", isProtected: redis.isProtected, remedy: "begin it with rediss://")
         isLimited = settings.rateLimitsEnabled
-        credentials = settings.credentials(ofCallers: "gateway", optional: ["events", "admin"])
+        credentials = settings.credentials(ofCallers: "gateway", optional: ["events", "admin", "bounces"])
         webhooks = Self.webhooks(settings)
         tokens = Peer(
             name: "tokens", urls: settings.urls("tokensURL"), credential: settings.secret("tokensCredential"),

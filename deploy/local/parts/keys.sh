@@ -39,7 +39,7 @@ development_secrets() {
     done
     # One for each pair of caller and callee.
     for name in GATEWAY_TOKENS GATEWAY_IDENTITY GATEWAY_DEVICES IDENTITY_TOKENS IDENTITY_DEVICES DEVICES_TOKENS \
-        EVENTS_IDENTITY ADMIN_IDENTITY INTROSPECTION_TOKENS; do
+        EVENTS_IDENTITY ADMIN_IDENTITY BOUNCES_IDENTITY INTROSPECTION_TOKENS; do
         secret=$(openssl rand -hex 24) || return
         echo "${name}_SECRET=dev-$secret"
     done

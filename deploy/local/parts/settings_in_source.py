@@ -9,7 +9,7 @@ DATABASE = "Shared/ServiceKitPostgres"
 ELSEWHERE = {"apple-simulator": "Shared/TestKit/AppleSimulator/Sources"}
 
 # Whom a key may be put together with.
-PEERS = "(GATEWAY|IDENTITY|TOKENS|DEVICES|INTROSPECTION|EVENTS|ADMIN)"
+PEERS = "(GATEWAY|IDENTITY|TOKENS|DEVICES|INTROSPECTION|EVENTS|ADMIN|BOUNCES)"
 
 LITERAL = re.compile(r'"((?:\\\(\w[\w.]*\))?[A-Za-z][A-Za-z0-9]*)"')
 # A call that notes a problem where the setting is missing: these readers, without a default that holds in production.

@@ -45,6 +45,17 @@ struct MessageDelivery: Sendable {
         }
     }
 
+    /// Notes that a message has come back, whoever it was to.
+    func bounced(
+        from identifier: Identifier, _ status: BounceStatus?, deadline: ContinuousClock.Instant
+    ) async throws {
+        if let holder = try await passwords.account(identifiedBy: identifier, deadline: deadline)?.account.id {
+            try await AuditLog.record(
+                .messageBounced, holder, by: .system, detail: status?.text, on: passwords.database, deadline: deadline)
+        }
+        outcomes.count(.bounced, identifier.kind)
+    }
+
     /// Sends a message now.
     /// - Parameters:
     ///   - holder: whose the identifier is.

@@ -7,6 +7,8 @@ struct MessageMetrics: Sendable {
         case sent
         /// It will never be taken.
         case refused
+        /// It was sent, and has come back.
+        case bounced
         /// An attempt that is made again.
         case failed
         /// Given up, because it was of no use any more.

@@ -20,7 +20,8 @@ import Testing
 
     @Test func eachEntryOfTheAuditLogIsAnEventOrIsNot() {
         let none: Set<AuditEvent> = [
-            .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, .sessionEnded, .sessionsEnded,
+            .signInRefused, .reauthenticated, .messageRefused, .messageBounced, .appleConsentRevoked, .sessionEnded,
+            .sessionsEnded,
             .viewed,
         ]
         for event in AuditEvent.allCases {

@@ -14,6 +14,8 @@ enum AuditEvent: String, Sendable, CaseIterable {
     case identifierRestored = "identifier_restored"
     case identifierVerified = "identifier_verified"
     case messageRefused = "message_refused"
+    /// A message that was sent has come back.
+    case messageBounced = "message_bounced"
     case passwordChanged = "password_changed"
     case passwordReset = "password_reset"
     case passwordRemoved = "password_removed"

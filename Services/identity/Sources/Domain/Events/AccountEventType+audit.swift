@@ -16,8 +16,8 @@ extension AccountEventType {
         case .passwordChanged, .passwordReset: self = .passwordChanged
         case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved, .identifierRestored:
             self = .identifierChanged
-        case .signInRefused, .reauthenticated, .messageRefused, .appleConsentRevoked, .sessionEnded, .sessionsEnded,
-            .viewed, nil:
+        case .signInRefused, .reauthenticated, .messageRefused, .messageBounced, .appleConsentRevoked, .sessionEnded,
+            .sessionsEnded, .viewed, nil:
             return nil
         }
     }

@@ -1,0 +1,25 @@
+import Contracts
+import Hummingbird
+import ServiceKit
+
+/// What a mail server takes may come back hours later. Who reads those answers tells of them, with a credential of its own.
+struct BounceRoutes: Sendable {
+    let messages: MessageDelivery
+    let home: PhoneRegion?
+
+    func add(to router: ServiceRouter) {
+        router.internal(callers: "bounces").post("/messages/bounces", use: bounced)
+    }
+
+    @Sendable private func bounced(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let report = try await request.decode(BounceReport.self)
+        let identifier = try Problem.checking("identifier") { () throws(Refusal) in
+            try Identifier(report.identifier, home: home)
+        }
+        let status = try Problem.checking("status") { () throws(Refusal) in
+            try report.status.map { text throws(Refusal) in try BounceStatus(text) }
+        }
+        try await messages.bounced(from: identifier, status, deadline: context.deadline.forDatabase)
+        return .empty()
+    }
+}
