@@ -12,10 +12,12 @@ import Testing
 @Suite struct LockOrderTests {
     enum Change: CaseIterable {
         case taking, following, consentEnding, resetting, linking, unlinking, deleting, setting, moving, removing
+        case renaming, disabling, endingSessions, settingPassword, proving, takingByCode, merging, absorbing, undoing
+        case transferring
     }
 
     /// Each change waits for the user's row, which another transaction has locked, as a deletion does. Meanwhile it must
-    /// hold no lock that the deletion needs next.
+    /// hold no lock that the deletion needs next, and have no number: the feed of events would tell of it first.
     @Test(arguments: Change.allCases)
     func usersAreLockedBeforeWhatBelongsToThem(change: Change) async throws {
         try await withDatabase(migrations: identityMigrations) { database in
@@ -33,6 +35,22 @@ import Testing
                 INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
                 VALUES (\(reset.digest), \(holder.id), 'email', \(address.value), now() + interval '10 minutes')
                 """)
+            try await pool.query(
+                """
+                INSERT INTO identifier_changes (digest, user_id, kind, value, expires_at)
+                VALUES (\(reset.digest), \(holder.id), 'email', 'ada@example.net', now() + interval '10 minutes')
+                """)
+            try await pool.query(
+                """
+                INSERT INTO apple_transfers (user_id, team, transfer_subject)
+                VALUES (\(holder.id), 'NEWTEAM000', 'on the way')
+                """)
+            let other = try #require(
+                try await stores.passwords.register(
+                    NewAccount(identifier: .email(EmailAddress("grace@example.com")), passwordHash: "x"),
+                    deadline: deadline))
+            let codes = CodeAccountStore(database: pool)
+            let merges = AccountMergeStore(database: pool, grants: stores.appleGrants)
 
             let waiting = try await pool.withTransaction(deadline: deadline) { transaction in
                 #expect(try await AccountStore.lock(holder.id, on: transaction))
@@ -63,6 +81,31 @@ import Testing
                     case .removing:
                         _ = try await stores.identifiers.remove(
                             .email, of: holder.id, actor: .user, deadline: deadline)
+                    case .renaming:
+                        _ = try await stores.accounts.rename(
+                            holder.id, to: DisplayName(value: "Ada"), deadline: deadline)
+                    case .disabling:
+                        _ = try await stores.accounts.setState(
+                            .disabled, of: holder.id, actor: .operator, deadline: deadline)
+                    case .endingSessions:
+                        _ = try await stores.accounts.endSessions(of: holder.id, actor: .operator, deadline: deadline)
+                    case .settingPassword:
+                        _ = try await stores.passwords.setPassword(
+                            of: holder, to: "z", sparing: nil, deadline: deadline)
+                    case .proving:
+                        _ = try await codes.verify(address, of: holder.id, deadline: deadline)
+                    case .takingByCode:
+                        _ = try await codes.account(provenBy: address, deadline: deadline)
+                    case .merging:
+                        _ = try await merges.merge(holder, other, sparing: UUID(), deadline: deadline)
+                    case .absorbing:
+                        _ = try await merges.merge(other, holder, sparing: UUID(), deadline: deadline)
+                    case .undoing:
+                        let changes = IdentifierChangeStore(database: pool, grants: stores.appleGrants)
+                        _ = try await changes.undo(reset.digest, deadline: deadline)
+                    case .transferring:
+                        _ = try await AppleTransferStore(database: pool).arrive(
+                            holder.id, transferSubject: "on the way", as: "002", deadline: deadline)
                     }
                 }
                 try await eventually("the change waits", within: .seconds(50)) {
@@ -70,7 +113,14 @@ import Testing
                 }
                 let locks = try await Self.locksOfWaiters(on: pool)
                 let written = locks.filter { !$0.hasSuffix(" AccessShareLock") }
-                #expect(Set(written).isSubset(of: ["users RowShareLock", "users RowExclusiveLock"]))
+                #expect(Set(written).isSubset(of: ["users RowShareLock"]))
+                let numbered = try await pool.query(
+                    """
+                    SELECT query FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock' AND backend_xid IS NOT NULL
+                    """
+                ).decode(String.self)
+                #expect(numbered == [])
                 return waiting
             }
             try await waiting.value
@@ -191,6 +241,37 @@ import Testing
             #expect(meeting.arrivals.withLock { $0 } >= 3)
             let versions = try await pool.query("SELECT version FROM users").decode(Int64.self)
             #expect(versions == [2, 2])
+        }
+    }
+
+    /// Another transaction changes the further user after this one has got its number, and so has a higher one.
+    @Test func whoNeedsAFurtherUserComesAfterWhatThatUserHadMeanwhile() async throws {
+        try await withDatabase(migrations: identityMigrations) { database in
+            let pool = database.pool
+            let accounts = AccountStore(database: pool)
+            let users = [UUID(), UUID()]
+            for user in users { try await pool.query("INSERT INTO users (id) VALUES (\(user))") }
+            let attempts = Mutex(0)
+            try await pool.withRetriedTransaction { transaction in
+                let attempt = attempts.withLock { count in
+                    count += 1
+                    return count
+                }
+                #expect(try await AccountStore.lock(users[0], on: transaction))
+                if attempt == 1 { _ = try await accounts.setState(.disabled, of: users[1], actor: .operator) }
+                #expect(try await AccountStore.lockAnother(users[1], on: transaction))
+                try await AuditLog.record(.identifierLost, users[1], by: .user, on: transaction)
+            }
+            #expect(attempts.withLock { $0 } == 2)
+            // Both are there when the feed is read, an entry a page.
+            let feed = EventFeed(database: pool, pageSize: 1)
+            var (types, cursor, more): ([AccountEventType], String?, Bool) = ([], nil, true)
+            while more {
+                let page = try await feed.page(after: cursor, waitingUntil: .now)
+                types += page.events.map(\.type)
+                (cursor, more) = (page.cursor, page.more)
+            }
+            #expect(types == [.userDisabled, .identifierChanged])
         }
     }
 

@@ -12,10 +12,34 @@ extension AccountStore {
         ).first.map(Account.init(row:))
     }
 
-    /// Locks the user's row until the transaction ends.
+    /// Locks the user's row until the transaction ends. The transaction has neither written nor locked anything before:
+    /// PostgreSQL then gives it its number after the wait.
     /// - Returns: whether there is one.
     static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
         try await !transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").isEmpty
+    }
+
+    /// Locks the row of a further user, without waiting for it. This transaction has its number already, so it must not
+    /// come after one with a higher number.
+    /// - Returns: whether there is one.
+    /// - Throws: ``UserIsContended``, for `withRetriedTransaction`.
+    static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
+        let locked = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE SKIP LOCKED")
+        if locked.isEmpty {
+            guard try await transaction.query("SELECT id FROM users WHERE id = \(userID)").isEmpty else {
+                throw UserIsContended(userID: userID)
+            }
+            return false
+        }
+        // In a database that was restored from a dump, old entries have numbers above the present ones: they do not count.
+        let isOvertaken = try await transaction.query(
+            """
+            SELECT EXISTS (
+                SELECT FROM audit_entries WHERE user_id = \(userID) AND transaction_id > pg_current_xact_id()
+                    AND transaction_id < pg_snapshot_xmax(pg_current_snapshot()))
+            """)[0].decode(Bool.self)
+        if isOvertaken { throw UserIsContended(userID: userID) }
+        return true
     }
 
     /// Locks the user's row until the transaction ends.

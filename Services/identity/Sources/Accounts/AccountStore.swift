@@ -4,8 +4,10 @@ import Postgres
 
 /// Users, in PostgreSQL (table `users`). Every function is one statement or one short transaction.
 ///
-/// Here and in every other store a transaction locks a user's row before any row that belongs to the user, so that no
-/// two transactions wait for each other.
+/// Here and in every other store a transaction locks a user's row before it writes anything and before any row that
+/// belongs to the user, so that no two transactions wait for each other, and the transactions of one user have numbers in
+/// their order: the feed of events goes by these. For a further user no transaction waits
+/// (``lockAnother(_:on:)``).
 struct AccountStore: Sendable {
     let database: PostgresPool
 
@@ -85,6 +87,7 @@ struct AccountStore: Sendable {
         _ state: AccountState, of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
     ) async throws -> Account? {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await Self.lock(userID, on: transaction) else { return nil }
             let updated = try await transaction.query(
                 "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
             if updated.affectedRows == 1,
@@ -106,7 +109,9 @@ struct AccountStore: Sendable {
     /// - Returns: whether there is such a user.
     func endSessions(of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
-            guard let version = try await Self.touch(userID, credentials: true, on: transaction) else { return false }
+            guard try await Self.lock(userID, on: transaction),
+                let version = try await Self.touch(userID, credentials: true, on: transaction)
+            else { return false }
             try await AuditLog.record(.sessionsEnded, userID, by: actor, on: transaction)
             try await OutboxStore.enqueue(
                 .revokeSessions(reason: .administrator, except: nil, below: version), user: userID, dueAtOnce: true,

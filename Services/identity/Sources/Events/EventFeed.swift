@@ -10,7 +10,6 @@ struct EventFeed: Sendable {
 
     /// An entry of the audit log; `event` is `nil` where it is none.
     private struct Entry: Sendable {
-        var id: Int64
         var event: AccountEvent?
     }
 
@@ -36,22 +35,21 @@ struct EventFeed: Sendable {
             return AccountEventPage(events: [], cursor: try await feed.end(), reset: false, more: false)
         }
         let page = try await feed.page(after: cursor, waitingUntil: end)
-        // Who waits for another transaction's lock may have the lower number of a transaction; ids are taken behind it.
-        let events = page.entries.sorted { $0.id < $1.id }.compactMap(\.event)
-        return AccountEventPage(events: events, cursor: page.cursor, reset: page.reset, more: page.more)
+        return AccountEventPage(
+            events: page.entries.compactMap(\.event), cursor: page.cursor, reset: page.reset, more: page.more)
     }
 
     @Sendable private static func entry(_ row: PostgresRow) throws -> Entry {
         let first = TransactionFeed<Entry>.firstColumn
         let id: Int64 = try row.decode(column: 1)
         guard let type = AccountEventType(auditing: try row.decode(String.self, column: first)) else {
-            return Entry(id: id, event: nil)
+            return Entry(event: nil)
         }
         let session: UUID? = try row.decode(column: first + 3)
         let event = AccountEvent(
             id: String(id), type: type, occurredAt: try row.decode(column: first + 1),
             userID: try row.decode(column: first + 2), sessionID: session?.path,
             intoUserID: try type == .userMerged ? row.decode(column: first + 4) : nil)
-        return Entry(id: id, event: event)
+        return Entry(event: event)
     }
 }

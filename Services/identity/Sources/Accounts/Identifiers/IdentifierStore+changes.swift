@@ -74,10 +74,9 @@ extension IdentifierStore {
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> IdentifierOutcome {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
-            // Two moves in opposite directions lock in the same order.
-            for id in [formerID, userID].sorted(by: { $0.uuidString < $1.uuidString }) {
-                guard try await AccountStore.lock(id, on: transaction) else { return .noSuchUser }
-            }
+            guard try await AccountStore.lock(formerID, on: transaction),
+                try await AccountStore.lockAnother(userID, on: transaction)
+            else { return .noSuchUser }
             guard let former = try await Self.current(kind, of: formerID, on: transaction) else { return .missing }
             guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
             guard try await Self.current(kind, of: userID, on: transaction) == nil else { return .occupied }

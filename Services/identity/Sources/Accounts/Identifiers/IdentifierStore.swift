@@ -62,7 +62,7 @@ struct IdentifierStore: Sendable {
                 try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
                 return true
             case .takeOver(let former):
-                guard try await AccountStore.lock(former, on: transaction) else { continue }
+                guard try await AccountStore.lockAnother(former, on: transaction) else { continue }
                 let moved = try await transaction.query(
                     """
                     UPDATE identifiers SET user_id = \(userID), verified = true, changed_at = now()

@@ -24,13 +24,13 @@ struct AccountMergeStore: Sendable {
         _ one: Account, _ other: Account, sparing session: UUID, deadline: ContinuousClock.Instant
     ) async throws -> MergeOutcome {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
-            // Two mergers of the same accounts lock in the same order.
-            for account in [one, other].sorted(by: { $0.id.uuidString < $1.id.uuidString }) {
-                guard try await AccountStore.lock(account, on: transaction) else { return .moved }
-            }
+            guard try await AccountStore.lock(one, on: transaction),
+                try await AccountStore.lockAnother(other.id, on: transaction)
+            else { return .moved }
             // A role may have changed since, which is no credential.
             guard let first = try await AccountStore.account(one.id, on: transaction),
-                let second = try await AccountStore.account(other.id, on: transaction)
+                let second = try await AccountStore.account(other.id, on: transaction),
+                second.credentialsVersion == other.credentialsVersion
             else { return .moved }
             let hasOpenChange = try await Self.hasOpenChange(first.id, second.id, on: transaction)
             let merge: AccountMerge
