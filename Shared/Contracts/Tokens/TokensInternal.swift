@@ -127,6 +127,9 @@ public struct RevocationPage: Codable, Sendable, Equatable {
         }
     }
 
+    /// What to send as `after` by whoever wants nothing of before. A tokens that does not know it answers with `reset`.
+    public static let latest = "latest"
+
     public var entries: [Entry]
     /// Opaque; what to send as `after` next.
     public var cursor: String

@@ -24,16 +24,14 @@ extension ServiceTests {
                         #expect(refused.code == "FORBIDDEN", "\(method) \(path)")
                     }
                 }
-                for headers in [[:], RunningTokens.identity] {
-                    #expect(try await tokens.client.get("/internal/revocations", headers: headers).code == "FORBIDDEN")
-                }
+                #expect(try await tokens.client.get("/internal/revocations").code == "FORBIDDEN")
                 for headers in [[:], RunningTokens.identity, RunningTokens.devices] {
                     #expect(try await tokens.client.get("/internal/keys", headers: headers).code == "FORBIDDEN")
                 }
                 let keys = try await tokens.client.get("/internal/keys", headers: gateway)
                 let kid = TokensFixture.signingKey.publicKey.thumbprint
                 #expect(try keys.decode(SigningKeyList.self) == SigningKeyList(keys: [.init(kid: kid, state: .active)]))
-                for headers in [gateway, RunningTokens.devices] {
+                for headers in [gateway, RunningTokens.devices, RunningTokens.identity] {
                     let page = try await tokens.client.get("/internal/revocations", headers: headers)
                     #expect(page.status == 200)
                 }
@@ -134,6 +132,29 @@ extension ServiceTests {
                     "/internal/revocations", headers: RunningTokens.devices
                 ).decode()
                 #expect(page.entries.filter { $0.sessionID == session.sessionID }.map(\.reason) == [.administrator])
+            }
+        }
+
+        @Test func whoWantsNothingOfBeforeBeginsAtTheFeedsEnd() async throws {
+            try await RunningTokens.with { tokens in
+                func page(after cursor: String) async throws -> RevocationPage {
+                    try await tokens.client.get(
+                        "/internal/revocations?after=\(cursor)", headers: RunningTokens.identity
+                    ).decode()
+                }
+                var ended: [UUID] = []
+                var start: RevocationPage?
+                for _ in 0..<2 {
+                    let session = try await tokens.signIn()
+                    let loggedOut = try await tokens.client.post(
+                        "/v1/auth/logout", json: LogoutRequest(refreshToken: session.auth.refreshToken))
+                    #expect(loggedOut.status == 204)
+                    ended.append(session.sessionID)
+                    if start == nil { start = try await page(after: RevocationPage.latest) }
+                }
+                let latest = try #require(start)
+                #expect(latest.entries == [] && !latest.reset && !latest.more)
+                #expect(try await page(after: latest.cursor).entries.map(\.sessionID) == [ended[1]])
             }
         }
 

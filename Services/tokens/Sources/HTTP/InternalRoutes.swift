@@ -21,7 +21,8 @@ struct InternalRoutes: Sendable {
         identity.delete("/users/{id}/sessions/{session}", use: endSession)
         identity.post("/users/{id}/revoke", use: revokeSessions)
         identity.put("/users/{id}/snapshot", use: updateSnapshot)
-        router.internal(callers: "gateway", "devices", "introspection").get("/revocations", use: revocations)
+        router.internal(callers: "gateway", "devices", "identity", "introspection")
+            .get("/revocations", use: revocations)
         router.internal(callers: "gateway").get("/keys", use: listKeys)
     }
 

@@ -24,8 +24,12 @@ struct RevocationFeed: Sendable {
 
     /// The entries after `cursor`; if there are none yet, waits for some until `end`.
     ///
-    /// - Parameter cursor: that of an earlier page; `nil` or empty begins with the oldest entry.
+    /// - Parameter cursor: that of an earlier page; `nil` or empty begins with the oldest entry,
+    ///   ``RevocationPage/latest`` at the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> RevocationPage {
+        if cursor == RevocationPage.latest {
+            return RevocationPage(entries: [], cursor: try await feed.end(), reset: false, more: false)
+        }
         let page = try await feed.page(after: cursor, waitingUntil: end)
         return RevocationPage(entries: page.entries, cursor: page.cursor, reset: page.reset, more: page.more)
     }
