@@ -48,6 +48,7 @@ public enum IdentityApplication: MigratingApplication {
         return ServiceAssembly(
             services: [
                 parts.database, parts.redis, parts.hasher, parts.worker, parts.auditWorker, parts.webhookWorker,
+                parts.revocationFollower,
             ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
             credentials: configuration.credentials, descriptors: parts.database.maximumDescriptors, boot: boot)
@@ -77,6 +78,7 @@ struct IdentityParts {
     let events: EventFeed
     let bounceRoutes: BounceRoutes
     let webhookWorker: WebhookWorker
+    let revocationFollower: RevocationFollower
     let webhookAdministration: WebhookAdministration
     let transfer: UserTransfer
 
@@ -143,6 +145,8 @@ struct IdentityParts {
 
         // Whom this service calls.
         let tokens = TokensClient(client: configuration.tokens.client(httpClient))
+        revocationFollower = RevocationFollower(
+            tokens: tokens, store: RevocationStore(database: database), logger: logger)
         let devices = DevicesClient(client: configuration.devices.client(httpClient))
         let apple = AppleServer(httpClient: httpClient, configuration: configuration.apple)
         let resetHook = configuration.resetHook.map {

@@ -7,20 +7,23 @@ public struct AccountEvent: Codable, Sendable, Equatable {
     public var type: AccountEventType
     public var occurredAt: Date
     @LowercaseUUID public var userID: UUID
-    /// The session that began; absent in other events.
+    /// The session that began or ended; absent in other events.
     public var sessionID: String?
+    /// Of `session.revoked`: why the session ended.
+    public var reason: RevocationReason?
     /// Of `user.merged`: the user that this one has become part of. `user.deleted` follows.
     public var intoUserID: String?
 
     public init(
         id: String, type: AccountEventType, occurredAt: Date, userID: UUID, sessionID: String? = nil,
-        intoUserID: String? = nil
+        reason: RevocationReason? = nil, intoUserID: String? = nil
     ) {
         self.id = id
         self.type = type
         self.occurredAt = occurredAt
         self.userID = userID
         self.sessionID = sessionID
+        self.reason = reason
         self.intoUserID = intoUserID
     }
 }
@@ -37,6 +40,8 @@ public struct AccountEventType: OpenValue {
     public static let userDisabled = Self(rawValue: "user.disabled")
     public static let userEnabled = Self(rawValue: "user.enabled")
     public static let sessionCreated = Self(rawValue: "session.created")
+    /// A session has ended, for whatever reason.
+    public static let sessionRevoked = Self(rawValue: "session.revoked")
     /// It was changed, set or reset.
     public static let passwordChanged = Self(rawValue: "password.changed")
     /// An e-mail address or phone number was added, proved or lost.
@@ -44,7 +49,7 @@ public struct AccountEventType: OpenValue {
 
     public static let known: [Self] = [
         .userCreated, .userUpdated, .userMerged, .userDeleted, .userDisabled, .userEnabled, .sessionCreated,
-        .passwordChanged, .identifierChanged,
+        .sessionRevoked, .passwordChanged, .identifierChanged,
     ]
 
     public let rawValue: String

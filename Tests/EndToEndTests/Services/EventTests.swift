@@ -57,34 +57,102 @@ extension SystemTests {
                         try await $0.query("SELECT url FROM webhooks WHERE url = \(webhook)").count == 1
                     }
                 }
-                let start: AccountEventPage = try await TestHTTPClient(identity.url).get(
-                    "/internal/events?after=latest", headers: [HeaderName.credential: "dev-follower"]
-                ).decode()
+                try await theFeedIsFollowed()
+                let start = try await self.start(identity)
                 let session = try await system.journey.register()
                 let id = session.user.id.uuidString.lowercased()
                 let bearer = ["Authorization": "Bearer \(session.accessToken)"]
                 #expect(try await system.gateway.send("DELETE", "/v1/auth/account", headers: bearer).status == 202)
-                let whole = ["user.created", "session.created", "user.deleted"]
+                let whole = ["user.created", "session.created", "user.deleted", "session.revoked"]
                 try await eventually("the example knows") {
                     try await follower.get("/users/\(id)").decode(Known.self).events == whole
                 }
                 // The feed says the same, to who shows its credential.
-                var types: [String] = []
-                var cursor = start.cursor
-                try await eventually("the feed has it") {
-                    let page: AccountEventPage = try await TestHTTPClient(identity.url).get(
-                        "/internal/events?wait=5&after=\(cursor)", headers: [HeaderName.credential: "dev-follower"]
-                    ).decode()
-                    cursor = page.cursor
-                    types += page.events.filter { $0.userID == session.user.id }.map(\.type.rawValue)
-                    return types == whole
-                }
+                let events = try await events(of: session.user.id, after: start, whole.count, from: identity)
+                #expect(events.map(\.type.rawValue) == whole)
+                #expect(events.last?.reason == .accountDeleted && events.last?.sessionID == events[1].sessionID)
                 for credential in ["", "dev-wrong", system.settings["GATEWAY_IDENTITY_CREDENTIAL"] ?? ""] {
                     let refused = try await TestHTTPClient(identity.url).get(
                         "/internal/events", headers: [HeaderName.credential: credential])
                     #expect(refused.status == 403)
                 }
             }
+        }
+
+        /// Some identity has read tokens' feed: what ended before that is not told.
+        private func theFeedIsFollowed() async throws {
+            try await eventually("sessions' ends are followed") {
+                try await system.withDatabase(of: "identity") {
+                    try await $0.query("SELECT cursor FROM revocation_feed WHERE cursor IS NOT NULL").count == 1
+                }
+            }
+        }
+
+        private func page(_ query: String, from identity: ServiceProcess) async throws -> AccountEventPage {
+            try await TestHTTPClient(identity.url).get(
+                "/internal/events?\(query)", headers: [HeaderName.credential: "dev-follower"]
+            ).decode()
+        }
+
+        private func start(_ identity: ServiceProcess) async throws -> String {
+            try await page("after=latest", from: identity).cursor
+        }
+
+        /// Reads on until there are so many events of the user.
+        private func events(
+            of user: UUID, after start: String, _ count: Int, from identity: ServiceProcess
+        ) async throws -> [AccountEvent] {
+            var (events, cursor): ([AccountEvent], String) = ([], start)
+            try await eventually("the feed has them") {
+                let page = try await page("wait=5&after=\(cursor)", from: identity)
+                cursor = page.cursor
+                events += page.events.filter { $0.userID == user }
+                return events.count >= count
+            }
+            return events
+        }
+
+        /// Whoever ends a session, and why: here by signing out, by a token that was used again, and everywhere at once.
+        @Test func everyEndOfASessionIsToldWithItsReason() async throws {
+            try await system.withReplica(
+                of: "identity", settings: ["IDENTITY_EVENTS_CREDENTIALS": "dev-follower"]
+            ) { identity in
+                try await identity.start()
+                try await theFeedIsFollowed()
+                let start = try await start(identity)
+                let email = Journey.uniqueEmail()
+                let first = try await system.journey.register(identifier: email)
+                let loggedOut = try await system.gateway.call(
+                    "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: first.refreshToken))
+                #expect(loggedOut.status == 204)
+
+                let stolen = try await login(email)
+                var token = stolen.refreshToken
+                for _ in 0..<2 {
+                    token = try await system.journey.refresh(token).decode(AuthResponse.self).refreshToken
+                }
+                try await system.age(stolen, by: 61)
+                #expect(try await system.journey.refresh(stolen.refreshToken).code == "INVALID_REFRESH_TOKEN")
+
+                let last = try await login(email)
+                let everywhere = try await system.gateway.call(
+                    "POST", "/v1/auth/logout-all", bearer: last.accessToken, body: nil)
+                #expect(everywhere.status == 204)
+
+                let events = try await events(of: first.user.id, after: start, 7, from: identity)
+                let begun = events.filter { $0.type == .sessionCreated }.compactMap(\.sessionID)
+                let ended = events.filter { $0.type == .sessionRevoked }
+                #expect(events.count == 7 && begun.count == 3)
+                #expect(ended.map(\.sessionID) == begun)
+                #expect(ended.map(\.reason) == [.logout, .replay, .logout])
+            }
+        }
+
+        private func login(_ email: String) async throws -> AuthResponse {
+            let answer = try await system.gateway.call(
+                "POST", "/v1/auth/login", json: LoginRequest(identifier: email, password: Journey.password))
+            try #require(answer.status == 200, "\(answer.text)")
+            return try answer.decode()
         }
 
         @Test func theExampleBelievesGatehouseAlone() async throws {

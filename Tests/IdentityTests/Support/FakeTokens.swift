@@ -31,6 +31,7 @@ final class FakeTokens: Sendable {
         var afterSession: (@Sendable () async -> Void)?
         /// Whether identity never hears of a session that was made.
         var losesAnswers = false
+        var feed = FakeRevocationFeed()
 
         mutating func keep(_ snapshot: UserSnapshot) {
             let id = snapshot.user.id
@@ -146,6 +147,7 @@ final class FakeTokens: Sendable {
             }
             return try self.answer(SessionList(sessions: sessions))
         }
+        addFeed(to: router)
         return router
     }
 

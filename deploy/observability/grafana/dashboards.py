@@ -408,6 +408,7 @@ dashboards = [
                     "gateway {{instance}}",
                 ),
                 ("time() - devices_revocation_feed_read_timestamp_seconds", "devices {{instance}}"),
+                ("time() - identity_revocation_feed_read_timestamp_seconds", "identity {{instance}}"),
                 unit="s",
                 text="Since a reader was at the feed's end. It waits there for 20 s at a time, so up to 35 s are well.",
             ),

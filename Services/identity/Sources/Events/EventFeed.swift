@@ -46,10 +46,12 @@ struct EventFeed: Sendable {
             return Entry(event: nil)
         }
         let session: UUID? = try row.decode(column: first + 3)
+        let detail: String? = try row.decode(column: first + 4)
         let event = AccountEvent(
             id: String(id), type: type, occurredAt: try row.decode(column: first + 1),
             userID: try row.decode(column: first + 2), sessionID: session?.path,
-            intoUserID: try type == .userMerged ? row.decode(column: first + 4) : nil)
+            reason: type == .sessionRevoked ? detail.map { RevocationReason(rawValue: $0) } : nil,
+            intoUserID: type == .userMerged ? detail : nil)
         return Entry(event: event)
     }
 }

@@ -37,4 +37,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 12, name: "administration", up: PackageResources._012_administration_up_sql,
         down: PackageResources._012_administration_down_sql),
+    PostgresMigration(
+        number: 13, name: "session_ends", up: PackageResources._013_session_ends_up_sql,
+        down: PackageResources._013_session_ends_down_sql),
 ]

@@ -37,7 +37,7 @@ export const actions = [
     "registered", "signed_in", "sign_in_refused", "reauthenticated", "profile_changed", "identifier_changed",
     "identifier_lost", "identifier_verified", "message_refused", "message_bounced", "password_changed", "password_reset",
     "password_removed", "apple_linked", "apple_unlinked", "apple_consent_revoked", "apple_transferred", "role_changed",
-    "disabled", "enabled", "deleted", "session_ended", "sessions_ended", "viewed",
+    "disabled", "enabled", "deleted", "session_ended", "sessions_ended", "session_revoked", "viewed",
 ];
 
 export function actionName(action) {

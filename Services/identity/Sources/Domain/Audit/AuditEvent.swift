@@ -36,6 +36,8 @@ enum AuditEvent: String, Sendable, CaseIterable {
     /// An operator has ended one session, or all of them.
     case sessionEnded = "session_ended"
     case sessionsEnded = "sessions_ended"
+    /// A session has ended, for the reason that tokens has told.
+    case sessionRevoked = "session_revoked"
     /// An operator has read what is kept of the user, or has looked for users.
     case viewed
 }

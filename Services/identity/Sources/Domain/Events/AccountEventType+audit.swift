@@ -13,6 +13,7 @@ extension AccountEventType {
         case .disabled: self = .userDisabled
         case .enabled: self = .userEnabled
         case .signedIn: self = .sessionCreated
+        case .sessionRevoked: self = .sessionRevoked
         case .passwordChanged, .passwordReset: self = .passwordChanged
         case .identifierChanged, .identifierVerified, .identifierLost, .identifierRemoved, .identifierRestored:
             self = .identifierChanged

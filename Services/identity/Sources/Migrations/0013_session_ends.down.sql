@@ -1,0 +1,2 @@
+DROP INDEX audit_entries_of_session_ends;
+DROP TABLE revocation_feed;
