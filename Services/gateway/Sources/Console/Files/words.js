@@ -35,9 +35,10 @@ export const stateName = (state) => states[state] ?? state;
 
 export const actions = [
     "registered", "signed_in", "sign_in_refused", "reauthenticated", "profile_changed", "identifier_changed",
-    "identifier_lost", "identifier_verified", "message_refused", "message_bounced", "password_changed", "password_reset",
-    "password_removed", "apple_linked", "apple_unlinked", "apple_consent_revoked", "apple_transferred", "role_changed",
-    "disabled", "enabled", "deleted", "session_ended", "sessions_ended", "session_revoked", "viewed",
+    "identifier_verified", "identifier_lost", "identifier_removed", "identifier_restored", "message_refused",
+    "message_bounced", "password_changed", "password_reset", "password_removed", "apple_linked", "apple_unlinked",
+    "apple_consent_revoked", "apple_transferred", "role_changed", "disabled", "enabled", "merged", "absorbed", "deleted",
+    "session_ended", "sessions_ended", "session_revoked", "viewed",
 ];
 
 export function actionName(action) {
