@@ -53,7 +53,7 @@ refuses "a root that may be written" "may write its root" $file 's/read_only: tr
 refuses "capabilities" "has capabilities" $file 's/cap_drop: \[ALL\]/cap_drop: [NET_RAW]/'
 refuses "logs without a limit" "grow without a limit" $file '/max-size/d'
 refuses "another health check" "does not ask \`tokens health\`" $file 's/"tokens", "health"/"tokens", "--version"/'
-refuses "hashing threads beyond the memory" "hashing threads do not fit" $file 's/THREADS:-2/THREADS:-16/'
+refuses "hashing threads beyond the memory" "hashing threads do not fit" $file 's/THREADS:-1/THREADS:-16/'
 refuses "an older version's images" "the source says" $file '0,/GATEHOUSE_VERSION:-0/s//GATEHOUSE_VERSION:-9/'
 refuses "a file that is not there" "which is not there" $file \
     's|deploy/compose/databases.sh|deploy/compose/database.sh|'

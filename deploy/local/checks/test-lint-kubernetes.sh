@@ -57,7 +57,7 @@ refuses "a drain that is cut" "its drain may take" \
 refuses "a drain that grew in the source" "its drain may take" \
     Shared/ServiceKit/Boot/Draining.swift 's/delay = Duration.seconds(3)/delay = Duration.seconds(8)/'
 refuses "hashing threads beyond the memory" "hashing threads do not fit" \
-    $kubernetes/base/identity/settings.env 's/THREADS=2/THREADS=16/'
+    $kubernetes/base/identity/settings.env 's/THREADS=1/THREADS=16/'
 refuses "an edge more" "let identity call redis on port every" \
     $kubernetes/production/network.yaml '/port: 6379/d'
 refuses "an edge less" "do not let devices call tokens on port 8082" \
