@@ -47,6 +47,11 @@ routes:
     authentication: none
     upstreams: ["http://127.0.0.1:$(cat "$state/hostile")"]
 END
+# Such a file says since when its key signs.
+build_release
+mkdir -p "$keys"
+"$binaries/tokens" keys generate --development --signing-key-file "$keys/access-token-private.pem" \
+    --public-key-file "$keys/access-token-public.pem"
 "$local_scripts/up.sh"
 set -a
 # shellcheck source=/dev/null

@@ -4,6 +4,7 @@ go to FOLDER. The addresses and process ids of the system stand in the environme
 The system has a replica of devices whose answers are markup (hostile.py), and a route whose name is.
 """
 
+import json
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from hostile import MARKUP
 admin, gateway = os.environ["GATEWAY_ADMIN_URL"], os.environ["GATEWAY_URL"]
 folder = Path(sys.argv[1])
 failures = 0
+USER = {"identifier": "grace@example.com", "password": "tulips in the window box"}
 
 
 def expect(what, holds, seen=""):
@@ -32,6 +34,13 @@ def status(url):
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
+
+
+def post(path, value):
+    headers = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(gateway + path, json.dumps(value).encode(), headers)
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        return json.loads(answer.read() or b"null")
 
 
 def row(text):
@@ -54,6 +63,7 @@ class Traffic:
     """Some requests a second, for as long as the block lasts."""
 
     def __enter__(self):
+        post("/v1/auth/register", USER)
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
@@ -62,6 +72,9 @@ class Traffic:
         while not self.ended.wait(0.02):
             for path in ("/openapi.json", "/docs", "/v1/auth/me", "/nowhere", "/hostile"):
                 status(gateway + path)
+            # The gateway hears of the session's end.
+            session = post("/v1/auth/login", USER)
+            post("/v1/auth/logout", {"refreshToken": session["refreshToken"]})
 
     def __exit__(self, *_):
         self.ended.set()
