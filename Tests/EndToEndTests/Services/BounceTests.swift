@@ -49,9 +49,7 @@ extension SystemTests {
             let mail = FileManager.default.temporaryDirectory.appending(path: "bounce-\(UUID().uuidString).eml")
             defer { try? FileManager.default.removeItem(at: mail) }
             try Self.notification(gone, slow).write(to: mail, atomically: true, encoding: .utf8)
-            let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().deletingLastPathComponent()
-                .appending(path: "deploy/examples/python/bounces.py").path()
+            let script = OwnService.examples.appending(path: "python/bounces.py").path()
             func hand(to url: String, credential: String = "dev-postmaster") async throws -> Int32 {
                 let shell = try TestProcess(
                     "/bin/sh", ["-c", #"exec python3 "$0" < "$1""#, script, mail.path],

@@ -20,9 +20,7 @@ extension SystemTests {
             let port = try freePort()
             let webhook = "http://127.0.0.1:\(port)/events"
             let secret = "dev-\(UUID().uuidString)"
-            let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().deletingLastPathComponent()
-                .appending(path: "deploy/examples/python/events.py").path()
+            let script = OwnService.examples.appending(path: "python/events.py").path()
             let example = try TestProcess(
                 "python3", [script, "\(port)"],
                 environment: [

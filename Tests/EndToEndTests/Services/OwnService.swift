@@ -7,7 +7,8 @@ enum OwnService: String, CaseIterable, Sendable {
     case python
     case javascript
 
-    private static let examples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    /// The folder of what others may begin with.
+    static let examples = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy/examples")
     /// What `make test-examples` has made of the template; `nil`: the template itself, under its own name.
     private static let made = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_SERVICE"].map { URL(filePath: $0) }

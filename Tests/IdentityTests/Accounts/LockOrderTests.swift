@@ -12,8 +12,8 @@ import Testing
 @Suite struct LockOrderTests {
     enum Change: CaseIterable {
         case taking, following, consentEnding, resetting, linking, unlinking, deleting, setting, moving, removing
-        case renaming, disabling, endingSessions, settingPassword, proving, takingByCode, merging, absorbing, undoing
-        case transferring
+        case renaming, disabling, endingSessions, endingSession, settingPassword, proving, takingByCode, merging
+        case absorbing, undoing, transferring
     }
 
     /// Each change waits for the user's row, which another transaction has locked, as a deletion does. Meanwhile it must
@@ -89,6 +89,8 @@ import Testing
                             .disabled, of: holder.id, actor: .operator, deadline: deadline)
                     case .endingSessions:
                         _ = try await stores.accounts.endSessions(of: holder.id, actor: .operator, deadline: deadline)
+                    case .endingSession:
+                        _ = try await stores.accounts.endSession(UUID(), of: holder.id, deadline: deadline)
                     case .settingPassword:
                         _ = try await stores.passwords.setPassword(
                             of: holder, to: "z", sparing: nil, deadline: deadline)
@@ -162,29 +164,30 @@ import Testing
 
     /// The token arrives after the deletion has looked for one: it finds no account any more, so that it is revoked.
     @Test func aTokenThatArrivesAfterTheDeletionLookedIsNotKept() async throws {
-        try await withDatabase(migrations: identityMigrations) { database in
-            let pool = database.pool
-            let stores = Stores(on: pool)
-            let deadline = ContinuousClock.now + .seconds(60)
-            let account = try await stores.appleIdentities.signIn(.sample(), name: nil, deadline: deadline)
-            let keeping = try await pool.withTransaction(deadline: deadline) { transaction in
-                #expect(try await stores.appleGrants.grant(of: account.id, on: transaction) == nil)
-                let keeping = Task {
-                    try await stores.appleGrants.keepRefreshToken("r", clientID: "com.example.app", of: "001")
-                }
-                try await eventually("the token waits", within: .seconds(50)) {
-                    try await !Self.locksOfWaiters(on: pool).isEmpty
-                }
-                try await transaction.query("DELETE FROM users WHERE id = \(account.id)")
-                return keeping
-            }
-            #expect(try await keeping.value == false)
+        try await withTokenThatArrives { account, _, transaction in
+            try await transaction.query("DELETE FROM users WHERE id = \(account.id)")
+        } then: { isKept, _ in
+            #expect(!isKept)
         }
     }
 
     /// The token arrives while the account is merged into another: it is kept for the user whom the Apple account
     /// belongs to then.
     @Test func aTokenThatArrivesDuringAMergerIsKeptForTheNextUser() async throws {
+        try await withTokenThatArrives { account, next, transaction in
+            try await transaction.query("UPDATE apple_identities SET user_id = \(next) WHERE user_id = \(account.id)")
+        } then: { isKept, grant in
+            #expect(isKept)
+            #expect(grant?.secret == "r")
+        }
+    }
+
+    /// Changes an Apple account in a transaction that has found no token of it, while one waits to be kept.
+    /// - Parameter check: told whether it was kept, and what the next user has then.
+    private func withTokenThatArrives(
+        _ change: (_ account: Account, _ next: UUID, PostgresTransaction) async throws -> Void,
+        then check: (_ isKept: Bool, AppleGrant?) throws -> Void
+    ) async throws {
         try await withDatabase(migrations: identityMigrations) { database in
             let pool = database.pool
             let stores = Stores(on: pool)
@@ -193,22 +196,21 @@ import Testing
             let next = UUID()
             try await pool.query("INSERT INTO users (id) VALUES (\(next))")
             let keeping = try await pool.withTransaction(deadline: deadline) { transaction in
-                _ = try await stores.appleGrants.grant(of: account.id, on: transaction)
+                #expect(try await stores.appleGrants.grant(of: account.id, on: transaction) == nil)
                 let keeping = Task {
                     try await stores.appleGrants.keepRefreshToken("r", clientID: "com.example.app", of: "001")
                 }
                 try await eventually("the token waits", within: .seconds(50)) {
                     try await !Self.locksOfWaiters(on: pool).isEmpty
                 }
-                try await transaction.query(
-                    "UPDATE apple_identities SET user_id = \(next) WHERE user_id = \(account.id)")
+                try await change(account, next, transaction)
                 return keeping
             }
-            #expect(try await keeping.value)
+            let isKept = try await keeping.value
             let grant = try await pool.withTransaction(deadline: deadline) { transaction in
                 try await stores.appleGrants.grant(of: next, on: transaction)
             }
-            #expect(grant?.secret == "r")
+            try check(isKept, grant)
         }
     }
 
