@@ -46,7 +46,3 @@ refuses "Problem in Domain" Services/orders/Sources/Domain/Refusal.swift 'func c
 refuses "Foundation in Bytes" Shared/Bytes/Text.swift 'import Foundation'
 refuses "another library in Contracts" Shared/Contracts/Token.swift 'import AccessToken'
 refuses "the Keychain in a session's rules" Client/GatehouseClient/Session/Restore.swift 'import Security'
-refuses "a file of 301 lines" Shared/Contracts/Long.swift "$(yes '//' | head -n 301)"
-
-for number in $(seq 16); do swift_file "Tests/OrdersTests/HTTP/Route${number}Tests.swift" 'import Testing'; done
-expect "refused: a folder of 16 files" refused_by_name Tests/OrdersTests/HTTP

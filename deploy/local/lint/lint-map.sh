@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
-# lint-map.sh [FOLDER]   holds the sources to the map in CONTRIBUTING.md: what a file may import by where it lies, how many
-# files a folder holds, how long a file is. FOLDER is another copy of the tree, for trying the rules.
+# lint-map.sh [FOLDER]   holds the sources to the map in CONTRIBUTING.md: what a file may import by where it lies.
+# FOLDER is another copy of the tree, for trying the rules.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=imports.sh
 . "$local_scripts/lint/imports.sh"
 
 cd "${1:-$root}"
-most_files=15
-most_lines=300
 # A rule needs values, text, time and hashes, and nothing that reads or writes.
 domain="Swift Foundation Synchronization Bytes Contracts AccessToken RateLimiting Crypto"
 folders=(Services Shared Tests)
@@ -43,16 +41,6 @@ findings() {
         code ~ /(^|[^A-Za-z0-9_])Problem([^A-Za-z0-9_]|$)/ {
             printf "%s:%s: names Problem, an answer of HTTP: see the map in CONTRIBUTING.md\n", FILENAME, FNR
         }' {} +
-
-    find "${folders[@]}" -name '*.swift' -not -path '*/.build/*' | sed 's|/[^/]*$||' | sort | uniq -c |
-        awk -v most="$most_files" '$1 > most {
-            printf "%s: holds %s Swift files, more than %s: give them rooms (the map in CONTRIBUTING.md)\n", $2, $1, most
-        }'
-
-    sized=(Services Shared)
-    if [ -d Client ]; then sized+=(Client); fi
-    find "${sized[@]}" -name '*.swift' -not -path '*/.build/*' -exec awk -v most="$most_lines" '
-        FNR == most + 1 { printf "%s: has more than %s lines\n", FILENAME, most }' {} +
 }
 
 found=$(findings | sort)
