@@ -122,7 +122,7 @@ def prove_by_code(console, operator):
     console.keyboard.write_here(new_code(operator.identifier, known))
     console.keyboard.press("Enter")
     console.wait_result("Nobody is enabled.")
-    console.expect("the session before has ended", operator.sessions() == before, operator.sessions())
+    console.expect("it is the same session", operator.sessions() == before, operator.sessions())
 
 
 def new_code(address, known):

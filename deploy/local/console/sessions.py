@@ -1,6 +1,6 @@
 """The operator's own session: a code instead of the password, links, reloads, signing out, and who is no operator."""
 
-from gatehouse import call, mails
+from gatehouse import Person, age_proofs, call, mails
 from helping import new_code, spend_token
 
 
@@ -73,10 +73,38 @@ def refuse(console, nobody):
     console.wait("the form", "Boolean(document.querySelector('main input[name=password]'))")
 
 
+def refuse_unverified(console, operator, ada):
+    """A code goes to verified addresses alone: whoever reads at another need not be the operator."""
+    identifier, password = "fay@example.com", "fay password"
+    status, answer = call("POST", "/v1/auth/register", {"identifier": identifier, "password": password})
+    assert status == 201, answer
+    _, own = operator.sign_in()
+    path = f"/v1/admin/users/{answer['user']['id']}"
+    status, answer = call("PATCH", path, {"role": "operator"}, own["accessToken"])
+    assert status == 200, answer
+    fay = Person(identifier, password)
+    console.open(f"#/users/{ada.id}")
+    console.sign_in(fay, "Ada")
+    age_proofs()
+    spend_token(console)
+    console.keyboard.activate("Sign out everywhere…", "button")
+    console.wait_dialog("Sign Ada out everywhere?")
+    console.keyboard.activate("Sign out everywhere", "button")
+    console.wait_dialog("Prove that it is you")
+    text = console.value("[...document.querySelectorAll('dialog')].at(-1).innerText")
+    console.expect("it says that no code can be sent", "No code can be sent" in text, text)
+    console.expect("none is offered", "Send a code" not in text, text)
+    console.keyboard.press("Escape")
+    console.keyboard.press("Escape")
+    console.keyboard.activate("Sign out", "button", back=True)
+    console.wait("the form", "Boolean(document.querySelector('main input[name=password]'))")
+
+
 def keep_sessions(console, operator, other, ada, nobody):
     renew(console)
     reload(console, operator, ada)
     leave(console, operator)
     end_elsewhere(console, operator)
     refuse(console, nobody)
+    refuse_unverified(console, operator, ada)
     sign_in_with_code(console, other)

@@ -5,12 +5,13 @@ import { button, make } from "./elements.js";
 import { askForCode, operator, proveByCode, proveByPassword } from "./session.js";
 
 const reason = "What you want to do needs a proof that is at most ten minutes old.";
+const noAddress = "No code can be sent: your account has no verified e-mail address or phone number.";
 
 // Whether they said.
 export async function prove() {
     const person = operator();
     if (!person) return false;
-    const address = person.email ?? person.phone;
+    const address = verifiedAddress(person);
     if (!person.authProviders.includes("password")) return proveWithCode(address);
     const outcome = await ask({
         title: "Prove that it is you",
@@ -29,21 +30,31 @@ export async function prove() {
             await proveByPassword(password);
             return "proved";
         },
-        whose: address ?? person.id,
+        whose: person.email ?? person.phone ?? person.id,
         others: (end) =>
-            address ? [make("p", {}, button(`Send a code to ${address} instead`, () => end("code"), "plain"))] : [],
+            make("p", {}, address ? button(`Send a code to ${address} instead`, () => end("code"), "plain") : noAddress),
     });
     return outcome === "code" ? proveWithCode(address) : outcome === "proved";
 }
 
+// Whoever reads at an address that is not verified need not be the operator.
+function verifiedAddress(person) {
+    if (person.email && person.emailVerified) return person.email;
+    return person.phone && person.phoneVerified ? person.phone : null;
+}
+
 async function proveWithCode(address) {
+    if (!address) {
+        await ask({ title: "Prove that it is you", sentences: [reason, noAddress], action: "Close", perform: () => {} });
+        return false;
+    }
     let codeRequest;
     const asked = await ask({
         title: "Prove that it is you",
         sentences: [reason, `A code will be sent to ${address}.`],
         action: "Send it",
         perform: async () => {
-            codeRequest = await askForCode(address);
+            codeRequest = await askForCode(address, "stepUp");
         },
     });
     if (!asked) return false;

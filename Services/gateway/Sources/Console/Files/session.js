@@ -35,17 +35,13 @@ export async function signIn(identifier, password) {
 }
 
 // What names the request beside the code.
-export async function askForCode(identifier) {
-    const answer = await request("POST", "/auth/code", { body: { identifier, purpose: "signIn", device } });
+export async function askForCode(identifier, purpose) {
+    const answer = await request("POST", "/auth/code", { body: { identifier, purpose, device } });
     return answer.codeRequest;
 }
 
-function showCode(identifier, codeRequest, code) {
-    return request("POST", "/auth/code/verify", { body: { identifier, codeRequest, code, device } });
-}
-
 export async function signInWithCode(identifier, codeRequest, code) {
-    keep(await showCode(identifier, codeRequest, code));
+    keep(await request("POST", "/auth/code/verify", { body: { identifier, codeRequest, code, device } }));
 }
 
 export async function signOut() {
@@ -99,14 +95,11 @@ export async function proveByPassword(password) {
     await renew();
 }
 
-// A code signs in anew: the new session takes the place of the old one, if it is the same person's.
+// For a code that was asked for with the purpose stepUp.
 export async function proveByCode(identifier, codeRequest, code) {
-    const answer = await showCode(identifier, codeRequest, code);
-    const isSame = answer.user.id === tokens?.user.id;
-    const superfluous = isSame ? tokens.refresh : answer.refreshToken;
-    if (isSame) keep(answer);
-    await request("POST", "/auth/logout", { body: { refreshToken: superfluous } });
-    if (!isSame) throw new Problem({ detail: "That is the code of another account." });
+    const body = { identifier, codeRequest, code, device };
+    await request("POST", "/auth/code/verify", { body, bearer: await bearer() });
+    await renew();
 }
 
 // One question at a time, however many calls need the proof.

@@ -71,7 +71,7 @@ function withPassword(place, then) {
 function withCode(place, then) {
     return [
         form([identifier], "Send a code", async ({ identifier: address }) => {
-            const codeRequest = await askForCode(address);
+            const codeRequest = await askForCode(address, "signIn");
             show(place, withDigits(place, then, address, codeRequest));
             announce(`If ${address} can have a code, it is on its way.`);
         }),
