@@ -21,7 +21,7 @@ public struct MergeProof: Sendable {
         Self(request: Redacted(MergeRequest(identityToken: identityToken, nonce: nonce?.value)))
     }
 
-    /// Six digits that were asked for with the purpose `verify`.
+    /// Six digits that were asked for with the purpose `merge`.
     ///
     /// - Parameters:
     ///   - code: as they were typed.

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Contracts
 import Logging
 import NIOCore
 import Observability
@@ -156,6 +157,7 @@ struct IdentityParts {
             senders: messageSenders, templates: configuration.messages.templates,
             sealer: Sealer(keys: configuration.sealingKeys, purpose: MessageQueue.sealingPurpose),
             codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
+        let notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
         let messageDelivery = MessageDelivery(
             queue: messages, passwords: passwords, mail: appleMail, limits: limits,
             appName: configuration.messages.appName, logger: logger)
@@ -168,11 +170,17 @@ struct IdentityParts {
                 hook: resetHook, messages: messageDelivery, link: configuration.messages.resetLink),
             messages: messageDelivery,
             lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
+        let deletions = AccountDeletionStore(database: database, grants: appleGrants)
         worker = OutboxWorker(
             store: outbox,
             housekeeping: Housekeeping(
                 database: database, auditRetention: configuration.auditRetention,
-                originRetention: configuration.auditOriginRetention, seals: seals, logger: logger),
+                originRetention: configuration.auditOriginRetention, seals: seals,
+                unverifiedAccounts: configuration.unverifiedRetention.map { [database] days in
+                    UnverifiedAccountRemoval(database: database, deletions: deletions, days: days) { user in
+                        try await !tokens.sessions(of: user, deadline: .after(.seconds(5))).sessions.isEmpty
+                    }
+                }, logger: logger),
             logger: logger,
             deliver: delivery.deliver)
 
@@ -197,11 +205,11 @@ struct IdentityParts {
             login: passwordSignIn,
             change: PasswordChange(
                 passwords: passwords, hasher: hasher, screening: screening, limits: limits, age: age,
-                delivery: delivery, worker: worker, audit: auditWorker),
+                notices: notices, delivery: delivery, worker: worker, audit: auditWorker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
-                messages: messages, isHooked: resetHook != nil),
+                messages: messages, notices: notices, isHooked: resetHook != nil),
             hasher: hasher)
         let codes = CodeStore(
             database: database, keys: CodeKeys(configuration.pepperKeys),
@@ -215,8 +223,8 @@ struct IdentityParts {
                 reauthentication: reauthentication, worker: worker))
         identifierRoutes = IdentifierRoutes(
             change: IdentifierChange(
-                identifiers: identifiers, proofs: codeProofs, messages: messages, link: configuration.messages.undoLink,
-                age: age, worker: worker, home: configuration.home),
+                identifiers: identifiers, proofs: codeProofs, notices: notices, age: age, worker: worker,
+                home: configuration.home),
             undoing: IdentifierUndoing(
                 changes: IdentifierChangeStore(database: database, grants: appleGrants), delivery: delivery,
                 limits: limits, worker: worker))
@@ -230,8 +238,7 @@ struct IdentityParts {
             verifier: verifier, policy: configuration.apple.policy, issuer: nonceIssuer, nonces: nonces,
             transfers: appleTransfers, logger: logger)
         let deletion = AccountDeletion(
-            deletions: AccountDeletionStore(database: database, grants: appleGrants), delivery: delivery,
-            worker: worker, logger: logger)
+            deletions: deletions, delivery: delivery, worker: worker, logger: logger)
         appleRoutes = AppleRoutes(
             signIn: AppleSignIn(
                 identities: appleIdentities, grants: appleGrants, nonces: nonces, proofs: proofs, sessions: sessions,
@@ -239,7 +246,7 @@ struct IdentityParts {
                 redirectURIs: configuration.apple.redirectURIs, logger: logger),
             nonces: nonceIssuer, limits: limits,
             linking: AppleLinking(
-                identities: appleIdentities, proofs: proofs, limits: limits, age: age, worker: worker),
+                identities: appleIdentities, proofs: proofs, limits: limits, age: age, notices: notices, worker: worker),
             notifications: AppleNotifications(
                 notifications: AppleNotificationStore(database: database), mail: appleMail, identities: appleIdentities,
                 grants: appleGrants, providers: providers, tokens: tokens, verifier: verifier,
@@ -263,7 +270,8 @@ struct IdentityParts {
                     identifiers: identifiers, passwords: passwords, hasher: hasher, signIn: passwordSignIn,
                     apple: appleReauthentication, codes: codeProofs,
                     codeAccounts: CodeAccountStore(database: database), limits: limits, home: configuration.home),
-                merges: AccountMergeStore(database: database, grants: appleGrants), accounts: accounts,
+                merges: AccountMergeStore(database: database, grants: appleGrants, notices: notices),
+                accounts: accounts,
                 sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
         reauthenticationRoutes = ReauthenticationRoutes(
             password: PasswordReauthentication(

@@ -37,6 +37,8 @@ public struct IdentityConfiguration: Sendable {
     var auditRetention: Int?
     /// Days for which it is kept where those were who the audit log tells of.
     var auditOriginRetention: Int
+    /// Days after which an account that has verified nothing and is not used is deleted; `nil` keeps it.
+    var unverifiedRetention: Int?
     /// Where events are posted to.
     var webhooks: [Webhook]
 
@@ -107,6 +109,12 @@ public struct IdentityConfiguration: Sendable {
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays
         auditOriginRetention = settings.int("auditOriginRetentionDays", default: 90, in: 0...36_500)
+        let unverifiedDays = settings.int("unverifiedRetentionDays", default: 0, in: 0...36_500)
+        unverifiedRetention = unverifiedDays == 0 ? nil : unverifiedDays
+        if let auditRetention, unverifiedDays > auditRetention {
+            settings.problem(
+                "unverifiedRetentionDays", "must not be more than auditRetentionDays: the audit log has the sign-ins")
+        }
         resetHook = HookSettings.read(settings, url: "resetHookURL", secret: "resetHookSecret")
     }
 

@@ -8,7 +8,10 @@ public struct CodePurpose: OpenValue {
     /// The user who is signed in has proved again who they are.
     public static let stepUp = Self(rawValue: "stepUp")
 
-    public static let known: [Self] = [.signIn, .verify, .stepUp]
+    /// The account that has verified the identifier is joined with the one that is signed in (`POST /v1/auth/merge`).
+    public static let merge = Self(rawValue: "merge")
+
+    public static let known: [Self] = [.signIn, .verify, .stepUp, .merge]
 
     public let rawValue: String
 

@@ -8,7 +8,7 @@ public struct MergeRequest: Codable, Sendable, Confidential {
     /// Apple's, of the Apple account that is linked to the other account.
     public var identityToken: String?
     public var nonce: String?
-    /// Six digits that were sent to the other account's identifier, asked for to `verify`.
+    /// Six digits that were sent to the other account's identifier, asked for to `merge`.
     public var code: String?
     /// ``CodeResponse/codeRequest``, on the device that asked.
     public var codeRequest: String?

@@ -231,7 +231,7 @@ extension SystemTests {
                 request = MergeRequest(identityToken: token)
             } else {
                 let asked = try await journey.api.call(
-                    "POST", "/v1/auth/code", json: CodeRequest(identifier: situation.email, purpose: .verify))
+                    "POST", "/v1/auth/code", json: CodeRequest(identifier: situation.email, purpose: .merge))
                 try #require(asked.status == 202, "\(asked.text)")
                 request = MergeRequest(
                     code: try await messages.code(2, to: situation.email), identifier: situation.email)

@@ -50,7 +50,6 @@ import Testing
                     NewAccount(identifier: .email(EmailAddress("grace@example.com")), passwordHash: "x"),
                     deadline: deadline))
             let codes = CodeAccountStore(database: pool)
-            let merges = AccountMergeStore(database: pool, grants: stores.appleGrants)
 
             let waiting = try await pool.withTransaction(deadline: deadline) { transaction in
                 #expect(try await AccountStore.lock(holder.id, on: transaction))
@@ -99,9 +98,9 @@ import Testing
                     case .takingByCode:
                         _ = try await codes.account(provenBy: address, deadline: deadline)
                     case .merging:
-                        _ = try await merges.merge(holder, other, sparing: UUID(), deadline: deadline)
+                        _ = try await stores.merges.merge(holder, other, sparing: UUID(), deadline: deadline)
                     case .absorbing:
-                        _ = try await merges.merge(other, holder, sparing: UUID(), deadline: deadline)
+                        _ = try await stores.merges.merge(other, holder, sparing: UUID(), deadline: deadline)
                     case .undoing:
                         let changes = IdentifierChangeStore(database: pool, grants: stores.appleGrants)
                         _ = try await changes.undo(reset.digest, deadline: deadline)

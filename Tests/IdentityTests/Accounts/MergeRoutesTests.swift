@@ -65,13 +65,16 @@ extension ServiceTests {
             }
         }
 
-        /// From the old account's living session; it goes on.
-        @Test func aLivingSessionAndACodeGetTheOldAccount() async throws {
+        /// From the old account's living session; it goes on. Clients of the release before ask for a code to verify.
+        @Test(arguments: [CodePurpose.merge, .verify])
+        func aLivingSessionAndACodeGetTheOldAccount(purpose: CodePurpose) async throws {
             try await withMessages { identity, messages in
                 let old = try await identity.register("ada@example.com").user
                 let session = try session(identity, of: old.id)
                 let new = try await identity.prove("ada@example.com", in: messages)
-                let code = try await identity.code(for: .verify, to: "ada@example.com", 2, in: messages)
+                let code = try await identity.code(for: purpose, to: "ada@example.com", 2, in: messages)
+                let message = try await messages.message(2, to: "ada@example.com")
+                #expect(message.contains("join your account") == (purpose == .merge), "\(message)")
                 let request = MergeRequest(code: code, identifier: "ada@example.com")
                 let merged: MergeResponse = try await merge(identity, request, as: old.id, session: session).decode()
                 #expect(merged.user.id == old.id && merged.session == nil)
@@ -79,6 +82,42 @@ extension ServiceTests {
                 #expect(identity.tokens.live(old.id) == 1 && identity.tokens.live(new.id) == 0)
                 let again = try await merge(identity, request, as: old.id, session: session)
                 #expect(again.status == 401, "a code serves once")
+            }
+        }
+
+        /// The message says what the code does, so the code does nothing else.
+        @Test func aCodeToMergeServesForNothingElse() async throws {
+            try await withMessages { identity, messages in
+                let user = try await identity.register("ada@example.com").user.id
+                let code = try await identity.code(for: .merge, to: "ada@example.com", in: messages)
+                let shown = VerifyCodeRequest(identifier: "ada@example.com", code: code)
+                #expect(try await identity.post("/v1/auth/code/verify", shown).status == 401)
+                #expect(try await identity.send(.POST, "/v1/auth/code/verify", as: user, body: shown).status == 401)
+                let change = ChangeIdentifierRequest(identifier: "ada@example.com", code: code)
+                let set = try await identity.send(.PUT, "/v1/auth/identifiers/email", as: user, body: change)
+                #expect(set.code == "INVALID_CREDENTIALS")
+            }
+        }
+
+        /// An account with a role that has lost its address gets it back, and keeps the role.
+        @Test(arguments: [true, false])
+        func anAccountWithRightsGetsItsLostAddressBack(byPassword: Bool) async throws {
+            try await withMessages { identity, messages in
+                let old = try await identity.register("ada@example.com").user.id
+                try await identity.database.query(
+                    "UPDATE users SET role = 'courier', store_ids = '{berlin}' WHERE id = \(old)")
+                let new = try await identity.prove("ada@example.com", in: messages).id
+                let request: MergeRequest
+                if byPassword {
+                    request = MergeRequest(password: "tulpenzwiebel")
+                } else {
+                    let code = try await identity.code(for: .merge, to: "ada@example.com", 2, in: messages)
+                    request = MergeRequest(code: code, identifier: "ada@example.com")
+                }
+                let answer = try await merge(identity, request, as: byPassword ? new : old)
+                let merged = try answer.decode(MergeResponse.self).user
+                #expect(merged.id == old && merged.role == "courier" && merged.storeIds == ["berlin"])
+                #expect(merged.email == "ada@example.com" && merged.emailVerified)
             }
         }
 

@@ -192,6 +192,54 @@ extension ServiceTests {
             }
         }
 
+        /// Whoever knew the former password may have signed in on any number of devices.
+        @Test func aNewPasswordForgetsTheDevices() async throws {
+            try await withIdentity(Self.withLimits) { identity in
+                try await register(identity, on: phone)
+                let id = try await login(identity, from: home, on: phone).decode(AuthResponse.self).user.id
+                let body = #"{"currentPassword":"tulpenzwiebel","newPassword":"kaffeekuchen"}"#
+                #expect(try await identity.send(.POST, "/v1/auth/password", as: id, json: body).status == 204)
+                try await exhaust(identity, from: stranger)
+                let former = LoginRequest(identifier: user, password: "kaffeekuchen", device: phone)
+                #expect(try await identity.post("/v1/auth/login", former, from: stranger).code == "RATE_LIMITED")
+                // The next sign-in is remembered.
+                #expect(try await identity.post("/v1/auth/login", former, from: home).status == 200)
+                #expect(try await identity.post("/v1/auth/login", former, from: stranger).status == 200)
+            }
+        }
+
+        /// A sign-in with the former password that ends after the change is not remembered.
+        @Test func aSignInThatTheNewPasswordOvertakesIsNotRemembered() async throws {
+            try await withDatabase(migrations: identityMigrations) { database in
+                let stores = Stores(on: database.pool)
+                let address = Identifier.email(try EmailAddress("ada@example.com"))
+                let account = try #require(
+                    try await stores.passwords.register(NewAccount(identifier: address, passwordHash: "x")))
+                let store = KnownDeviceStore(database: database.pool, keys: .sample)
+                let deadline = ContinuousClock.now + .seconds(60)
+                let remembering = try await database.pool.withTransaction(deadline: deadline) { transaction in
+                    #expect(try await AccountStore.lock(account, on: transaction))
+                    _ = try await PasswordStore.replace(
+                        of: account.id, by: "y", sparing: nil, event: .passwordChanged, actor: .user, notices: nil,
+                        on: transaction)
+                    let remembering = Task {
+                        try await store.remember("installation number 1", of: account, deadline: deadline)
+                    }
+                    try await eventually("it waits for the change") {
+                        try await !database.pool.query(
+                            """
+                            SELECT pid FROM pg_stat_activity
+                            WHERE datname = current_database() AND wait_event_type = 'Lock'
+                            """
+                        ).isEmpty
+                    }
+                    return remembering
+                }
+                try await remembering.value
+                #expect(try await store.device("installation number 1", of: address, deadline: deadline) == nil)
+            }
+        }
+
         @Test func whatIsKnownOfDevicesIsExportedAndGoesWithTheAccount() async throws {
             try await withIdentity { identity in
                 try await register(identity, on: phone)
@@ -213,7 +261,7 @@ extension ServiceTests {
                 let store = KnownDeviceStore(database: database.pool, keys: .sample)
                 let deadline = ContinuousClock.now + .seconds(60)
                 let names = (0...KnownDeviceStore.maximum).map { "installation number \($0)" }
-                for name in names { try await store.remember(name, of: account.id, deadline: deadline) }
+                for name in names { try await store.remember(name, of: account, deadline: deadline) }
                 #expect(try await store.device(names[0], of: address, deadline: deadline) == nil)
                 for name in names.dropFirst() {
                     #expect(try await store.device(name, of: address, deadline: deadline)?.userID == account.id)

@@ -26,7 +26,7 @@ import Testing
                 messagesPerHour: 100, messageBudget: budget)
             let account = try #require(
                 try await PasswordStore(database: database).register(NewAccount(identifier: ada, passwordHash: "x")))
-            try await knownDevices.remember(iPhone.installationId, of: account.id, deadline: .now + .seconds(60))
+            try await knownDevices.remember(iPhone.installationId, of: account, deadline: .now + .seconds(60))
         }
 
         func ask(_ identifier: Identifier = ada, from address: String, on device: SessionDevice? = nil) async throws

@@ -74,6 +74,18 @@ extension ServiceTests {
             }
         }
 
+        /// Others hear of the user before they hear of anything that the user has.
+        @Test func theFirstEventOfANewUserIsTheCreation() async throws {
+            try await withCodes { identity, messages in
+                _ = try await ask(identity, "ada@example.com")
+                let code = try await messages.code(to: "ada@example.com")
+                let answer = try await show(identity, .init(identifier: "ada@example.com", code: code))
+                #expect(answer.status == 200)
+                let page = try await EventFeed(database: identity.database).page(after: nil, waitingUntil: .now)
+                #expect(page.events.map(\.type) == [.userCreated, .sessionCreated])
+            }
+        }
+
         @Test func whoProvesAnAddressGetsIt() async throws {
             try await withCodes { identity, messages in
                 let former = try await identity.register("ada@example.com").user

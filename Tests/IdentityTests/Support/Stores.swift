@@ -13,6 +13,7 @@ struct Stores: Sendable {
     let appleGrants: AppleGrantStore
     let providers: AuthProviderStore
     let deletions: AccountDeletionStore
+    let merges: AccountMergeStore
 
     init(on database: PostgresPool) {
         accounts = AccountStore(database: database)
@@ -24,5 +25,10 @@ struct Stores: Sendable {
             database: database, sealer: Sealer(keys: .sample, purpose: AppleGrant.sealingPurpose))
         providers = AuthProviderStore(database: database, grants: appleGrants)
         deletions = AccountDeletionStore(database: database, grants: appleGrants)
+        let messages = MessageQueue(
+            senders: MessageSenders(), templates: .builtIn,
+            sealer: Sealer(keys: .sample, purpose: MessageQueue.sealingPurpose), codeLink: nil, callingCodes: nil)
+        merges = AccountMergeStore(
+            database: database, grants: appleGrants, notices: AccountNotices(messages: messages, undoLink: nil))
     }
 }

@@ -88,20 +88,26 @@ struct AccountStore: Sendable {
     ) async throws -> Account? {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
             guard try await Self.lock(userID, on: transaction) else { return nil }
-            let updated = try await transaction.query(
-                "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
-            if updated.affectedRows == 1,
-                let version = try await Self.touch(userID, credentials: true, on: transaction)
-            {
-                try await AuditLog.record(
-                    state == .disabled ? .disabled : .enabled, userID, by: actor, on: transaction)
-                if state == .disabled {
-                    try await OutboxStore.enqueue(
-                        .revokeSessions(reason: .accountDisabled, except: nil, below: version), user: userID,
-                        dueAtOnce: true, on: transaction)
-                }
-            }
+            try await Self.setState(state, of: userID, actor: actor, on: transaction)
             return try await Self.account(userID, on: transaction)
+        }
+    }
+
+    /// The same for a user whose row is locked.
+    static func setState(
+        _ state: AccountState, of userID: UUID, actor: AuditActor, detail: String? = nil,
+        on transaction: PostgresTransaction
+    ) async throws {
+        let updated = try await transaction.query(
+            "UPDATE users SET state = \(state.rawValue) WHERE id = \(userID) AND state <> \(state.rawValue)")
+        guard updated.affectedRows == 1, let version = try await touch(userID, credentials: true, on: transaction)
+        else { return }
+        try await AuditLog.record(
+            state == .disabled ? .disabled : .enabled, userID, by: actor, detail: detail, on: transaction)
+        if state == .disabled {
+            try await OutboxStore.enqueue(
+                .revokeSessions(reason: .accountDisabled, except: nil, below: version), user: userID,
+                dueAtOnce: true, on: transaction)
         }
     }
 

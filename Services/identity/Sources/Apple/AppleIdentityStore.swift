@@ -60,7 +60,8 @@ struct AppleIdentityStore: Sendable {
 
     /// Links the Apple account to the user, and uses the nonce up. Linking the same one again changes nothing.
     func link(
-        _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, deadline: ContinuousClock.Instant
+        _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, notices: AccountNotices? = nil,
+        deadline: ContinuousClock.Instant
     ) async throws -> LinkOutcome {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
             guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
@@ -76,6 +77,8 @@ struct AppleIdentityStore: Sendable {
             let isLinked = existing.contains { $0.isVerbatim(proof.subject) && $1 == userID }
             if existing.isEmpty {
                 guard try await Self.insert(proof, for: userID, on: transaction) else { return .taken }
+                // Before the address in Apple's token becomes verified: whoever links reads there.
+                try await notices?.send(.appleLinked, toUser: userID, on: transaction)
                 if let email = proof.provenEmail {
                     try await Self.adopt(email, for: userID, on: transaction)
                 }

@@ -7,6 +7,7 @@ struct AppleLinking: Sendable {
     let proofs: AppleProofs
     let limits: AttemptLimits
     let age: AuthenticationAge
+    let notices: AccountNotices
     let worker: OutboxWorker
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the
@@ -17,7 +18,9 @@ struct AppleLinking: Sendable {
         try age.require(user)
         try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
-        switch try await identities.link(proof, to: user.id, using: nonce, deadline: context.deadline.forDatabase) {
+        let outcome = try await identities.link(
+            proof, to: user.id, using: nonce, notices: notices, deadline: context.deadline.forDatabase)
+        switch outcome {
         case .linked(let account):
             worker.ring()
             return account.user

@@ -75,7 +75,7 @@ struct CodeAccountStore: Sendable {
             return try await database.withRetriedTransaction(deadline: deadline) { transaction in
                 try await transaction.query("INSERT INTO users (id) VALUES (\(id))")
                 let isTheirs = try await IdentifierStore.claim(
-                    identifier, for: id, proves: true, actor: .user, on: transaction)
+                    identifier, for: id, proves: true, actor: .user, isNewUser: true, on: transaction)
                 guard isTheirs else { throw Taken() }
                 try await AuditLog.record(.registered, id, by: .user, on: transaction)
                 return try await AccountStore.account(id, on: transaction)

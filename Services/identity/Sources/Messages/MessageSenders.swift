@@ -16,7 +16,9 @@ struct MessageSenders: Sendable {
 
     /// Those to which somebody sends.
     var kinds: Set<Identifier.Kind> { Set(Identifier.Kind.allCases.filter { self[$0] != nil }) }
+}
 
+extension MessageSenders {
     /// Mail goes to the mail server; whatever has no sender of its own goes to the team's hook, or in development into a
     /// folder.
     init(

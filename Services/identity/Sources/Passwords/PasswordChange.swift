@@ -10,6 +10,7 @@ struct PasswordChange: Sendable {
     let screening: PasswordScreening
     let limits: AttemptLimits
     let age: AuthenticationAge
+    let notices: AccountNotices
     let delivery: OutboxDelivery
     let worker: OutboxWorker
     let audit: AuditWorker
@@ -43,7 +44,7 @@ struct PasswordChange: Sendable {
         }
         let newHash = try await hasher.hash(new, deadline: deadline)
         let entry = try await passwords.setPassword(
-            of: account, to: newHash, sparing: user.sessionID, deadline: deadline.forDatabase)
+            of: account, to: newHash, sparing: user.sessionID, notices: notices, deadline: deadline.forDatabase)
         // The credentials have changed since they were read. The client may repeat its request.
         guard let entry else { throw Problem(.unavailable) }
         worker.ring()

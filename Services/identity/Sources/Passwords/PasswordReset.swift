@@ -18,6 +18,7 @@ struct PasswordReset: Sendable {
     let sealer: Sealer
     let home: PhoneRegion?
     let messages: MessageQueue
+    let notices: AccountNotices
     /// Whether the team's own sender is told, instead of one of Gatehouse's.
     let isHooked: Bool
 
@@ -48,9 +49,9 @@ struct PasswordReset: Sendable {
         let wrong = Problem.invalid("token", "The link is no longer valid. Please ask for a new one.")
         guard try await resets.knows(digest, deadline: deadline.forDatabase) else { throw wrong }
         let hash = try await hasher.hash(password, deadline: deadline)
-        guard let entry = try await resets.use(digest, passwordHash: hash, deadline: deadline.forDatabase) else {
-            throw wrong
-        }
+        let entry = try await resets.use(
+            digest, passwordHash: hash, notices: notices, deadline: deadline.forDatabase)
+        guard let entry else { throw wrong }
         worker.ring()
         try? await delivery.deliver(entry)
     }

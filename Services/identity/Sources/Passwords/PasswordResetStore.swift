@@ -50,7 +50,7 @@ struct PasswordResetStore: Sendable {
     /// has proved the identifier, if it still is the user's and still opens the account.
     /// - Returns: the task in the outbox that ends all sessions; `nil` when the token does not count.
     func use(
-        _ digest: [UInt8], passwordHash: String, deadline: ContinuousClock.Instant
+        _ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil, deadline: ContinuousClock.Instant
     ) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
             let holder = try await transaction.query(
@@ -69,7 +69,8 @@ struct PasswordResetStore: Sendable {
                 """)
             guard proved.affectedRows == 1 else { return nil }
             return try await PasswordStore.replace(
-                of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, on: transaction)
+                of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, notices: notices,
+                on: transaction)
         }
     }
 

@@ -87,30 +87,33 @@ struct PasswordStore: Sendable {
     /// - Returns: that task; `nil` when the account's credentials have changed since it was read.
     func setPassword(
         of account: Account, to hash: String, sparing session: UUID?, actor: AuditActor = .user,
-        deadline: ContinuousClock.Instant? = nil
+        notices: AccountNotices? = nil, deadline: ContinuousClock.Instant? = nil
     ) async throws -> OutboxEntry? {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
             guard try await AccountStore.lock(account, on: transaction) else { return nil }
             return try await Self.replace(
-                of: account.id, by: hash, sparing: session, event: .passwordChanged, actor: actor, on: transaction)
+                of: account.id, by: hash, sparing: session, event: .passwordChanged, actor: actor, notices: notices,
+                on: transaction)
         }
     }
 
-    /// Sets or replaces the password of a user whose row is locked, and puts into the outbox that all sessions but
-    /// `session` end.
+    /// Sets or replaces the password of a user whose row is locked, forgets the devices on which the former one may have
+    /// been used, and puts into the outbox that all sessions but `session` end.
     /// - Returns: that task; `nil` when there is no such user.
     static func replace(
         of userID: UUID, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,
-        on transaction: PostgresTransaction
+        notices: AccountNotices?, on transaction: PostgresTransaction
     ) async throws -> OutboxEntry? {
         try await transaction.query(
             """
             INSERT INTO passwords (user_id, hash) VALUES (\(userID), \(hash))
             ON CONFLICT (user_id) DO UPDATE SET hash = EXCLUDED.hash, changed_at = now()
             """)
+        try await KnownDeviceStore.forget(devicesOf: userID, on: transaction)
         guard let version = try await AccountStore.touch(userID, credentials: true, on: transaction) else {
             return nil
         }
+        try await notices?.send(.passwordChanged, toUser: userID, on: transaction)
         try await AuditLog.record(event, userID, by: actor, on: transaction)
         return try await OutboxStore.enqueue(
             .revokeSessions(reason: .passwordChanged, except: session, below: version), user: userID, on: transaction)

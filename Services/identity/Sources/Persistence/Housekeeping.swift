@@ -13,6 +13,7 @@ struct Housekeeping: Sendable {
     private let chores: [Chore]
     private let seals: AuditSealStore?
     private let auditRetention: Int?
+    private let unverifiedAccounts: UnverifiedAccountRemoval?
 
     static let batch = 500
 
@@ -20,14 +21,16 @@ struct Housekeeping: Sendable {
     ///   - auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
     ///   - originRetention: days for which it is kept where its actors were.
     ///   - seals: of the audit log; entries are removed with theirs.
+    ///   - unverifiedAccounts: `nil` keeps accounts that have verified nothing.
     init(
         database: PostgresPool, auditRetention: Int?, originRetention: Int = 90, seals: AuditSealStore? = nil,
-        logger: Logger
+        unverifiedAccounts: UnverifiedAccountRemoval? = nil, logger: Logger
     ) {
         self.database = database
         self.logger = logger
         self.seals = seals
         self.auditRetention = auditRetention
+        self.unverifiedAccounts = unverifiedAccounts
         let audit = auditRetention.map {
             Chore(table: "audit", key: "id", condition: "at < now() - make_interval(days => \($0))")
         }
@@ -63,6 +66,9 @@ struct Housekeeping: Sendable {
     func removeExpired() async {
         for chore in chores {
             await attempt(chore.table) { while try await remove(chore) == Self.batch {} }
+        }
+        if let unverifiedAccounts {
+            await attempt("users") { try await unverifiedAccounts.run() }
         }
         if let seals, let auditRetention {
             await attempt("audit_entries") { while try await seals.removeOldest(olderThan: auditRetention) {} }

@@ -40,4 +40,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 13, name: "session_ends", up: PackageResources._013_session_ends_up_sql,
         down: PackageResources._013_session_ends_down_sql),
+    PostgresMigration(
+        number: 15, name: "credential_origins", up: PackageResources._015_credential_origins_up_sql,
+        down: PackageResources._015_credential_origins_down_sql),
 ]

@@ -31,16 +31,21 @@ struct KnownDeviceStore: Sendable {
         self.keys = keys.derived(for: "gatehouse identity known devices")
     }
 
-    /// Notes that the user has signed in on the device, at most once a day.
-    func remember(_ installationID: String?, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+    /// Notes that the user has signed in on the device, at most once a day. A device is forgotten where the credentials
+    /// have changed since the sign-in: the former password may have been a stranger's.
+    /// - Parameter account: as it was when it was proved.
+    func remember(_ installationID: String?, of account: Account, deadline: ContinuousClock.Instant) async throws {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return }
-        let digest = Self.digest(installationID, keys.current.secret)
+        let (userID, digest) = (account.id, Self.digest(installationID, keys.current.secret))
+        // The lock waits for a change that is under way, and reads the version again after it.
         let written = try await database.query(
             """
             INSERT INTO known_devices (user_id, digest)
-            SELECT \(userID), \(digest) WHERE NOT EXISTS (
+            SELECT u.id, \(digest) FROM users u
+            WHERE u.id = \(userID) AND u.credentials_version = \(account.credentialsVersion) AND NOT EXISTS (
                 SELECT FROM known_devices
                 WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
+            FOR KEY SHARE OF u
             ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
             """, deadline: deadline)
         guard written.affectedRows == 1 else { return }
@@ -50,6 +55,10 @@ struct KnownDeviceStore: Sendable {
                 SELECT id FROM known_devices WHERE user_id = \(userID)
                 ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
             """, deadline: deadline)
+    }
+
+    static func forget(devicesOf userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM known_devices WHERE user_id = \(userID)")
     }
 
     /// The device, if the user who has the identifier has signed in on it.

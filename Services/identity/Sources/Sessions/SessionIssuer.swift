@@ -68,7 +68,7 @@ struct SessionIssuer: Sendable {
             throw error
         }
         if outcome == .stands {
-            await remember(device, of: account.id, deadline: context.deadline)
+            await remember(device, of: account, deadline: context.deadline)
             return issued
         }
         await takeBack(issued.sessionID)
@@ -80,9 +80,9 @@ struct SessionIssuer: Sendable {
     }
 
     /// May fail: the device is then a new one at the next sign-in, too.
-    private func remember(_ device: SessionDevice?, of userID: UUID, deadline: Deadline) async {
+    private func remember(_ device: SessionDevice?, of account: Account, deadline: Deadline) async {
         do {
-            try await knownDevices.remember(device?.installationId, of: userID, deadline: deadline.forDatabase)
+            try await knownDevices.remember(device?.installationId, of: account, deadline: deadline.forDatabase)
         } catch {
             logger.warning("A device was not remembered", metadata: ["error": "\(error)"])
         }

@@ -43,6 +43,18 @@ import Testing
         }
     }
 
+    /// The account that lost an address to another one is merged with it, whatever its rights.
+    @Test func thePairOfALostIdentifierKeepsTheOlderOnesRights() throws {
+        let (courier, plain) = (account(made: 1, role: "courier", stores: ["a"]), account(made: 2))
+        for (one, other) in [(courier, plain), (plain, courier)] {
+            let merge = try AccountMerge.decide(one, other, hasOpenChange: false, shareLostIdentifier: true)
+            #expect(merge == AccountMerge(from: plain.id, into: courier.id))
+        }
+        #expect(throws: AccountMerge.Obstacle.lateChange) {
+            try AccountMerge.decide(courier, plain, hasOpenChange: true, shareLostIdentifier: true)
+        }
+    }
+
     @Test func whoIsDisabledOrMayBeAThiefsStaysAlone() {
         let (one, disabled) = (account(made: 1), account(made: 2, state: .disabled))
         #expect(throws: AccountMerge.Obstacle.disabled) {

@@ -4,14 +4,55 @@ import Testing
 @testable import IdentityService
 
 @Suite struct IdentifierUndoTests {
-    @Test func onlyYoungWaysInGo() {
-        let change = Date(timeIntervalSince1970: 1_800_000_000)
-        #expect(!IdentifierUndo.removes(wayInSince: nil, ofChangeAt: change))
-        #expect(IdentifierUndo.removes(wayInSince: change, ofChangeAt: change))
-        #expect(IdentifierUndo.removes(wayInSince: change.addingTimeInterval(60), ofChangeAt: change))
-        let border = change.addingTimeInterval(-IdentifierUndo.suspicion)
-        #expect(IdentifierUndo.removes(wayInSince: border, ofChangeAt: change))
-        #expect(!IdentifierUndo.removes(wayInSince: border.addingTimeInterval(-1), ofChangeAt: change))
+    private let at = Date(timeIntervalSince1970: 1_800_000_000)
+    private var border: Date { at.addingTimeInterval(-IdentifierUndo.suspicion) }
+    private var old: Date { border.addingTimeInterval(-1) }
+
+    private func change(
+        _ former: String = "ada@example.com", _ origin: CredentialOrigin = CredentialOrigin(), at time: Date? = nil
+    ) throws -> IdentifierUndo.Change {
+        IdentifierUndo.Change(former: try Identifier(former), origin: origin, at: time ?? at)
+    }
+
+    @Test func onlyYoungCredentialsGo() throws {
+        let change = try change()
+        for (since, goes) in [(nil, false), (old, false), (border, true), (at, true), (at + 60, true)] {
+            #expect(IdentifierUndo.removes(CredentialOrigin(since: since), undoing: change) == goes)
+        }
+    }
+
+    /// Whichever account is older: the rows of one of the two were moved, or those of the other.
+    @Test func whatCameFromTheOtherAccountGoesWhateverItsAge() throws {
+        let other = UUID()
+        let moved = CredentialOrigin(since: old, mergedFrom: other, mergedAt: at)
+        let own = CredentialOrigin(since: old)
+        #expect(IdentifierUndo.removes(moved, undoing: try change(at: at + 60)))
+        #expect(IdentifierUndo.removes(own, undoing: try change("ada@example.com", moved, at: at + 60)))
+        #expect(!IdentifierUndo.removes(moved, undoing: try change("ada@example.com", moved, at: at + 60)))
+        #expect(!IdentifierUndo.removes(own, undoing: try change("ada@example.com", own, at: at + 60)))
+        // Two absorbed accounts are strangers to each other.
+        let third = CredentialOrigin(since: old, mergedFrom: UUID(), mergedAt: old)
+        #expect(IdentifierUndo.removes(third, undoing: try change("ada@example.com", moved)))
+        // A merge that nobody has undone in its time counts as the user's.
+        let late = at.addingTimeInterval(IdentifierUndo.suspicion + 1)
+        #expect(!IdentifierUndo.removes(moved, undoing: try change("ada@example.com", own, at: late)))
+        #expect(!IdentifierUndo.removes(own, undoing: try change("ada@example.com", moved, at: late)))
+    }
+
+    /// No other token undoes the undo, and an older owner's stays.
+    @Test func whatBecomesOfOtherTokens() throws {
+        let used = try change()
+        let young = CredentialOrigin(since: at)
+        let ancient = CredentialOrigin(since: old)
+        #expect(IdentifierUndo.fate(of: try change("eve@example.com", young, at: at + 60), undoing: used) == .ends)
+        #expect(IdentifierUndo.fate(of: try change("+491711234567", young, at: at + 60), undoing: used) == .ends)
+        #expect(IdentifierUndo.fate(of: try change("ada@example.com", ancient, at: old), undoing: used) == .ends)
+        #expect(IdentifierUndo.fate(of: try change("ada@example.org", ancient, at: old), undoing: used) == .stays)
+        #expect(IdentifierUndo.fate(of: try change("+491711234567", ancient, at: at + 60), undoing: used) == .stays)
+        // Tokens of the version before have no times.
+        #expect(IdentifierUndo.fate(of: try change("eve@example.com", at: at + 60), undoing: used) == .ends)
+        let other = CredentialOrigin(since: old, mergedFrom: UUID(), mergedAt: at)
+        #expect(IdentifierUndo.fate(of: try change("eve@example.com", other), undoing: used) == .isContested)
     }
 
     @Test func tokensAreLongAndKeptAsTheirHash() {

@@ -6,18 +6,15 @@ import ServiceKit
 struct IdentifierChange: Sendable {
     let identifiers: IdentifierStore
     let proofs: CodeProofs
-    let messages: MessageQueue
-    /// Where the link leads that undoes a change.
-    let link: URL?
+    let notices: AccountNotices
     let age: AuthenticationAge
     let worker: OutboxWorker
     let home: PhoneRegion?
 
-    /// - Parameter acceptLanguage: the client's field, which chooses the language of the notice.
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `INVALID_CREDENTIALS` for a wrong code; `IDENTIFIER_TAKEN` where another
     ///   user has proved it.
     func set(
-        _ kind: Identifier.Kind, to request: ChangeIdentifierRequest, of user: ForwardedUser, acceptLanguage: String?,
+        _ kind: Identifier.Kind, to request: ChangeIdentifierRequest, of user: ForwardedUser,
         context: GatehouseRequestContext
     ) async throws -> User {
         try age.require(user)
@@ -34,24 +31,20 @@ struct IdentifierChange: Sendable {
             guard proved == identifier else { throw CodeProofs.wrong }
             return try await finish(
                 identifiers.set(
-                    identifier, of: user.id, actor: .user, notice: notice(acceptLanguage),
+                    identifier, of: user.id, actor: .user, notices: notices,
                     deadline: context.deadline.forDatabase))
         }
     }
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` where it is the last way to sign in; `NOT_FOUND`.
     func remove(
-        _ kind: Identifier.Kind, of user: ForwardedUser, acceptLanguage: String?, context: GatehouseRequestContext
+        _ kind: Identifier.Kind, of user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
         try age.require(user)
         return try await finish(
             identifiers.remove(
-                kind, of: user.id, actor: .user, notice: notice(acceptLanguage),
+                kind, of: user.id, actor: .user, notices: notices,
                 deadline: context.deadline.forDatabase))
-    }
-
-    private func notice(_ acceptLanguage: String?) -> IdentifierNotice {
-        IdentifierNotice(messages: messages, link: link, language: messages.language(of: acceptLanguage))
     }
 
     private func finish(_ outcome: IdentifierOutcome) throws(Problem) -> User {

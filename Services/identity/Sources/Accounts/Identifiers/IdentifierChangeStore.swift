@@ -5,9 +5,11 @@ import Postgres
 enum UndoOutcome: Sendable {
     /// - Parameter revocation: the task in the outbox that ends all sessions.
     case undone(OutboxEntry)
+    /// Both sides of a merge have shown a token: the account is disabled until an operator decides whose it is.
+    case locked
     /// There is no such token, or it has expired or served.
     case unknown
-    /// Another user has proved the identifier since. The token goes on counting.
+    /// Another user has proved the identifier since. The token still serves.
     case taken
 }
 
@@ -27,50 +29,78 @@ struct IdentifierChangeStore: Sendable {
                 guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else {
                     return .unknown
                 }
-                let used = try await transaction.query(
-                    """
-                    DELETE FROM identifier_changes WHERE digest = \(digest) AND user_id = \(userID)
-                    RETURNING kind, value, changed_at
-                    """
-                ).first?.decode((String, String, Date).self)
-                guard let (_, value, changedAt) = used else { return .unknown }
-                let former = try Identifier(value)
-                try await IdentifierStore.delete(former.kind, of: userID, on: transaction)
+                let tokens = try await Self.tokens(of: userID, on: transaction)
+                guard let used = tokens.first(where: { $0.digest == digest }) else { return .unknown }
+                if used.isContested {
+                    try await transaction.query("DELETE FROM identifier_changes WHERE user_id = \(userID)")
+                    try await AccountStore.setState(
+                        .disabled, of: userID, actor: .system, detail: "contested", on: transaction)
+                    return .locked
+                }
+                let change = used.change
+                try await IdentifierStore.delete(change.former.kind, of: userID, on: transaction)
                 let isTheirs = try await IdentifierStore.claim(
-                    former, for: userID, proves: true, actor: .user, on: transaction)
+                    change.former, for: userID, proves: true, actor: .user, on: transaction)
                 guard isTheirs else { throw Taken() }
-                try await close(changeOf: former.kind, at: changedAt, of: userID, on: transaction)
-                return try await .undone(revocation(of: userID, former.kind, on: transaction))
+                try await IdentifierStore.restore(change.origin, of: change.former, on: transaction)
+                try await settle(tokens, after: used, on: transaction)
+                try await removeCredentials(of: userID, undoing: change, on: transaction)
+                return try await .undone(revocation(of: userID, change.former.kind, on: transaction))
             }
         } catch is Taken {
             return .taken
         }
     }
 
-    /// Removes what a thief may sign in with, and what would undo the undoing.
-    private func close(
-        changeOf kind: Identifier.Kind, at time: Date, of userID: UUID, on transaction: PostgresTransaction
-    ) async throws {
-        // Older changes stay: whoever received those may be the account's owner.
+    private struct Token {
+        var digest: [UInt8]
+        var change: IdentifierUndo.Change
+        var isContested: Bool
+    }
+
+    private static func tokens(of userID: UUID, on transaction: PostgresTransaction) async throws -> [Token] {
         try await transaction.query(
             """
-            DELETE FROM identifier_changes
-            WHERE user_id = \(userID) AND kind = \(kind.rawValue) AND changed_at >= \(time)
-            """)
+            SELECT digest, value, changed_at, since, merged_from, merged_at, is_contested FROM identifier_changes
+            WHERE user_id = \(userID) AND expires_at > now()
+            """
+        ).decode(([UInt8], String, Date, Date?, UUID?, Date?, Bool).self).map { row in
+            let origin = CredentialOrigin(since: row.3, mergedFrom: row.4, mergedAt: row.5)
+            let change = IdentifierUndo.Change(former: try Identifier(row.1), origin: origin, at: row.2)
+            return Token(digest: row.0, change: change, isContested: row.6)
+        }
+    }
+
+    /// Older tokens stay: the account's owner may have them.
+    private func settle(_ tokens: [Token], after used: Token, on transaction: PostgresTransaction) async throws {
+        for token in tokens {
+            switch token.digest == used.digest ? .ends : IdentifierUndo.fate(of: token.change, undoing: used.change) {
+            case .stays: continue
+            case .ends:
+                try await transaction.query("DELETE FROM identifier_changes WHERE digest = \(token.digest)")
+            case .isContested:
+                try await transaction.query(
+                    "UPDATE identifier_changes SET is_contested = true WHERE digest = \(token.digest)")
+            }
+        }
+    }
+
+    private func removeCredentials(
+        of userID: UUID, undoing change: IdentifierUndo.Change, on transaction: PostgresTransaction
+    ) async throws {
         try await PasswordStore.remove(of: userID, on: transaction)
-        let others = try await transaction.query(
-            "SELECT kind, changed_at FROM identifiers WHERE user_id = \(userID) AND kind <> \(kind.rawValue)"
-        ).decode((String, Date?).self)
-        for (other, since) in others {
-            guard let other = Identifier.Kind(rawValue: other),
-                IdentifierUndo.removes(wayInSince: since, ofChangeAt: time)
-            else { continue }
-            try await IdentifierStore.delete(other, of: userID, on: transaction)
+        try await KnownDeviceStore.forget(devicesOf: userID, on: transaction)
+        for other in try await IdentifierStore.all(of: userID, on: transaction)
+        where other.identifier.kind != change.former.kind && IdentifierUndo.removes(other.origin, undoing: change) {
+            try await IdentifierStore.delete(other.identifier.kind, of: userID, on: transaction)
         }
         let linked = try await transaction.query(
-            "SELECT created_at FROM apple_identities WHERE user_id = \(userID)"
-        ).decode(Date.self).first
-        if IdentifierUndo.removes(wayInSince: linked, ofChangeAt: time) {
+            "SELECT created_at, merged_from, merged_at FROM apple_identities WHERE user_id = \(userID)"
+        ).decode((Date, UUID?, Date?).self).first
+        if let (since, account, mergedAt) = linked,
+            IdentifierUndo.removes(
+                CredentialOrigin(since: since, mergedFrom: account, mergedAt: mergedAt), undoing: change)
+        {
             if let grant = try await grants.grant(of: userID, on: transaction) {
                 try await grants.enqueueRevocation(of: grant, on: transaction)
             }

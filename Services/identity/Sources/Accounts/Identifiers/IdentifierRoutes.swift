@@ -16,13 +16,11 @@ struct IdentifierRoutes: Sendable {
                 let user = try context.requireUser()
                 return try await Response.json(
                     change.set(
-                        kind, to: request.decode(ChangeIdentifierRequest.self), of: user,
-                        acceptLanguage: request.headers[.acceptLanguage], context: context))
+                        kind, to: request.decode(ChangeIdentifierRequest.self), of: user, context: context))
             }
-            router.delete("/v1/auth/identifiers/\(kind.rawValue)") { request, context in
+            router.delete("/v1/auth/identifiers/\(kind.rawValue)") { _, context in
                 let user = try context.requireUser()
-                return try await Response.json(
-                    change.remove(kind, of: user, acceptLanguage: request.headers[.acceptLanguage], context: context))
+                return try await Response.json(change.remove(kind, of: user, context: context))
             }
         }
         router.post("/v1/auth/identifiers/undo") { request, context in

@@ -2,13 +2,20 @@ import Bytes
 import Foundation
 import Postgres
 
+/// An identifier of an account.
+struct AccountIdentifier: Sendable {
+    var identifier: Identifier
+    var isVerified: Bool
+    var origin: CredentialOrigin
+}
+
 /// Changes of identifiers of an account that is there.
 extension IdentifierStore {
     /// Gives the user an identifier that is proved, in place of the one of its kind.
-    /// - Parameter notice: goes to the former one, if the user had proved it. Without one the change is final, and so is
-    ///   every change before it.
+    /// - Parameter notices: one goes to the former identifier, if the user had proved it. Without them the change is
+    ///   final, and so is every change before it.
     func set(
-        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notice: IdentifierNotice? = nil,
+        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> IdentifierOutcome {
         struct Taken: Error {}
@@ -19,9 +26,9 @@ extension IdentifierStore {
                 let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
                 if let former, !isSame {
                     try await Self.delete(identifier.kind, of: userID, on: transaction)
-                    if former.isVerified { try await notice?.leave(to: former.identifier, of: userID, on: transaction) }
+                    try await notices?.changed(former, of: userID, on: transaction)
                 }
-                if notice == nil {
+                if notices == nil {
                     try await IdentifierChangeStore.forget(identifier.kind, of: userID, on: transaction)
                 }
                 let isTheirs = try await Self.claim(
@@ -39,9 +46,9 @@ extension IdentifierStore {
     }
 
     /// Takes an identifier from a user, unless nobody could sign in to the account without it.
-    /// - Parameter notice: as in ``set(_:of:actor:notice:deadline:)``.
+    /// - Parameter notices: as in ``set(_:of:actor:notices:deadline:)``.
     func remove(
-        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notice: IdentifierNotice? = nil,
+        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> IdentifierOutcome {
         struct LastOne: Error {}
@@ -50,8 +57,8 @@ extension IdentifierStore {
                 guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
                 guard let former = try await Self.current(kind, of: userID, on: transaction) else { return .missing }
                 try await Self.delete(kind, of: userID, on: transaction)
-                if let notice {
-                    if former.isVerified { try await notice.leave(to: former.identifier, of: userID, on: transaction) }
+                if let notices {
+                    try await notices.changed(former, of: userID, on: transaction)
                 } else {
                     try await IdentifierChangeStore.forget(kind, of: userID, on: transaction)
                 }
@@ -92,14 +99,34 @@ extension IdentifierStore {
         }
     }
 
+    /// The user's identifiers, one of each kind at most.
+    static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
+        try await transaction.query(
+            "SELECT value, verified, changed_at, merged_from, merged_at FROM identifiers WHERE user_id = \(userID)"
+        ).decode((String, Bool, Date?, UUID?, Date?).self).map { value, isVerified, since, account, mergedAt in
+            AccountIdentifier(
+                identifier: try Identifier(value), isVerified: isVerified,
+                origin: CredentialOrigin(since: since, mergedFrom: account, mergedAt: mergedAt))
+        }
+    }
+
     /// The user's identifier of a kind; `nil` where there is none.
     static func current(
         _ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction
-    ) async throws -> (identifier: Identifier, isVerified: Bool)? {
-        let row = try await transaction.query(
-            "SELECT value, verified FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue)"
-        ).first?.decode((String, Bool).self)
-        return try row.map { (try Identifier($0), $1) }
+    ) async throws -> AccountIdentifier? {
+        try await all(of: userID, on: transaction).first { $0.identifier.kind == kind }
+    }
+
+    /// The user has it again since the time when it became theirs first: it is no new credential.
+    static func restore(
+        _ origin: CredentialOrigin, of identifier: Identifier, on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            """
+            UPDATE identifiers SET
+                changed_at = \(origin.since), merged_from = \(origin.mergedFrom), merged_at = \(origin.mergedAt)
+            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)
+            """)
     }
 
     static func delete(

@@ -65,7 +65,8 @@ struct IdentifierStore: Sendable {
                 guard try await AccountStore.lockAnother(former, on: transaction) else { continue }
                 let moved = try await transaction.query(
                     """
-                    UPDATE identifiers SET user_id = \(userID), verified = true, changed_at = now()
+                    UPDATE identifiers SET
+                        user_id = \(userID), verified = true, changed_at = now(), merged_from = NULL, merged_at = NULL
                     WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
                     """)
                 guard moved.affectedRows == 1 else { continue }

@@ -16,6 +16,7 @@ enum MergeOutcome: Sendable {
 struct AccountMergeStore: Sendable {
     let database: PostgresPool
     let grants: AppleGrantStore
+    let notices: AccountNotices
 
     /// - Parameters:
     ///   - one: as it was when it was proved; so is `other`.
@@ -33,9 +34,11 @@ struct AccountMergeStore: Sendable {
                 second.credentialsVersion == other.credentialsVersion
             else { return .moved }
             let hasOpenChange = try await Self.hasOpenChange(first.id, second.id, on: transaction)
+            let shareLostIdentifier = try await Self.shareLostIdentifier(first.id, second.id, on: transaction)
             let merge: AccountMerge
             do throws(AccountMerge.Obstacle) {
-                merge = try AccountMerge.decide(first, second, hasOpenChange: hasOpenChange)
+                merge = try AccountMerge.decide(
+                    first, second, hasOpenChange: hasOpenChange, shareLostIdentifier: shareLostIdentifier)
             } catch {
                 return .refused(error)
             }
@@ -63,7 +66,19 @@ struct AccountMergeStore: Sendable {
         try await !transaction.query(
             """
             SELECT digest FROM identifier_changes
-            WHERE user_id IN (\(one), \(other)) AND expires_at > now() LIMIT 1
+            WHERE user_id IN (\(one), \(other)) AND NOT is_merge AND expires_at > now() LIMIT 1
+            """
+        ).isEmpty
+    }
+
+    private static func shareLostIdentifier(
+        _ one: UUID, _ other: UUID, on transaction: PostgresTransaction
+    ) async throws -> Bool {
+        try await !transaction.query(
+            """
+            SELECT l.kind FROM lost_identifiers l
+            JOIN identifiers i ON i.kind = l.kind AND i.value = l.value AND i.verified
+            WHERE (l.user_id, i.user_id) IN ((\(one), \(other)), (\(other), \(one))) LIMIT 1
             """
         ).isEmpty
     }

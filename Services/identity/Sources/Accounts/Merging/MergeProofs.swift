@@ -40,7 +40,8 @@ struct MergeProofs: Sendable {
                 identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
                 linkToken: request.linkToken)
             return try await codes.prove(shown, context: context) { _ in
-                [.verify]
+                // Clients of the release before ask for a code to verify.
+                [.merge, .verify]
             } then: { identifier, _ in
                 let owner = try await codeAccounts.owner(of: identifier, deadline: context.deadline.forDatabase)
                 guard let owner else { throw CodeProofs.wrong }

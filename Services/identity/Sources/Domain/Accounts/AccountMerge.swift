@@ -15,19 +15,25 @@ struct AccountMerge: Sendable, Equatable {
     enum Obstacle: Error, Equatable {
         /// One of them is disabled.
         case disabled
-        /// One has a role or stores that the other lacks. Merging would give rights to somebody, or take them.
+        /// One has a role or stores that the other lacks, and they do not share a lost identifier. Merging would give or
+        /// take rights.
         case rights
         /// An identifier of one was changed a short time ago. Whoever had it may have to undo that, and then shares the
         /// account with nobody.
         case lateChange
     }
 
-    /// - Parameter hasOpenChange: whether a change of an identifier can still be undone, of either.
-    static func decide(_ one: Account, _ other: Account, hasOpenChange: Bool) throws(Obstacle) -> AccountMerge {
+    /// - Parameters:
+    ///   - hasOpenChange: whether a change of an identifier can still be undone, of either.
+    ///   - shareLostIdentifier: whether one has verified an identifier that the other has lost by that. The older
+    ///     account's role and stores stay then.
+    static func decide(
+        _ one: Account, _ other: Account, hasOpenChange: Bool, shareLostIdentifier: Bool = false
+    ) throws(Obstacle) -> AccountMerge {
         guard one.state == .active, other.state == .active else { throw .disabled }
-        guard one.role.utf8.elementsEqual(other.role.utf8),
-            Set(verbatim: one.storeIDs) == Set(verbatim: other.storeIDs)
-        else { throw .rights }
+        let haveSameRights =
+            one.role.utf8.elementsEqual(other.role.utf8) && Set(verbatim: one.storeIDs) == Set(verbatim: other.storeIDs)
+        guard haveSameRights || shareLostIdentifier else { throw .rights }
         guard !hasOpenChange else { throw .lateChange }
         let isOlder =
             one.createdAt == other.createdAt ? one.id.uuidString < other.id.uuidString : one.createdAt < other.createdAt

@@ -5,17 +5,24 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
     case signIn
     case verify
     case stepUp
+    /// A code that joins the account with another one.
+    case merge
     case passwordReset
     /// The identifier that it goes to was changed, and how to undo that.
     case identifierChanged
     /// Somebody else has proved the account's other identifier.
     case identifierLost
+    /// Another account was joined with the account, and how to undo that.
+    case accountsMerged
+    case appleLinked
+    case passwordChanged
 
     /// The kind in which a code goes out.
     static func of(_ purpose: CodePurpose) -> MessageKind {
         switch purpose {
         case .verify: .verify
         case .stepUp: .stepUp
+        case .merge: .merge
         default: .signIn
         }
     }
@@ -23,19 +30,19 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
     /// What a template of this kind has to hold: a message without it is of no use.
     var required: MessagePlaceholder? {
         switch self {
-        case .signIn, .verify, .stepUp: .code
-        case .passwordReset, .identifierChanged: .link
-        case .identifierLost: nil
+        case .signIn, .verify, .stepUp, .merge: .code
+        case .passwordReset, .identifierChanged, .accountsMerged: .link
+        case .identifierLost, .appleLinked, .passwordChanged: nil
         }
     }
 
     /// What a template of this kind may hold.
     var allowed: Set<MessagePlaceholder> {
         switch self {
-        case .signIn, .verify, .stepUp: [.code, .link, .app, .minutes]
+        case .signIn, .verify, .stepUp, .merge: [.code, .link, .app, .minutes]
         case .passwordReset: [.link, .app, .minutes]
-        case .identifierChanged: [.link, .app, .days]
-        case .identifierLost: [.app]
+        case .identifierChanged, .accountsMerged: [.link, .app, .days]
+        case .identifierLost, .appleLinked, .passwordChanged: [.app]
         }
     }
 
@@ -43,7 +50,7 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
     var isOptional: Bool {
         switch self {
         case .signIn, .verify, .passwordReset: false
-        case .stepUp, .identifierChanged, .identifierLost: true
+        case .stepUp, .merge, .identifierChanged, .identifierLost, .accountsMerged, .appleLinked, .passwordChanged: true
         }
     }
 }

@@ -1,0 +1,69 @@
+import Foundation
+import Postgres
+
+/// Messages about changes of an account, to its verified identifiers, so that the user notices a thief's. A stranger may
+/// read at an unverified identifier: none goes there. Each is put into the outbox in the change's transaction.
+struct AccountNotices: Sendable {
+    let messages: MessageQueue
+    /// Where the link leads that undoes a change; `nil`: the message holds the token alone.
+    let undoLink: URL?
+
+    /// Seconds after which a notice without a link is not sent any more.
+    private static let lifetime: TimeInterval = 3 * 86_400
+
+    /// A notice without a link to every verified identifier.
+    func send(_ kind: MessageKind, toUser userID: UUID, on transaction: PostgresTransaction) async throws {
+        for held in try await IdentifierStore.all(of: userID, on: transaction) where held.isVerified {
+            try await enqueue(kind, to: held.identifier, lifetime: Self.lifetime, on: transaction)
+        }
+    }
+
+    /// A link to the identifier that was changed or removed, which undoes that.
+    func changed(_ former: AccountIdentifier, of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await sendUndo(.identifierChanged, to: former, of: userID, on: transaction)
+    }
+
+    /// A link to an identifier of one of two accounts that were merged, which undoes what came with the other.
+    /// - Parameters:
+    ///   - userID: the account that stays.
+    ///   - isKept: whether the identifier is one of that account now.
+    func merged(
+        _ held: AccountIdentifier, into userID: UUID, isKept: Bool, on transaction: PostgresTransaction
+    ) async throws {
+        try await sendUndo(
+            isKept ? .accountsMerged : .identifierChanged, to: held, of: userID, isMerge: true, on: transaction)
+    }
+
+    private func sendUndo(
+        _ kind: MessageKind, to former: AccountIdentifier, of userID: UUID, isMerge: Bool = false,
+        on transaction: PostgresTransaction
+    ) async throws {
+        guard former.isVerified, (try? messages.check(former.identifier)) != nil else { return }
+        let token = UndoToken()
+        try await transaction.query(
+            """
+            INSERT INTO identifier_changes (
+                digest, user_id, kind, value, since, merged_from, merged_at, is_merge, expires_at)
+            VALUES (
+                \(token.digest), \(userID), \(former.identifier.kind.rawValue), \(former.identifier.value),
+                \(former.origin.since), \(former.origin.mergedFrom), \(former.origin.mergedAt), \(isMerge),
+                \(Date.now.addingTimeInterval(IdentifierUndo.lifetime)))
+            """)
+        let place = undoLink.map { "\($0.absoluteString)#\(token.text)" } ?? token.text
+        try await enqueue(
+            kind, to: former.identifier, values: [.link: place], lifetime: IdentifierUndo.lifetime, on: transaction)
+    }
+
+    /// Where nobody sends to such an identifier there is no message.
+    private func enqueue(
+        _ kind: MessageKind, to identifier: Identifier, values: [MessagePlaceholder: String] = [:],
+        lifetime: TimeInterval, on transaction: PostgresTransaction
+    ) async throws {
+        guard (try? messages.check(identifier)) != nil else { return }
+        try await messages.enqueue(
+            MessageEnvelope(
+                kind, to: identifier, language: messages.language(of: RequestLanguage.current), values: values,
+                expiresAt: Date.now.addingTimeInterval(lifetime)),
+            on: transaction)
+    }
+}
