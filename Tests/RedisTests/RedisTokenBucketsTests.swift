@@ -65,6 +65,24 @@ import Testing
         }
     }
 
+    @Test func severalTokensAreTakenAndGivenBackTogether() async throws {
+        try await withRedis { redis, prefix in
+            for (client, place) in [(redis, RedisTokens.Place.shared), (Self.absent, .local)] {
+                let limit = RedisTokenBuckets(
+                    client: client, name: prefix + "cost", capacity: 5, refillPerSecond: 0.001)
+                let three = RedisTokens([(limit, "a")], cost: 3)
+                #expect(await three.take() == .taken(place))
+                guard case .refused = await three.take() else { return #expect(Bool(false)) }
+                #expect(await limit.take("a", cost: 0) == .allowed(remaining: 2))
+                await three.giveBack(to: place)
+                #expect(await limit.take("a", cost: 0) == .allowed(remaining: 5))
+                guard case .refused = await RedisTokens([(limit, "a")], cost: 6).take() else {
+                    return #expect(Bool(false))
+                }
+            }
+        }
+    }
+
     /// However much is counted, a server that is silent costs one time-out: two would end the connection.
     @Test func aSilentServerIsAskedOnce() async throws {
         try await withScriptedServer(answer: "", thenClose: false) { configuration in

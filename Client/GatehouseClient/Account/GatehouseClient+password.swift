@@ -16,8 +16,8 @@ extension GatehouseClient {
     /// Has the user sent what ``resetPassword(token:newPassword:)`` needs. Whether there is such a user is not told.
     public func forgotPassword(identifier: String) async throws(GatehouseError) {
         _ = try await api.call(
-            "POST", "/v1/auth/password/forgot", json: ForgotPasswordRequest(identifier: identifier),
-            returning: API.Nothing.self)
+            "POST", "/v1/auth/password/forgot",
+            json: ForgotPasswordRequest(identifier: identifier, device: await session.device()), returning: API.Nothing.self)
     }
 
     /// Sets a new password by the token of a message. All sessions of the user end.

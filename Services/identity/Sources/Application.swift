@@ -137,12 +137,13 @@ struct IdentityParts {
         webhookAdministration = WebhookAdministration(store: webhooks, feed: events)
 
         // How often somebody may try.
-        let allowances = AttemptLimits.allowances(
-            messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
+        let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
+            configuration.allowances[$0.name] ?? $0
+        }
         let limits = AttemptLimits(
             counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
             knownDevices: KnownDevices(tokens: deviceTokens, store: knownDevices), keys: configuration.pepperKeys,
-            messagesPerHour: configuration.resetMessagesPerHour, messageBudget: configuration.messages.budget)
+            budget: configuration.messages.budget, overrides: configuration.allowances)
 
         // Whom this service calls.
         let tokens = TokensClient(client: configuration.tokens.client(httpClient))

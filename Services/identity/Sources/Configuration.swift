@@ -27,8 +27,8 @@ public struct IdentityConfiguration: Sendable {
     var home: PhoneRegion?
     var resetHook: HookSettings?
     var messages: MessageConfiguration
-    /// How many messages are sent to all users together.
-    var resetMessagesPerHour: Int
+    /// Allowances that take the place of those with the same name.
+    var allowances: [String: AttemptAllowance]
     /// How old a proof may be for what a stolen access token must not do.
     var authenticationAge: AuthenticationAge
     /// Of the users who may administer others.
@@ -100,12 +100,18 @@ public struct IdentityConfiguration: Sendable {
         home = settings.optionalString("phoneCallingCode").flatMap { code in
             settings.read("phoneCallingCode", from: code) { try PhoneRegion(callingCode: $0) }
         }
-        resetMessagesPerHour = settings.int("resetMessagesPerHour", default: 600, in: 1...1_000_000)
         authenticationAge = AuthenticationAge(
             maximum: settings.int("maximumAuthenticationAge", default: 600, in: 60...31_536_000))
         let role = settings.string("operatorRole", default: Role.operator.name)
         operatorRole = settings.read("operatorRole", from: role) { try Role(ofOperators: $0) } ?? .operator
         messages = MessageConfiguration(settings: settings)
+        let known = AttemptLimits.allowances(budget: messages.budget).filter { $0.setting == nil }
+        allowances = settings.strings("allowances", default: []).reduce(into: [:]) { allowances, text in
+            let read = settings.read("allowances", from: text) { try AttemptAllowance(parsing: $0, among: known) }
+            if let read, allowances.updateValue(read, forKey: read.name) != nil {
+                settings.problem("allowances", "names \(read.name) twice")
+            }
+        }
         let auditDays = settings.int("auditRetentionDays", default: 730, in: 0...36_500)
         auditRetention = auditDays == 0 ? nil : auditDays
         auditOriginRetention = settings.int("auditOriginRetentionDays", default: 90, in: 0...36_500)

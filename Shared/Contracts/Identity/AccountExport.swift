@@ -82,12 +82,15 @@ public struct AccountExport: Codable, Sendable, Equatable {
     public var sessions: [Session]
     /// Absent where an older identity answers.
     public var knownDevices: [KnownDevice]?
+    /// Networks from which the account was signed in to, in the same form. Absent where an older identity answers.
+    public var knownNetworks: [KnownDevice]?
     public var devices: [DeviceExport.Entry]
     public var events: [Event]
 
     public init(
         user: User, state: String, phoneVerified: Bool?, apple: Apple?, passwordChangedAt: Date?, sessions: [Session],
-        knownDevices: [KnownDevice]?, devices: [DeviceExport.Entry], events: [Event]
+        knownDevices: [KnownDevice]?, knownNetworks: [KnownDevice]? = nil, devices: [DeviceExport.Entry],
+        events: [Event]
     ) {
         self.user = user
         self.state = state
@@ -96,6 +99,7 @@ public struct AccountExport: Codable, Sendable, Equatable {
         self.passwordChangedAt = passwordChangedAt
         self.sessions = sessions
         self.knownDevices = knownDevices
+        self.knownNetworks = knownNetworks
         self.devices = devices
         self.events = events
     }

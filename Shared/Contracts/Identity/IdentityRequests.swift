@@ -128,9 +128,12 @@ public struct LinkAppleRequest: Codable, Sendable, Confidential {
 /// `POST /v1/auth/password/forgot`
 public struct ForgotPasswordRequest: Codable, Sendable {
     public var identifier: String
+    /// On a device on which the user has signed in before, attackers cannot use the user's messages up.
+    public var device: SessionDevice?
 
-    public init(identifier: String) {
+    public init(identifier: String, device: SessionDevice? = nil) {
         self.identifier = identifier
+        self.device = device
     }
 }
 

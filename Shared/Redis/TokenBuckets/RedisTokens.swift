@@ -1,7 +1,7 @@
 import Instruments
 import RateLimiting
 
-/// One token each of several buckets: all are taken, or none, by one command.
+/// The same number of tokens from each of several buckets: all are taken, or none, by one command.
 ///
 /// While Redis is away each process counts for itself, as with ``RedisTokenBuckets``.
 public struct RedisTokens: Sendable {
@@ -20,11 +20,15 @@ public struct RedisTokens: Sendable {
     }
 
     private let tokens: [(limit: RedisTokenBuckets, key: String)]
+    private let cost: Int
 
-    /// - Parameter tokens: at least one; the limits have one client.
-    public init(_ tokens: [(limit: RedisTokenBuckets, key: String)]) {
-        precondition(!tokens.isEmpty, "nothing is taken")
+    /// - Parameters:
+    ///   - tokens: at least one; the limits have one client.
+    ///   - cost: how many are taken from each bucket, 1 or more. More than a bucket's capacity is always refused.
+    public init(_ tokens: [(limit: RedisTokenBuckets, key: String)], cost: Int = 1) {
+        precondition(!tokens.isEmpty && cost > 0, "nothing is taken")
         self.tokens = tokens
+        self.cost = cost
     }
 
     /// Never throws and never waits longer than one command's time-out.
@@ -44,7 +48,7 @@ public struct RedisTokens: Sendable {
 
     private func takeLocally() -> Decision {
         for (number, token) in tokens.enumerated() {
-            let decision = token.limit.local.take(1, from: token.key)
+            let decision = token.limit.local.take(cost, from: token.key)
             guard case .refused(let retryAfter) = decision else { continue }
             giveBackLocally(tokens[..<number])
             return .refused(retryAfter: retryAfter)
@@ -53,14 +57,17 @@ public struct RedisTokens: Sendable {
     }
 
     private func giveBackLocally(_ tokens: ArraySlice<(limit: RedisTokenBuckets, key: String)>) {
-        for token in tokens { token.limit.local.giveBack(1, to: token.key) }
+        for token in tokens { token.limit.local.giveBack(cost, to: token.key) }
     }
 
     private func run(_ script: RedisScript) async -> Int? {
         let answer = try? await tokens[0].limit.client.run(
             script, keys: tokens.map { "\($0.limit.name):\($0.key)" },
             arguments: tokens.flatMap { token in
-                [RedisArgument(token.limit.bucket.capacity), RedisArgument(Int(token.limit.bucket.interval))]
+                [
+                    RedisArgument(token.limit.bucket.capacity), RedisArgument(Int(token.limit.bucket.interval)),
+                    RedisArgument(cost),
+                ]
             }, timeout: tokens[0].limit.timeout)
         if let room = answer?.integer { return Int(room) }
         for token in tokens { token.limit.fallbacks.increment() }
@@ -75,9 +82,9 @@ public struct RedisTokens: Sendable {
         local now = time[1] * 1000000 + time[2]
         local least, full = math.huge, {}
         for i, key in ipairs(KEYS) do
-            local interval = tonumber(ARGV[2 * i])
-            full[i] = math.max(tonumber(redis.call('GET', key) or 0), now) + interval
-            least = math.min(least, now + ARGV[2 * i - 1] * interval - full[i])
+            local interval = tonumber(ARGV[3 * i - 1])
+            full[i] = math.max(tonumber(redis.call('GET', key) or 0), now) + ARGV[3 * i] * interval
+            least = math.min(least, now + ARGV[3 * i - 2] * interval - full[i])
         end
         if least >= 0 then
             for i, key in ipairs(KEYS) do
@@ -92,7 +99,7 @@ public struct RedisTokens: Sendable {
         local time = redis.call('TIME')
         local now = time[1] * 1000000 + time[2]
         for i, key in ipairs(KEYS) do
-            local full = tonumber(redis.call('GET', key) or 0) - ARGV[2 * i]
+            local full = tonumber(redis.call('GET', key) or 0) - ARGV[3 * i] * ARGV[3 * i - 1]
             if full > now then
                 redis.call('SET', key, string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
             else

@@ -45,7 +45,7 @@ import Testing
     ) async throws -> Outcome {
         let counter = SimulatedAttemptCounter()
         let limits = AttemptLimits(
-            counter: counter, knownDevices: SimulatedDevices(), keys: .sample, messagesPerHour: 100)
+            counter: counter, knownDevices: SimulatedDevices(), keys: .sample)
         var outcome = Outcome(victims: victims)
         var number = 0
         for _ in 0..<days {
@@ -107,7 +107,7 @@ import Testing
     @Test func credentialStuffingByOneAddress() async throws {
         let counter = SimulatedAttemptCounter()
         let limits = AttemptLimits(
-            counter: counter, knownDevices: SimulatedDevices(), keys: .sample, messagesPerHour: 100)
+            counter: counter, knownDevices: SimulatedDevices(), keys: .sample)
         var guesses = 0
         let hour = 3600
         for second in 0..<hour {

@@ -20,7 +20,7 @@ import Testing
 
         init() {
             limits = AttemptLimits(
-                counter: counter, knownDevices: SimulatedDevices(), keys: .sample, messagesPerHour: 100)
+                counter: counter, knownDevices: SimulatedDevices(), keys: .sample)
         }
 
         /// - Returns: whether the password was compared.
@@ -126,36 +126,52 @@ import Testing
         }
     }
 
-    @Test func messagesAreFewToEachAndToEverybodyTogether() async throws {
+    private func asksForReset(
+        _ limits: AttemptLimits, _ identifier: Identifier = ada, from address: String, on device: SessionDevice? = nil
+    ) async -> Bool {
+        (try? await limits.admit(resetOf: identifier, from: address, on: device, deadline: .after(.seconds(60)))) != nil
+    }
+
+    @Test func resetsAreFewToEachAndToEverybodyTogether() async throws {
         try await withSituation { situation in
             var sent = 0
             for second in stride(from: 0, to: Self.day, by: 10) {
-                let address = "address \(Int(second) % 1000)"
-                if (try? await situation.limits.admit(messageTo: Self.ada, from: address)) != nil { sent += 1 }
-                if second == 3590 { #expect(sent <= 6, "\(sent) in the first hour") }
+                if await asksForReset(situation.limits, from: "address \(Int(second) % 1000)") { sent += 1 }
+                if second == 3590 { #expect(sent <= 14, "\(sent) in the first hour") }
                 situation.counter.pass(seconds: 10)
             }
-            #expect((10...12).contains(sent), "\(sent)")
+            // 6 and 8 at once, then one in four hours and one in six.
+            #expect((22...24).contains(sent), "\(sent)")
 
             var all = 0
             struct HookFailed: Error {}
-            for _ in 0..<300 {
+            for _ in 0..<700 {
                 // Nobody to send it to, and a sender who is away.
-                try? await situation.limits.sending { false }
-                try? await situation.limits.sending { throw HookFailed() }
-                if (try? await situation.limits.sending { true }) != nil { all += 1 }
+                try? await situation.limits.sendingReset(to: nil) { false }
+                try? await situation.limits.sendingReset(to: nil) { throw HookFailed() }
+                if (try? await situation.limits.sendingReset(to: nil) { true }) != nil { all += 1 }
             }
-            #expect(all == 100)
+            #expect(all == 600)
             var fromOne = 0
             for number in 0..<60 {
                 let identifier = Identifier.email(try EmailAddress("other-\(number)@example.com"))
                 // Networks of one site.
-                let address = "2001:db8:1:\(number)::1"
-                if (try? await situation.limits.admit(messageTo: identifier, from: address)) != nil {
-                    fromOne += 1
-                }
+                if await asksForReset(situation.limits, identifier, from: "2001:db8:1:\(number)::1") { fromOne += 1 }
             }
             #expect(fromOne == 30)
+        }
+    }
+
+    /// One network that asks as often as it is let leaves the user's own request room, and a known device's always.
+    @Test func resetsOfAStrangerKeepNobodyOut() async throws {
+        try await withSituation { situation in
+            for _ in 0..<100 { _ = await asksForReset(situation.limits, from: "203.0.113.1") }
+            #expect(await !asksForReset(situation.limits, from: "203.0.113.1"))
+            #expect(await asksForReset(situation.limits, from: "203.0.113.2"))
+            for number in 0..<10_000 { _ = await asksForReset(situation.limits, from: "bot \(number)") }
+            #expect(await !asksForReset(situation.limits, from: "203.0.113.3"))
+            #expect(await asksForReset(situation.limits, from: "203.0.113.3", on: Self.iPhone))
+            #expect(await asksForReset(situation.limits, from: "203.0.113.1", on: Self.iPhone))
         }
     }
 
@@ -166,7 +182,7 @@ import Testing
             let other = SimulatedAttemptCounter()
             let key = try KeyRing("k2:\(Data(repeating: 2, count: 32).base64EncodedString())")
             let limits = AttemptLimits(
-                counter: other, knownDevices: SimulatedDevices(), keys: key, messagesPerHour: 100)
+                counter: other, knownDevices: SimulatedDevices(), keys: key)
             try await limits.guess(
                 passwordOf: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
             ) {}
@@ -177,5 +193,25 @@ import Testing
                 #expect(!digests.contains { key.contains($0) } && !key.contains("171123"))
             }
         }
+    }
+
+    @Test func allowancesCanBeSet() async throws {
+        let known = AttemptLimits.allowances(budget: MessageBudget())
+        #expect(Set(known.map(\.name)).count == known.count)
+        let two = try AttemptAllowance(parsing: "forgot:identifier=2/60", among: known)
+        let both = try AttemptAllowance(parsing: "login:network=10/30+30/900", among: known)
+        #expect(both == .loginFromNetwork)
+        for text in [
+            "", "login", "login:network", "login:network=", "login:network=1", "login:network=0/30", "x=1/1",
+            "login:network=1/0", "login:network=1/1+", "login:network=1/1=2", "login:network=1/nan",
+        ] {
+            #expect(throws: Refusal.self, "\(text)") { try AttemptAllowance(parsing: text, among: known) }
+        }
+        let counter = SimulatedAttemptCounter()
+        let limits = AttemptLimits(
+            counter: counter, knownDevices: SimulatedDevices(), keys: .sample, overrides: [two.name: two])
+        var sent = 0
+        for number in 0..<100 where await asksForReset(limits, from: "bot \(number)") { sent += 1 }
+        #expect(sent == 10)
     }
 }

@@ -141,6 +141,26 @@ extension ServiceTests {
             }
         }
 
+        @Test(arguments: [withLimits, withoutRedis])
+        func resetsOfAStrangerKeepNobodyOut(settings: [String: String]) async throws {
+            try await withIdentity(settings) { identity in
+                try await register(identity, on: phone)
+                func forgot(from address: String, on device: SessionDevice? = nil) async throws -> Int {
+                    try await identity.post(
+                        "/v1/auth/password/forgot", ForgotPasswordRequest(identifier: user, device: device),
+                        from: address
+                    ).status
+                }
+                for _ in 0..<5 { _ = try await forgot(from: stranger) }
+                #expect(try await forgot(from: stranger) == 429)
+                #expect(try await forgot(from: "hotel \(UUID())") == 202)
+                for _ in 0..<30 { _ = try await forgot(from: "bot \(UUID())") }
+                #expect(try await forgot(from: "hotel \(UUID())") == 429)
+                #expect(try await forgot(from: home) == 202, "a network from which the user has signed in")
+                #expect(try await forgot(from: stranger, on: phone) == 202)
+            }
+        }
+
         /// Otherwise passwords could be guessed by registering, during the ten minutes in which that may be repeated.
         @Test func repeatingARegistrationIsAnAttemptToSignIn() async throws {
             try await withIdentity(Self.withLimits) { identity in
@@ -247,6 +267,8 @@ extension ServiceTests {
                 let answer = try await identity.send(.GET, "/v1/auth/export", as: user)
                 let known = try #require(try answer.decode(AccountExport.self).knownDevices)
                 #expect(known.count == 1 && known[0].lastUsedAt > .now - 600)
+                let networks = try #require(try answer.decode(AccountExport.self).knownNetworks)
+                #expect(networks.count == 1 && networks[0].lastUsedAt > .now - 600)
                 #expect(try await identity.send(.DELETE, "/v1/auth/account", as: user).status == 202)
                 try await eventually("no row remains") { try await identity.rows(of: user) == 0 }
             }

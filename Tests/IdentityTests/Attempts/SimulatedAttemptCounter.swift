@@ -20,11 +20,11 @@ final class SimulatedAttemptCounter: AttemptCounter {
         state.withLock { $0.now += Int64(seconds * 1_000_000) }
     }
 
-    func take(_ attempts: [Attempt]) async -> AttemptOutcome {
+    func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
         state.withLock { state in
             var taken: [String: Int64] = [:]
             for (name, bucket) in Self.buckets(of: attempts) {
-                let (decision, next) = bucket.take(1, fullAt: state.fullAt[name] ?? 0, now: state.now)
+                let (decision, next) = bucket.take(cost, fullAt: state.fullAt[name] ?? 0, now: state.now)
                 if case .refused(let retryAfter) = decision { return .refused(retryAfter: retryAfter) }
                 taken[name] = next
             }
@@ -33,9 +33,9 @@ final class SimulatedAttemptCounter: AttemptCounter {
         }
     }
 
-    func giveBack(_ attempts: [Attempt], isShared: Bool) async {
+    func giveBack(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
         state.withLock { state in
-            for (name, bucket) in Self.buckets(of: attempts) { state.fullAt[name]? -= bucket.interval }
+            for (name, bucket) in Self.buckets(of: attempts) { state.fullAt[name]? -= Int64(cost) * bucket.interval }
         }
     }
 

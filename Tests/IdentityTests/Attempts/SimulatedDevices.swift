@@ -1,16 +1,26 @@
 import Contracts
 import ServiceKit
+import Synchronization
 
 @testable import IdentityService
 
-/// Every user has signed in on one device, and on no other.
-struct SimulatedDevices: DeviceRecognition {
+/// Every user has signed in on one device, and from the networks that a test names.
+final class SimulatedDevices: DeviceRecognition {
     static let known = SessionDevice(deviceToken: "known")
+    let networks: Mutex<Set<String>>
+
+    init(networks: Set<String> = []) {
+        self.networks = Mutex(networks)
+    }
 
     func knownDevice(
         _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
     ) async throws -> [String]? {
         device == Self.known ? [identifier.value, "device"] : nil
+    }
+
+    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
+        networks.withLock { $0.contains(network) }
     }
 }
 

@@ -170,6 +170,112 @@ extension ServiceTests {
             }
         }
 
+        private static let withLimits = ["GATEHOUSE_RATE_LIMITS": "on"]
+
+        /// Wrong codes until one is refused.
+        /// - Returns: what they were answered.
+        private func guess(
+            _ identity: Harness, _ identifier: String, from address: String, headers: [String: String] = [:]
+        ) async throws -> [String?] {
+            var codes: [String?] = []
+            let own = [HeaderName.credential: Harness.gatewayCredential, HeaderName.clientAddress: address]
+            while codes.last != "RATE_LIMITED", codes.count < 40 {
+                let answer = try await identity.send(
+                    .POST, "/v1/auth/code/verify", json: #"{"identifier":"\#(identifier)","code":"000000"}"#,
+                    headers: own.merging(headers) { $1 })
+                codes.append(answer.code)
+            }
+            return codes
+        }
+
+        /// Every comparison is charged, whatever is answered.
+        @Test func aRefusedBearerGivesNoGuessBack() async throws {
+            try await withCodes(Self.withLimits) { identity, messages in
+                let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"
+                for _ in 0..<6 { _ = try await ask(identity, identifier) }
+                let codes = try await guess(
+                    identity, identifier, from: UUID().uuidString, headers: [HeaderName.bearerError: "INVALID_TOKEN"])
+                #expect(codes.dropLast().allSatisfy { $0 == "INVALID_TOKEN" } && codes.last == "RATE_LIMITED")
+                #expect((2...4).contains(codes.count), "\(codes)")
+            }
+        }
+
+        /// A guess that is compared with nothing costs the user nothing.
+        @Test func wrongCodesWithoutAnOpenOneLockNobodyOut() async throws {
+            try await withCodes(Self.withLimits) { identity, messages in
+                let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"
+                for _ in 0..<6 {
+                    let codes = try await guess(identity, identifier, from: UUID().uuidString)
+                    #expect(codes.allSatisfy { $0 == "INVALID_CREDENTIALS" })
+                }
+                _ = try await ask(identity, identifier)
+                let code = try await messages.code(to: identifier)
+                #expect(try await show(identity, .init(identifier: identifier, code: code)).status == 200)
+            }
+        }
+
+        /// Strangers use up every guess that is charged to the identifier. The request that asked has two more.
+        @Test func theDeviceThatAskedHasTriesOfItsOwn() async throws {
+            try await withCodes(Self.withLimits) { identity, messages in
+                let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"
+                _ = try await ask(identity, identifier)
+                for _ in 0..<6 { _ = try await guess(identity, identifier, from: UUID().uuidString) }
+                let asked = try await ask(identity, identifier)
+                let code = try await messages.code(2, to: identifier)
+                #expect(try await show(identity, .init(identifier: identifier, code: code)).code == "RATE_LIMITED")
+                func own(_ code: String) -> VerifyCodeRequest {
+                    .init(identifier: identifier, code: code, codeRequest: asked.codeRequest)
+                }
+                #expect(try await show(identity, own(wrong(code))).code == "INVALID_CREDENTIALS")
+                #expect(try await show(identity, own(code)).status == 200)
+            }
+        }
+
+        /// Thirty networks have used up what may be sent. The user is answered 202 and shows the code that was sent last.
+        @Test func theCodeThatWasSentLastServesWhereNoMoreAreSent() async throws {
+            try await withCodes(Self.withLimits) { identity, messages in
+                let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"
+                var sent: Set<String> = []
+                for _ in 0..<30 { sent.insert(try await ask(identity, identifier).codeRequest) }
+                let kept = try await identity.database.query("SELECT count(*) FROM codes")[0].decode(Int.self)
+                #expect(sent.count == 30 && kept == 17, "\(kept)")
+                let asked = try await ask(identity, identifier)
+                #expect((1...600).contains(asked.expiresIn) && asked.resendAfter > 600)
+                let code = try await messages.code(17, to: identifier)
+                let request = VerifyCodeRequest(identifier: identifier, code: code, codeRequest: asked.codeRequest)
+                #expect(try await show(identity, request).status == 200)
+                // Without an open code it is of no use to say that one was sent.
+                let refused = try await identity.post(
+                    "/v1/auth/code", CodeRequest(identifier: identifier, purpose: .signIn), from: UUID().uuidString)
+                #expect(refused.code == "RATE_LIMITED")
+            }
+        }
+
+        /// The attacker's requests neither make a known device wait nor use up what it has.
+        @Test func aKnownDeviceIsServedBesideAnAttacker() async throws {
+            try await withCodes(Self.withLimits) { identity, messages in
+                let identifier = "ada-\(UUID().uuidString.lowercased())@example.com"
+                let (cafe, home) = (UUID().uuidString, UUID().uuidString)
+                _ = try await ask(identity, identifier, from: home)
+                let first = try await messages.code(to: identifier)
+                let auth = try await identity.post(
+                    "/v1/auth/code/verify", VerifyCodeRequest(identifier: identifier, code: first), from: home
+                ).decode(AuthResponse.self)
+                let device = SessionDevice(deviceToken: auth.deviceToken)
+                for _ in 0..<30 { _ = try? await ask(identity, identifier) }
+                let kept = try await identity.database.query("SELECT count(*) FROM codes")[0].decode(Int.self)
+                func asks(from address: String, on device: SessionDevice?) async throws -> Int {
+                    let request = CodeRequest(identifier: identifier, purpose: .signIn, device: device)
+                    _ = try await identity.post("/v1/auth/code", request, from: address)
+                    return try await identity.database.query("SELECT count(*) FROM codes")[0].decode(Int.self) - kept
+                }
+                #expect(try await asks(from: cafe, on: nil) == 0)
+                #expect(try await asks(from: cafe, on: device) == 1)
+                #expect(try await asks(from: cafe, on: device) == 1, "it has to wait for itself")
+                #expect(try await asks(from: home, on: nil) == 2, "a network from which the user has signed in")
+            }
+        }
+
         @Test func theLinkOpensWhereItWasAskedFor() async throws {
             let link = ["IDENTITY_CODE_LINK_URL": "https://shop.example.com/open"]
             try await withCodes(link) { identity, messages in

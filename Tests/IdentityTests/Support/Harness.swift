@@ -89,6 +89,7 @@ struct Harness: Sendable {
                 + (SELECT count(*) FROM identifier_changes WHERE user_id = \(user))
                 + (SELECT count(*) FROM passwords WHERE user_id = \(user))
                 + (SELECT count(*) FROM known_devices WHERE user_id = \(user))
+                + (SELECT count(*) FROM known_networks WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_identities WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_transfers WHERE user_id = \(user))
                 + (SELECT count(*) FROM apple_mail_forwarding WHERE user_id = \(user))

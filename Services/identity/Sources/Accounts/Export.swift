@@ -30,6 +30,7 @@ struct Export: Sendable {
             passwordChangedAt: try await passwords.changedAt(user.id, deadline: deadline.forDatabase),
             sessions: sessions,
             knownDevices: try await knownDevices.devices(of: user.id, deadline: deadline.forDatabase),
+            knownNetworks: try await knownDevices.networks(of: user.id, deadline: deadline.forDatabase),
             devices: try await devices.devices(of: user.id, deadline: deadline).devices,
             events: try await audit.events(of: user.id, deadline: deadline.forDatabase))
     }

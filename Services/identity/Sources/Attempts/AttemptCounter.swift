@@ -7,11 +7,14 @@ struct Attempt: Sendable {
 /// Keeps count of attempts.
 protocol AttemptCounter: Sendable {
     /// Takes all of them, or none if there is no room for one.
-    func take(_ attempts: [Attempt]) async -> AttemptOutcome
+    /// - Parameter cost: how often each counts, 1 or more.
+    func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome
 
     /// Puts back attempts that were taken and shall not count.
-    /// - Parameter isShared: as in the outcome.
-    func giveBack(_ attempts: [Attempt], isShared: Bool) async
+    /// - Parameters:
+    ///   - cost: as it was taken.
+    ///   - isShared: as in the outcome.
+    func giveBack(_ attempts: [Attempt], cost: Int, isShared: Bool) async
 }
 
 enum AttemptOutcome: Sendable {

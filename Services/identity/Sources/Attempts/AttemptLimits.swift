@@ -2,6 +2,7 @@ import Bytes
 import Contracts
 import Crypto
 import Foundation
+import Instruments
 import Sealing
 import ServiceKit
 
@@ -16,33 +17,43 @@ struct AttemptLimits: Sendable {
     private let counter: (any AttemptCounter)?
     let knownDevices: any DeviceRecognition
     private let key: SymmetricKey
-    private let allMessages: AttemptAllowance
-    let messageBudget: MessageBudget
+    let budget: MessageBudget
+    private let overrides: [String: AttemptAllowance]
+    private let held: [String: Counter]
 
     /// Everything that is counted.
-    static func allowances(messagesPerHour: Int, messageBudget: MessageBudget) -> [AttemptAllowance] {
+    static func allowances(budget: MessageBudget) -> [AttemptAllowance] {
         AttemptPurpose.allCases.map(AttemptAllowance.address) + [
-            .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration, .messages,
-            .allMessages(perHour: messagesPerHour), .codeMailsFromNetwork, .codeTextsFromNetwork,
-            .codesForOneFromNetwork, .codesForOne, .codesOnKnownDevice, .codeFromNetwork, .codeFromAnywhere,
-            .codeOnKnownDevice,
-        ] + AttemptAllowance.codes(within: messageBudget)
+            .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration,
+            .codeMailsFromNetwork, .codeTextsFromNetwork, .codeFromNetwork, .codeFromAnywhere, .codeOnKnownDevice,
+            .codeOnKnownDevices, .noticesForOne,
+        ] + MessageAllowances.codes.all + MessageAllowances.resets.all + budgets(budget)
+    }
+
+    /// The allowances that have a setting each.
+    private static func budgets(_ budget: MessageBudget) -> [AttemptAllowance] {
+        AttemptAllowance.codes(within: budget) + [.allResets(within: budget)]
     }
 
     /// - Parameters:
     ///   - keys: those of the passwords' pepper. Redis keys hold an HMAC under one derived from them, since a plain hash
     ///     of a phone number would be found by hashing all phone numbers.
-    ///   - messagesPerHour: how many messages for new passwords are sent to all users together.
-    ///   - messageBudget: how many messages with codes.
+    ///   - budget: how many messages are sent to all users together.
+    ///   - overrides: allowances that take the place of those with the same name.
     init(
-        counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing, messagesPerHour: Int,
-        messageBudget: MessageBudget = MessageBudget()
+        counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing,
+        budget: MessageBudget = MessageBudget(), overrides: [String: AttemptAllowance] = [:]
     ) {
         self.counter = counter
         self.knownDevices = knownDevices
         key = keys.derived(for: "gatehouse identity attempts").current.secret
-        allMessages = .allMessages(perHour: messagesPerHour)
-        self.messageBudget = messageBudget
+        self.budget = budget
+        self.overrides = overrides
+        held = Dictionary(
+            uniqueKeysWithValues: Self.budgets(budget).compactMap(\.setting).map { setting in
+                let help = "Attempts to send a message that a budget held back, by the setting that raises it."
+                return (setting, Counter("identity_messages_held_total", help: help, labels: [("setting", setting)]))
+            })
     }
 
     /// What an attempt takes from one allowance.
@@ -50,7 +61,7 @@ struct AttemptLimits: Sendable {
         var allowance: AttemptAllowance
         /// Whose attempts the allowance counts, in parts.
         var subject: [String]
-        /// Whether it is given back unless a wrong password was tried.
+        /// Whether it is given back unless a wrong password or code was tried.
         var isForWrongGuesses = true
     }
 
@@ -71,34 +82,6 @@ struct AttemptLimits: Sendable {
             Self.work(.register, from: address),
             Charge(allowance: .registration, subject: identifier.parts + [ClientNetwork.site(of: address)]),
         ])
-    }
-
-    /// - Throws: `RATE_LIMITED`.
-    func admit(messageTo identifier: Identifier, from address: String) async throws(Problem) {
-        try await take([
-            // Counted by the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
-            Charge(allowance: .address(.forgot), subject: [ClientNetwork.site(of: address)]),
-            Charge(allowance: .messages, subject: identifier.parts),
-        ])
-    }
-
-    /// Runs `body`, which sends a message or finds that there is none to send.
-    ///
-    /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: nobody
-    /// uses the total up by asking for identifiers that have no account.
-    /// - Parameters:
-    ///   - number: where Gatehouse itself sends a text message.
-    ///   - body: returns whether it has sent a message.
-    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
-    func sending(to number: PhoneNumber? = nil, _ body: () async throws -> Bool) async throws {
-        let texts = number.map { charges(forTextTo: $0) } ?? []
-        let taken = try await take([Charge(allowance: allMessages, subject: [])] + texts)
-        do {
-            if try await !body() { await forgive(taken) }
-        } catch {
-            await forgive(taken)
-            throw error
-        }
     }
 
     /// Runs `body`, which compares a password with that of the identifier's account.
@@ -137,17 +120,45 @@ struct AttemptLimits: Sendable {
     /// What an attempt has taken.
     struct Taken {
         var charges: [Charge] = []
+        var cost = 1
         var isShared = false
     }
 
     /// Takes them all, or none.
+    /// - Parameter cost: how often each counts.
     @discardableResult
-    func take(_ charges: [Charge]) async throws(Problem) -> Taken {
+    func take(_ charges: [Charge], cost: Int = 1) async throws(Problem) -> Taken {
         guard let counter else { return Taken() }
-        switch await counter.take(charges.map(attempt)) {
-        case .taken(let isShared): return Taken(charges: charges, isShared: isShared)
+        switch await counter.take(charges.map(attempt), cost: cost) {
+        case .taken(let isShared): return Taken(charges: charges, cost: cost, isShared: isShared)
         case .refused(let wait): throw Problem(.rateLimited, retryAfter: max(1, Int(wait.components.seconds) + 1))
         }
+    }
+
+    /// Runs `body`, which sends a message, while each of the budgets has room.
+    ///
+    /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: an attacker
+    /// cannot use the total up by asking for identifiers that have no account. The outbox tries again later.
+    /// - Parameter body: returns whether it has sent a message.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    func sending(within budgets: [Charge], _ body: () async throws -> Bool) async throws {
+        var taken: [Taken] = []
+        do {
+            // One after the other, so that the metric names the one that is spent.
+            for budget in budgets {
+                do {
+                    taken.append(try await take([budget]))
+                } catch {
+                    budget.allowance.setting.flatMap { held[$0] }?.increment()
+                    throw error
+                }
+            }
+            if try await body() { return }
+        } catch {
+            for taken in taken { await forgive(taken) }
+            throw error
+        }
+        for taken in taken { await forgive(taken) }
     }
 
     func counting<Value>(_ taken: Taken, _ body: () async throws -> Value) async throws -> Value {
@@ -164,11 +175,12 @@ struct AttemptLimits: Sendable {
     func forgive(_ taken: Taken) async {
         let forgiven = taken.charges.filter(\.isForWrongGuesses)
         guard let counter, !forgiven.isEmpty else { return }
-        await counter.giveBack(forgiven.map(attempt), isShared: taken.isShared)
+        await counter.giveBack(forgiven.map(attempt), cost: taken.cost, isShared: taken.isShared)
     }
 
     private func attempt(_ charge: Charge) -> Attempt {
-        Attempt(allowance: charge.allowance, key: name(of: charge.subject))
+        Attempt(
+            allowance: overrides[charge.allowance.name] ?? charge.allowance, key: name(of: charge.subject))
     }
 
     /// The subject's HMAC, which stands in Redis in its place.

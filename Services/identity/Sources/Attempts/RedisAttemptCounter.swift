@@ -12,19 +12,20 @@ final class RedisAttemptCounter: AttemptCounter {
         for allowance in allowances { _ = buckets(of: allowance) }
     }
 
-    func take(_ attempts: [Attempt]) async -> AttemptOutcome {
-        switch await tokens(of: attempts).take() {
+    func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome {
+        switch await tokens(of: attempts, cost: cost).take() {
         case .taken(let place): .taken(isShared: place == .shared)
         case .refused(let retryAfter): .refused(retryAfter: retryAfter)
         }
     }
 
-    func giveBack(_ attempts: [Attempt], isShared: Bool) async {
-        await tokens(of: attempts).giveBack(to: isShared ? .shared : .local)
+    func giveBack(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
+        await tokens(of: attempts, cost: cost).giveBack(to: isShared ? .shared : .local)
     }
 
-    private func tokens(of attempts: [Attempt]) -> RedisTokens {
-        RedisTokens(attempts.flatMap { attempt in buckets(of: attempt.allowance).map { ($0, attempt.key) } })
+    private func tokens(of attempts: [Attempt], cost: Int) -> RedisTokens {
+        RedisTokens(
+            attempts.flatMap { attempt in buckets(of: attempt.allowance).map { ($0, attempt.key) } }, cost: cost)
     }
 
     /// The allowance's buckets, one for each tier. They are made once: while Redis is away they hold the count.

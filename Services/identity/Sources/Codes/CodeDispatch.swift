@@ -28,18 +28,43 @@ struct CodeDispatch: Sendable {
         let device = try request.device?.checked()
         let new = CodeStore.New(identifier: identifier, purpose: request.purpose)
         let message = messages.message(with: new, language: messages.language(of: acceptLanguage))
-        let asking = try await limits.asking(
-            codeTo: identifier, from: context.clientAddress, on: device, deadline: context.deadline
-        ) {
-            let asking = try await codes.ask(
-                new, from: context.clientAddress, deadline: context.deadline.forDatabase
-            ) { transaction in try await messages.enqueue(message, on: transaction) }
-            if case .wait(let seconds) = asking { throw Problem(.rateLimited, retryAfter: seconds) }
-            return asking
+        let asking: CodeStore.Asking
+        do {
+            asking = try await limits.asking(
+                codeTo: identifier, from: context.clientAddress, on: device, deadline: context.deadline
+            ) { admission in
+                let asking = try await codes.ask(
+                    new, from: context.clientAddress, admission: admission, deadline: context.deadline.forDatabase
+                ) { transaction in try await messages.enqueue(message, on: transaction) }
+                if case .wait(let seconds) = asking { throw TooSoon(seconds: seconds) }
+                return asking
+            }
+        } catch let soon as TooSoon {
+            throw Problem(.rateLimited, retryAfter: soon.seconds)
+        } catch let refusal as Problem where refusal.code == .rateLimited {
+            return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
         }
         guard case .kept(let resendAfter) = asking else { throw Problem(.unavailable) }
         worker.ring()
         return CodeResponse(
             codeRequest: new.id.uuidString.lowercased(), expiresIn: CodeRules.lifetime, resendAfter: resendAfter)
+    }
+
+    private struct TooSoon: Error {
+        var seconds: Int
+    }
+
+    /// Where no more messages may be sent to the identifier, the user can still show the code that was sent last, with the
+    /// identifier. The `codeRequest` of this answer names no code: tries of the code that others asked for are not the
+    /// caller's.
+    private func withoutMessage(
+        _ new: CodeStore.New, _ refusal: Problem, deadline: ContinuousClock.Instant
+    ) async throws -> CodeResponse {
+        guard let left = try await codes.lifetimeOfLast(new.identifier, for: new.purpose, deadline: deadline) else {
+            throw refusal
+        }
+        return CodeResponse(
+            codeRequest: new.id.uuidString.lowercased(), expiresIn: left,
+            resendAfter: refusal.retryAfter ?? CodeRules.lifetime)
     }
 }

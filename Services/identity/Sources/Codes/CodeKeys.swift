@@ -33,8 +33,10 @@ struct CodeKeys: Sendable {
         digests("link", request.uuidString, token)
     }
 
-    func network(_ address: String) -> Digests {
-        digests("network", ClientNetwork.site(of: address))
+    /// Who asks: a device that is known, or else a network.
+    func asker(_ address: String, _ knownDevice: [String]?) -> Digests {
+        if let knownDevice { return digests("device", knownDevice.joined(separator: "\0")) }
+        return digests("network", ClientNetwork.site(of: address))
     }
 
     /// No part holds a NUL, so that two lists of parts never make the same text.

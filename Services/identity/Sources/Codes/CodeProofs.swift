@@ -22,24 +22,43 @@ struct CodeProofs: Sendable {
         for purposes: (Identifier) async throws -> [CodePurpose],
         then body: (Identifier, CodePurpose) async throws -> Value
     ) async throws -> Value {
-        let shown = try read(request)
+        var shown = try read(request)
         let device = try request.device?.checked()
         let deadline = context.deadline.forDatabase
-        guard let identifier = try await identifier(of: shown, deadline: deadline) else {
+        guard let identifier = try await identifier(of: &shown, deadline: deadline) else {
             try await limits.admit(.code, from: context.clientAddress)
             throw Self.wrong
         }
         let allowed = try await purposes(identifier)
-        let proof = try await limits.guess(
-            codeOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline
-        ) {
-            guard let proof = try await codes.prove(identifier, by: shown.answer, for: allowed, deadline: deadline)
-            else { throw Self.wrong(for: context) }
-            return proof
-        }
+        let proof = try await compare(shown, of: identifier, for: allowed, on: device, context: context)
+        guard let proof else { throw Self.wrong(for: context) }
         return try await use(proof) {
             try await codes.close(identifier, for: proof.purpose, deadline: deadline)
             return try await body(identifier, proof.purpose)
+        }
+    }
+
+    /// Compares with the open codes, and charges one guess for each of them.
+    private func compare(
+        _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
+        context: GatehouseRequestContext
+    ) async throws -> CodeStore.Proof? {
+        let deadline = context.deadline.forDatabase
+        let open = try await codes.open(identifier, request: shown.request, for: purposes, deadline: deadline)
+        switch open.first?.payer {
+        case nil:
+            try await limits.admit(.code, from: context.clientAddress)
+            return nil
+        case .request:
+            return try await codes.prove(identifier, by: shown.answer, for: purposes, among: open, deadline: deadline)
+        case .anybody:
+            return try await limits.guess(
+                codeOf: identifier, open: open.count, from: context.clientAddress, on: device,
+                deadline: context.deadline
+            ) { count in
+                try await codes.prove(
+                    identifier, by: shown.answer, for: purposes, among: open.prefix(count), deadline: deadline)
+            }
         }
     }
 
@@ -79,11 +98,18 @@ struct CodeProofs: Sendable {
         return Shown(answer: .code(code, request: id), identifier: identifier, request: id)
     }
 
-    /// - Returns: `nil` where no code was sent by that request, or to another identifier.
-    private func identifier(of shown: Shown, deadline: ContinuousClock.Instant) async throws -> Identifier? {
+    /// A `codeRequest` that no valid code belongs to counts as absent beside digits and an identifier: the request was
+    /// answered without a new message (``CodeDispatch``), or its code has expired and the digits are of another.
+    /// - Returns: `nil` where nothing says where the code was sent, or two things differ.
+    private func identifier(of shown: inout Shown, deadline: ContinuousClock.Instant) async throws -> Identifier? {
         guard let request = shown.request else { return shown.identifier }
-        let identifier = try await codes.identifier(of: request, deadline: deadline)
-        return shown.identifier == nil || shown.identifier == identifier ? identifier : nil
+        if let identifier = try await codes.identifier(of: request, deadline: deadline) {
+            return shown.identifier == nil || shown.identifier == identifier ? identifier : nil
+        }
+        guard case .code(let code, _) = shown.answer else { return nil }
+        shown.request = nil
+        shown.answer = .code(code, request: nil)
+        return shown.identifier
     }
 
     /// A bearer that was refused may be why no code was found. The app refreshes it and asks again.

@@ -30,19 +30,21 @@ struct CodeStore: Sendable {
     /// Keeps a code, unless the last one was asked for a moment ago.
     /// - Parameters:
     ///   - address: who asks. Others who ask for the same identifier make nobody wait.
+    ///   - admission: how the message was admitted.
     ///   - send: puts the message into the outbox, in the same transaction.
     func ask(
-        _ new: New, from address: String, deadline: ContinuousClock.Instant,
+        _ new: New, from address: String, admission: AttemptLimits.Admission = .init(),
+        deadline: ContinuousClock.Instant,
         send: (PostgresTransaction) async throws -> Void
     ) async throws -> Asking {
-        let (subject, network) = (keys.subject(new.identifier), keys.network(address))
+        let (subject, asker) = (keys.subject(new.identifier), keys.asker(address, admission.knownDevice))
         return try await database.withTransaction(deadline: deadline) { transaction in
             // Two that are asked for at the same moment are seen by each other.
             try await transaction.query("SELECT pg_advisory_xact_lock(hashtextextended(\(subject.current), 0))")
             let (asked, age) = try await transaction.query(
                 """
                 SELECT count(*), coalesce(extract(epoch FROM now() - max(created_at)), 0)::double precision FROM codes
-                WHERE subject = ANY(\(subject.all)) AND network = ANY(\(network.all)) AND purpose = \(new.purpose.rawValue)
+                WHERE subject = ANY(\(subject.all)) AND network = ANY(\(asker.all)) AND purpose = \(new.purpose.rawValue)
                     AND created_at > now() - make_interval(secs => \(Double(CodeRules.memory)))
                 """
             )[0].decode((Int, Double).self)
@@ -50,10 +52,11 @@ struct CodeStore: Sendable {
             let sealed = try sealer.seal(Data(new.identifier.value.utf8), context: Self.context(of: new.id))
             try await transaction.query(
                 """
-                INSERT INTO codes (id, subject, network, purpose, digest, link_digest, sealed, expires_at)
-                VALUES (\(new.id), \(subject.current), \(network.current), \(new.purpose.rawValue),
+                INSERT INTO codes (id, subject, network, purpose, digest, link_digest, sealed, tries, expires_at)
+                VALUES (\(new.id), \(subject.current), \(asker.current), \(new.purpose.rawValue),
                     \(keys.code(new.code, to: new.identifier, for: new.purpose.rawValue).current),
                     \(keys.link(new.link.text, of: new.id).current), \(sealed),
+                    \(admission.reservesTries ? 0 : CodeRules.triesOfRequest),
                     now() + make_interval(secs => \(Double(CodeRules.lifetime))))
                 """)
             try await send(transaction)
@@ -85,36 +88,72 @@ struct CodeStore: Sendable {
         var purpose: CodePurpose
     }
 
-    /// Compares with every code that is open for the identifier. Counting the try and comparing are one statement, so
-    /// that no race gives another try, and no code serves twice.
+    /// A code that a guess is compared with.
+    struct Open: Sendable {
+        var id: UUID
+        var payer: CodeRules.Payer
+    }
+
+    /// The codes that a guess is compared with, the newest first.
+    /// - Parameters:
+    ///   - request: shown with the guess, which is then compared with the code of that request alone.
+    ///   - purposes: other codes are not compared.
+    func open(
+        _ identifier: Identifier, request: UUID?, for purposes: [CodePurpose], deadline: ContinuousClock.Instant
+    ) async throws -> [Open] {
+        try await database.query(
+            """
+            SELECT id, tries, tries_of_anybody FROM codes
+            WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = ANY(\(purposes.map(\.rawValue)))
+                AND (\(request) IS NULL OR id = \(request)) AND used_at IS NULL AND expires_at > now()
+            ORDER BY created_at DESC, id
+            """, deadline: deadline
+        ).decode((UUID, Int, Int).self).compactMap { id, tries, byAnybody in
+            CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: request != nil).map { Open(id: id, payer: $0) }
+        }
+    }
+
+    /// For how many seconds the code that was sent last can still be shown with the identifier alone; `nil` where there is
+    /// none.
+    func lifetimeOfLast(
+        _ identifier: Identifier, for purpose: CodePurpose, deadline: ContinuousClock.Instant
+    ) async throws -> Int? {
+        try await database.query(
+            """
+            SELECT floor(extract(epoch FROM expires_at - now()))::bigint FROM codes
+            WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = \(purpose.rawValue) AND used_at IS NULL
+                AND expires_at > now() + interval '1 second' AND tries_of_anybody < \(CodeRules.triesOfAnybody)
+            ORDER BY created_at DESC LIMIT 1
+            """, deadline: deadline
+        ).decode(Int.self).first
+    }
+
+    /// Compares with codes that ``open(_:request:for:deadline:)`` has found. Counting the try and comparing are one
+    /// statement, so that no race gives another try, and no code serves twice.
     ///
-    /// - Parameter purposes: other codes are not tried.
     /// - Returns: `nil` where none is right.
     func prove(
-        _ identifier: Identifier, by answer: Answer, for purposes: [CodePurpose], deadline: ContinuousClock.Instant
+        _ identifier: Identifier, by answer: Answer, for purposes: [CodePurpose], among open: some Sequence<Open>,
+        deadline: ContinuousClock.Instant
     ) async throws -> Proof? {
-        let right: [String]
-        let request: UUID?
-        switch answer {
-        case .code(let code, let id):
-            right = purposes.flatMap { keys.code(code, to: identifier, for: $0.rawValue).all }
-            request = id
-        case .link(let token, let id):
-            right = keys.link(token, of: id).all
-            request = id
-        }
+        let right =
+            switch answer {
+            case .code(let code, _): purposes.flatMap { keys.code(code, to: identifier, for: $0.rawValue).all }
+            case .link(let token, let id): keys.link(token, of: id).all
+            }
+        let open = Array(open)
+        let isReserved = open.first?.payer == .request
         let rows = try await database.query(
             """
             WITH open AS (
                 SELECT id FROM codes
-                WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = ANY(\(purposes.map(\.rawValue)))
-                    AND (\(request) IS NULL OR id = \(request)) AND used_at IS NULL AND expires_at > now()
-                    AND tries < \(CodeRules.tries)
-                    AND (\(request) IS NOT NULL OR tries_of_anybody < \(CodeRules.triesOfAnybody))
+                WHERE id = ANY(\(open.map(\.id))) AND used_at IS NULL AND expires_at > now()
+                    AND CASE WHEN \(isReserved) THEN tries - tries_of_anybody < \(CodeRules.triesOfRequest)
+                        ELSE tries_of_anybody < \(CodeRules.triesOfAnybody) END
                 ORDER BY id FOR UPDATE)
             UPDATE codes SET
                 tries = tries + 1,
-                tries_of_anybody = tries_of_anybody + CASE WHEN \(request) IS NULL THEN 1 ELSE 0 END,
+                tries_of_anybody = tries_of_anybody + CASE WHEN \(isReserved) THEN 0 ELSE 1 END,
                 used_at = CASE WHEN digest = ANY(\(right)) OR link_digest = ANY(\(right)) THEN now() END
             FROM open WHERE codes.id = open.id
             RETURNING codes.id, purpose, used_at IS NOT NULL, created_at

@@ -32,16 +32,28 @@ struct MessageConfiguration: Sendable {
         resetLink = Self.link("resetLinkURL", settings)
         undoLink = Self.link("undoLinkURL", settings)
         templates = Self.templates(settings)
-        budget = MessageBudget(
-            mailsPerHour: settings.int("codeMailsPerHour", default: 600, in: 1...1_000_000),
-            textsPerHour: settings.int("codeTextsPerHour", default: 60, in: 1...1_000_000),
-            textsPerCountryPerHour: settings.int("codeTextsPerCountryPerHour", default: 30, in: 1...1_000_000))
+        budget = Self.budget(settings)
         callingCodes = settings.optionalString("codeTextCallingCodes").map { _ in
             Set(
                 settings.strings("codeTextCallingCodes").compactMap { text in
                     settings.read("codeTextCallingCodes", from: text) { try PhoneRegion(callingCode: $0).callingCode }
                 })
         }
+    }
+
+    private static func budget(_ settings: Settings) -> MessageBudget {
+        func perHour(_ key: String, _ count: Int) -> Int {
+            settings.int(key, default: count, in: 1...1_000_000)
+        }
+        let mails = perHour("codeMailsPerHour", 600)
+        let texts = perHour("codeTextsPerHour", 60)
+        return MessageBudget(
+            mailsPerHour: mails, textsPerHour: texts,
+            newMailsPerHour: perHour("codeMailsToNewPerHour", max(1, mails / 2)),
+            newTextsPerHour: perHour("codeTextsToNewPerHour", max(1, texts / 2)),
+            textsPerCountryPerHour: perHour("codeTextsPerCountryPerHour", 30),
+            noticeMailsPerHour: perHour("noticeMailsPerHour", 600), noticeTextsPerHour: perHour("noticeTextsPerHour", 60),
+            resetsPerHour: perHour("resetMessagesPerHour", 600))
     }
 
     /// Where a link leads. What it carries stands behind a `#`.

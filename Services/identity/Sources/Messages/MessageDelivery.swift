@@ -40,7 +40,7 @@ struct MessageDelivery: Sendable {
             guard isWanted else { return outcomes.count(.unwanted, identifier.kind) }
         }
         let holder = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))?.account.id
-        try await limits.sending(codeTo: identifier, isKnown: holder != nil) {
+        try await limits.sending(envelope.kind, to: identifier, isKnown: holder != nil) {
             try await send(envelope, to: identifier, of: holder, as: id)
         }
     }

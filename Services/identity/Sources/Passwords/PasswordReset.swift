@@ -29,7 +29,9 @@ struct PasswordReset: Sendable {
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(request.identifier, home: home)
         }
-        try await limits.admit(messageTo: identifier, from: context.clientAddress)
+        let device = try request.device?.checked()
+        try await limits.admit(
+            resetOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline)
         guard isHooked || messages.senders[identifier.kind] != nil else { return }
         let language = messages.language(of: acceptLanguage)
         let text = Data(identifier.value.utf8)

@@ -34,7 +34,7 @@ struct PasswordResetDelivery: Sendable {
             guard try await mail.mayReceiveMail(address, deadline: .now + .seconds(5)) else { return }
         }
         let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
-        try await limits.sending(to: number) {
+        try await limits.sendingReset(to: number) {
             let token = ResetToken()
             let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
             guard try await resets.start(of: identifier, token: token, expiresAt: expiresAt) != nil else {

@@ -60,6 +60,9 @@ struct Housekeeping: Sendable {
         Chore(
             table: "known_devices", key: "id",
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.lifetime))"),
+        Chore(
+            table: "known_networks", key: "id",
+            condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.networkLifetime))"),
     ]
 
     /// When one table fails, the others are done all the same, and it is tried again the next time.

@@ -41,6 +41,9 @@ public let identityMigrations = [
         number: 13, name: "session_ends", up: PackageResources._013_session_ends_up_sql,
         down: PackageResources._013_session_ends_down_sql),
     PostgresMigration(
+        number: 14, name: "known_networks", up: PackageResources._014_known_networks_up_sql,
+        down: PackageResources._014_known_networks_down_sql),
+    PostgresMigration(
         number: 15, name: "credential_origins", up: PackageResources._015_credential_origins_up_sql,
         down: PackageResources._015_credential_origins_down_sql),
 ]

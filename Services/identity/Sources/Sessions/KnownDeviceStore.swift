@@ -6,16 +6,19 @@ import Postgres
 import Sealing
 
 /// Remembers on which devices a user has signed in (table `known_devices`): these have allowances of their own, which a
-/// stranger who tries passwords cannot use up. Of a device's `installationId` only an HMAC is kept, under a key that is
+/// stranger who tries passwords cannot use up. Remembers the networks too (table `known_networks`). Of a device's `installationId` only an HMAC is kept, under a key that is
 /// not in the database.
 struct KnownDeviceStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
+    private let networkKeys: KeyRing
 
     /// For each user; of more, those that were used longest ago are forgotten.
     static let maximum = 20
     /// Days after which a device that was not used is forgotten.
     static let lifetime = 180
+    /// The same for a network. The next user of an address is a stranger.
+    static let networkLifetime = 90
     /// In bytes of UTF-8. A shorter identifier, such as the name of a model, can be guessed.
     static let minimumLength = 16
 
@@ -29,6 +32,42 @@ struct KnownDeviceStore: Sendable {
     init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity known devices")
+        networkKeys = keys.derived(for: "gatehouse identity known networks")
+    }
+
+    /// Notes that the user has signed in from the network, at most once a day.
+    /// - Parameter network: ``ClientNetwork/site(of:)``.
+    func remember(network: String, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+        let digest = Self.digest(network, of: userID, networkKeys.current.secret)
+        let written = try await database.query(
+            """
+            INSERT INTO known_networks (user_id, digest)
+            SELECT \(userID), \(digest) WHERE NOT EXISTS (
+                SELECT FROM known_networks
+                WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
+            ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
+            """, deadline: deadline)
+        guard written.affectedRows == 1 else { return }
+        try await database.query(
+            """
+            DELETE FROM known_networks WHERE id IN (
+                SELECT id FROM known_networks WHERE user_id = \(userID)
+                ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
+            """, deadline: deadline)
+    }
+
+    /// Whether the user who has the identifier has signed in from the network.
+    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
+        let rows = try await database.query(
+            """
+            SELECT n.user_id, n.digest FROM identifiers i JOIN known_networks n ON n.user_id = i.user_id
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
+                AND n.last_used_at > now() - make_interval(secs => \(Double(Self.networkLifetime * 86_400)))
+            """, deadline: deadline
+        ).decode((UUID, String).self)
+        return rows.contains { userID, digest in
+            networkKeys.all.contains { Self.digest(network, of: userID, $0) == digest }
+        }
     }
 
     /// Notes that the user has signed in on the device, at most once a day. A device is forgotten where the credentials
@@ -100,6 +139,19 @@ struct KnownDeviceStore: Sendable {
             "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC",
             deadline: deadline
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
+    }
+
+    /// When the user last signed in from each network, which is all that is known of one.
+    func networks(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
+        try await database.query(
+            "SELECT last_used_at FROM known_networks WHERE user_id = \(userID) ORDER BY last_used_at DESC",
+            deadline: deadline
+        ).decode(Date.self).map(AccountExport.KnownDevice.init)
+    }
+
+    /// With the user: the table does not tell who share a network.
+    private static func digest(_ network: String, of userID: UUID, _ key: SymmetricKey) -> String {
+        digest("\(userID.uuidString)\0\(network)", key)
     }
 
     private static func digest(_ installationID: String, _ key: SymmetricKey) -> String {

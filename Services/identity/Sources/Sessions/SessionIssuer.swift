@@ -68,7 +68,7 @@ struct SessionIssuer: Sendable {
             throw error
         }
         if outcome == .stands {
-            await remember(device, of: account, deadline: context.deadline)
+            await remember(device, methods, of: account, context: context)
             return issued
         }
         await takeBack(issued.sessionID)
@@ -79,12 +79,19 @@ struct SessionIssuer: Sendable {
         }
     }
 
-    /// May fail: the device is then a new one at the next sign-in, too.
-    private func remember(_ device: SessionDevice?, of account: Account, deadline: Deadline) async {
+    /// May fail: the device or network is then a new one at the next sign-in, too.
+    private func remember(
+        _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account, context: GatehouseRequestContext
+    ) async {
+        let deadline = context.deadline.forDatabase
         do {
-            try await knownDevices.remember(device?.installationId, of: account, deadline: deadline.forDatabase)
+            try await knownDevices.remember(device?.installationId, of: account, deadline: deadline)
+            // A user of Apple's asks for no codes and resets no password.
+            guard !methods.contains(.apple) else { return }
+            try await knownDevices.remember(
+                network: ClientNetwork.site(of: context.clientAddress), of: account.id, deadline: deadline)
         } catch {
-            logger.warning("A device was not remembered", metadata: ["error": "\(error)"])
+            logger.warning("A device or network was not remembered", metadata: ["error": "\(error)"])
         }
     }
 

@@ -23,10 +23,11 @@ import Testing
     @Test func aStrangerLeavesTriesToTheDeviceThatAsked() {
         for tries in 0...6 {
             for byAnybody in 0...tries {
-                #expect(CodeRules.mayTry(tries: tries, byAnybody: byAnybody, isBound: true) == (tries < 5))
+                let own = tries - byAnybody
+                let others: CodeRules.Payer? = byAnybody < 3 ? .anybody : nil
                 #expect(
-                    CodeRules.mayTry(tries: tries, byAnybody: byAnybody, isBound: false)
-                        == (tries < 5 && byAnybody < 3))
+                    CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: true) == (own < 2 ? .request : others))
+                #expect(CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: false) == others)
             }
         }
     }

@@ -12,10 +12,40 @@ struct AttemptAllowance: Sendable, Hashable {
     /// Part of the names of its keys in Redis.
     let name: String
     let tiers: [Tier]
+    /// The environment variable that sets it, where it has one of its own.
+    let setting: String?
 
     init(_ name: String, _ tiers: (Int, every: Double)...) {
+        self.init(name, tiers: tiers.map { Tier(atOnce: $0.0, interval: $0.every) })
+    }
+
+    init(_ name: String, tiers: [Tier], setting: String? = nil) {
         self.name = name
-        self.tiers = tiers.map { Tier(atOnce: $0.0, interval: $0.every) }
+        self.tiers = tiers
+        self.setting = setting
+    }
+
+    /// Reads `NAME=COUNT/SECONDS`, or several tiers as in `NAME=10/30+30/900`: so many at once, then one in so many
+    /// seconds.
+    /// - Parameter known: the allowances that there are.
+    init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
+        let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+        guard parts.count == 2, let named = known.first(where: { $0.name.utf8.elementsEqual(parts[0].utf8) }) else {
+            throw Refusal("holds \(text), which does not begin with the name of an allowance and =")
+        }
+        var tiers: [Tier] = []
+        for tier in parts[1].split(separator: "+", omittingEmptySubsequences: false) {
+            let numbers = tier.split(separator: "/", omittingEmptySubsequences: false)
+            guard numbers.count == 2, let count = Int(numbers[0]), (1...1_000_000).contains(count),
+                let interval = Double(numbers[1]), (0.001...31_536_000).contains(interval)
+            else { throw Refusal("holds \(tier), which is not COUNT/SECONDS") }
+            tiers.append(Tier(atOnce: count, interval: interval))
+        }
+        self.init(named.name, tiers: tiers)
+    }
+
+    static func perHour(_ name: String, _ count: Int, _ setting: String) -> AttemptAllowance {
+        AttemptAllowance(name, tiers: [Tier(atOnce: count, interval: 3600 / Double(count))], setting: setting)
     }
 }
 
@@ -46,11 +76,8 @@ extension AttemptAllowance {
     static let passwordChange = AttemptAllowance("passwordChange:account", (10, every: 30), (30, every: 900))
     /// Registrations of one identifier from one network.
     static let registration = AttemptAllowance("register:network", (10, every: 30), (30, every: 900))
-    /// Messages to one identifier: three an hour at first, then six a day.
-    static let messages = AttemptAllowance("forgot:identifier", (3, every: 1200), (6, every: 14_400))
-
-    /// Messages to all users together.
-    static func allMessages(perHour count: Int) -> AttemptAllowance {
-        AttemptAllowance("forgot:all", (count, every: 3600 / Double(count)))
+    /// Links for new passwords to all users together.
+    static func allResets(within budget: MessageBudget) -> AttemptAllowance {
+        perHour("forgot:all", budget.resetsPerHour, "IDENTITY_RESET_MESSAGES_PER_HOUR")
     }
 }

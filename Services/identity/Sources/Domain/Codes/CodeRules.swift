@@ -1,13 +1,15 @@
 /// How long a code is valid, how often it may be tried, and when the next one may be asked for.
 ///
-/// A code is tried against at most five times. Whoever knows the identifier alone has three of these: a stranger who
-/// uses them up leaves two to the device that asked, which shows the name of its request.
+/// At most five tries are compared with a code. Two are reserved for the device that asked, which shows its
+/// `codeRequest`. The other three are charged to the identifier's allowance, so an attacker can use them up.
 enum CodeRules {
     /// Seconds.
     static let lifetime = 600
     static let tries = 5
-    /// Of these, without the name of the request that asked.
+    /// Of these, the ones that are charged to the identifier's allowance.
     static let triesOfAnybody = 3
+    /// Of these, the ones of the request that asked. No allowance limits them.
+    static let triesOfRequest = tries - triesOfAnybody
     /// Seconds for which it is remembered that a code was asked for.
     static let memory = 3600
 
@@ -26,12 +28,21 @@ enum CodeRules {
         return left > 0 ? Int(left.rounded(.up)) : nil
     }
 
-    /// Whether a code that has been tried so often may be tried again.
+    /// What a try is charged to.
+    enum Payer: Sendable {
+        /// The tries reserved for the request that asked.
+        case request
+        /// The identifier's allowance.
+        case anybody
+    }
+
+    /// What the next try of a code is charged to; `nil` where the code may not be tried any more.
     /// - Parameters:
     ///   - tries: all that there were.
-    ///   - byAnybody: those of them without the name of the request.
-    ///   - isBound: whether the name is shown now.
-    static func mayTry(tries: Int, byAnybody: Int, isBound: Bool) -> Bool {
-        tries < Self.tries && (isBound || byAnybody < triesOfAnybody)
+    ///   - byAnybody: those of them that were charged to the identifier's allowance.
+    ///   - isBound: whether the try shows the `codeRequest` of the code.
+    static func payer(tries: Int, byAnybody: Int, isBound: Bool) -> Payer? {
+        if isBound, tries - byAnybody < triesOfRequest { return .request }
+        return byAnybody < triesOfAnybody ? .anybody : nil
     }
 }

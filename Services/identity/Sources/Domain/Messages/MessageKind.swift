@@ -27,6 +27,14 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether it warns a user of a change that an attacker may have made. Its budget is not that of codes.
+    var isSecurityNotice: Bool {
+        switch self {
+        case .signIn, .verify, .stepUp, .merge, .passwordReset: false
+        case .identifierChanged, .identifierLost, .accountsMerged, .appleLinked, .passwordChanged: true
+        }
+    }
+
     /// What a template of this kind has to hold: a message without it is of no use.
     var required: MessagePlaceholder? {
         switch self {
