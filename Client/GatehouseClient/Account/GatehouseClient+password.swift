@@ -17,7 +17,8 @@ extension GatehouseClient {
     public func forgotPassword(identifier: String) async throws(GatehouseError) {
         _ = try await api.call(
             "POST", "/v1/auth/password/forgot",
-            json: ForgotPasswordRequest(identifier: identifier, device: await session.device()), returning: API.Nothing.self)
+            json: ForgotPasswordRequest(identifier: identifier, device: await session.device()),
+            returning: API.Nothing.self)
     }
 
     /// Sets a new password by the token of a message. All sessions of the user end.

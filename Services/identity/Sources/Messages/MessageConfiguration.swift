@@ -52,7 +52,8 @@ struct MessageConfiguration: Sendable {
             newMailsPerHour: perHour("codeMailsToNewPerHour", max(1, mails / 2)),
             newTextsPerHour: perHour("codeTextsToNewPerHour", max(1, texts / 2)),
             textsPerCountryPerHour: perHour("codeTextsPerCountryPerHour", 30),
-            noticeMailsPerHour: perHour("noticeMailsPerHour", 600), noticeTextsPerHour: perHour("noticeTextsPerHour", 60),
+            noticeMailsPerHour: perHour("noticeMailsPerHour", 600),
+            noticeTextsPerHour: perHour("noticeTextsPerHour", 60),
             resetsPerHour: perHour("resetMessagesPerHour", 600))
     }
 

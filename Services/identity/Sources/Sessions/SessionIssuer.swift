@@ -81,7 +81,8 @@ struct SessionIssuer: Sendable {
 
     /// May fail: the device or network is then a new one at the next sign-in, too.
     private func remember(
-        _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account, context: GatehouseRequestContext
+        _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account,
+        context: GatehouseRequestContext
     ) async {
         let deadline = context.deadline.forDatabase
         do {
