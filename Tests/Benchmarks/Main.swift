@@ -62,7 +62,6 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let system = try RunningSystem(environmentFile: environmentFile)
         let schedule = Schedule(measured: .seconds(seconds))
-        let memory = try PrivateMemory(of: system.processes("gateway", "identity", "tokens", "devices"))
         if only.contains(.postgres) {
             try await PostgresBenchmark(
                 url: system.value("TOKENS_DATABASE_URL"), server: system.process("postgres"), schedule: schedule
@@ -104,6 +103,8 @@ struct Bench: AsyncParsableCommand {
         }
         let needClient: Set<Part> = [.refresh, .signIn, .system, .load, .scale]
         if !needClient.isDisjoint(with: only) {
+            // Read here and not above: `bench-gateway.sh` stops the gateway before this program starts.
+            let memory = try PrivateMemory(of: system.processes("gateway", "identity", "tokens", "devices"))
             try await PrivateMemory.$current.withValue(memory) {
                 try await withClient(of: system) { client in
                     try await runThroughGateway(system, client, schedule: schedule)

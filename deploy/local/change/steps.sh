@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # The changes of docs/operations/changes.md, a function each. The load goes on meanwhile. Needs services.sh.
 
-# Callees first: the order of docs/teams.md.
-in_order="tokens devices identity gateway"
+# The order of docs/operations/changes.md.
+in_order="tokens devices gateway identity"
 
 # settle: for as long as it takes the load to meet what has changed.
 settle() { sleep "${1:-$settling}"; }
@@ -19,7 +19,7 @@ versions_side_by_side() {
     settle 20
     # The way back: no migration is undone.
     binaries=$old_binaries
-    for name in gateway identity devices tokens; do
+    for name in identity gateway devices tokens; do
         stop TERM "$name-1"
         start_replica "$name-1"
     done

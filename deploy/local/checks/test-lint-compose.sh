@@ -47,8 +47,13 @@ refuses "a database with a way out" "the network postgres should not lead outsid
 refuses "the signing key given to the gateway" "the signing key belongs to tokens alone" $file \
     's|^    ports: .*:8080:8080"\]|&\n    volumes: ["tokens-keys:/keys:ro"]|'
 refuses "keys that tokens may write" "may write the keys of tokens" $file 's|tokens-keys:/keys:ro|tokens-keys:/keys|'
-refuses "the simulator shown to other machines" "the gateway alone is for other machines" $file \
+refuses "the simulator shown to other machines" "not on this host's loopback address" $file \
     's/127.0.0.1:8084:8084/8084:8084/'
+refuses "the gateway shown to other machines" "not on this host's loopback address" $file \
+    's/PUBLISHED_ADDRESS:-127.0.0.1/PUBLISHED_ADDRESS:-0.0.0.0/'
+refuses "a tag that is built twice" "is built by 2 services" $file \
+    '0,/pull_policy: never/s//build: {<<: *build, target: tokens}/'
+refuses "an image that is pulled" "would pull gatehouse/tokens" $file '0,/pull_policy: never/{/pull_policy: never/d}'
 refuses "a root that may be written" "may write its root" $file 's/read_only: true/read_only: false/'
 refuses "capabilities" "has capabilities" $file 's/cap_drop: \[ALL\]/cap_drop: [NET_RAW]/'
 refuses "logs without a limit" "grow without a limit" $file '/max-size/d'

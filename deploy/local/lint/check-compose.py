@@ -45,6 +45,7 @@ class Check:
                 continue
             self.check_settings(compose)
             self.check_ports(compose)
+            self.check_images(compose)
             self.check_containers(compose)
             self.check_networks(compose)
             if environment == "production":
@@ -156,12 +157,23 @@ class Check:
             for address, outer, inner in service.ports:
                 if inner not in listening.get(service.name, ()):
                     self.find(f"port {inner} of {service.name} is published, and nobody listens there")
-                if (service.name == "gateway") != (address == "0.0.0.0"):
-                    self.find(f"{service.name} is published on {address}: the gateway alone is for other machines")
+                if address != "127.0.0.1":
+                    self.find(f"{service.name} is published on {address}, not on this host's loopback address")
                 if outer != inner:
                     self.find(f"port {inner} of {service.name} is published as {outer}: README.md says otherwise")
 
     # Containers
+
+    def check_images(self, compose):
+        """Compose refuses to build one tag twice, and asks a registry for an image that no service builds."""
+        built = [service.content["image"] for service in compose.services.values() if "build" in service.content]
+        for image in sorted(set(built)):
+            if built.count(image) > 1:
+                self.find(f"{image} is built by {built.count(image)} services")
+        for service in compose.services.values():
+            is_ours = service.content["image"].startswith("gatehouse/")
+            if is_ours and "build" not in service.content and service.content.get("pull_policy") != "never":
+                self.find(f"{service.name} would pull {service.content['image']}, which another service builds")
 
     def check_containers(self, compose):
         for service in compose.services.values():
