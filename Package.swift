@@ -141,7 +141,8 @@ let libraries: [Target] = [
             "AccessToken", "Bytes", "Contracts", "Instruments", "ServiceKit", .asyncHTTPClient, .lifecycle, .logging,
             .nioCore,
         ]),
-    // The product that services of a team's own are written with: no database, no Redis, nothing of the gateway's.
+    // The product that services of a team's own are written with: no database, no Redis, nothing of the gateway's. Teams
+    // take it from Shared/Package.swift, whose targets and dependencies are these.
     shared(
         "GatehouseService",
         uses: [
@@ -353,8 +354,7 @@ let package = Package(
     products: (isClientAlone ? [] : ["gateway", "identity", "tokens", "devices", "apple-simulator"]).map {
         .executable(name: $0, targets: [$0])
     } + [.executable(name: "gatehouse", targets: ["gatehouse"])]
-        + ["GatehouseClient", "GatehouseUI"].map { .library(name: $0, targets: [$0]) }
-        + (isClientAlone ? [] : [.library(name: "GatehouseService", targets: ["GatehouseService"])]),
+        + ["GatehouseClient", "GatehouseUI"].map { .library(name: $0, targets: [$0]) },
     // An app names this package with `traits: []`, and gets the client without a single package besides.
     traits: [
         .default(enabledTraits: ["Server"]),

@@ -87,6 +87,12 @@ public final class Settings {
         problems.append(.init(name: name, message: message))
     }
 
+    /// The first of `names` that has a value; notes all of them as known.
+    func first(_ names: SettingName...) -> (name: SettingName, value: String)? {
+        let values = names.map { ($0, raw($0)) }
+        return values.lazy.compactMap { name, value in value.map { (name, $0) } }.first
+    }
+
     /// The value as it stands, `nil` where there is none; notes the name as known.
     func raw(_ name: SettingName) -> String? {
         requested.append(name)

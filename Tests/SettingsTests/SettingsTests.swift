@@ -28,6 +28,34 @@ import Testing
         try body(path)
     }
 
+    @Test func tracesByOpenTelemetrysVariables() throws {
+        let variables = [
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_TRACES_SAMPLER_ARG": "0.25",
+            "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20a%3Db, X-Tenant=shop",
+        ]
+        let endpoint = try #require(URL(string: "http://collector:4318"))
+        let headers = ["Authorization": "Bearer a=b", "X-Tenant": "shop"]
+        #expect(
+            TraceSettings(settings(variables)) == TraceSettings(endpoint: endpoint, headers: headers, percent: 25))
+        let own = try #require(URL(string: "http://own:1"))
+        let overridden = variables.merging(
+            [
+                "GATEHOUSE_TRACES_ENDPOINT": "http://own:1", "GATEHOUSE_TRACES_HEADERS": "a=b",
+                "GATEHOUSE_TRACES_PERCENT": "3",
+            ]
+        ) { $1 }
+        #expect(TraceSettings(settings(overridden)) == TraceSettings(endpoint: own, headers: ["a": "b"], percent: 3))
+        #expect(TraceSettings(settings(variables.merging(["OTEL_SDK_DISABLED": "true"]) { $1 })).endpoint == nil)
+    }
+
+    @Test(arguments: ["secret", "a b=secret", "=secret", "a=secret%0D%0AX: y", "a=secret%ff"])
+    func headersOfTracesThatCannotBeSent(text: String) {
+        let settings = settings(["GATEHOUSE_ENVIRONMENT": "development", "GATEHOUSE_TRACES_HEADERS": text])
+        _ = TraceSettings(settings)
+        let found = settings.failure.problems.map { "\($0.name) \($0.message)" }
+        #expect(found.count == 1 && found[0].contains("GATEHOUSE_TRACES_HEADERS") && !found[0].contains("secret"))
+    }
+
     @Test func readsEveryKind() throws {
         let settings = settings([
             "GATEHOUSE_ENVIRONMENT": "development", "TOKENS_ISSUER": "http://a", "TOKENS_RETRY_WINDOW": "60",

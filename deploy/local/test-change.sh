@@ -18,10 +18,10 @@ every_step="roll_tokens roll_devices roll_identity roll_gateway signing_key refr
     database_passwords certificates switch_over"
 settling=${GATEHOUSE_CHANGE_SETTLING:-8}
 access_lifetime=30
-all_names="gateway-1 gateway-2 identity-1 identity-2 devices-1 devices-2 tokens-1 tokens-2 redis postgres-1 postgres-2 load"
+all_names="gateway-1 gateway-2 identity-1 identity-2 devices-1 devices-2 tokens-1 tokens-2 apple redis postgres-1 postgres-2 load"
 
 remove() {
-    stop TERM load gateway-1 gateway-2 identity-1 identity-2 devices-1 devices-2 tokens-1 tokens-2 redis
+    stop TERM load gateway-1 gateway-2 identity-1 identity-2 devices-1 devices-2 tokens-1 tokens-2 apple redis
     stop INT postgres-1 postgres-2
     if [ -z "${GATEHOUSE_KEEP:-}" ]; then rm -rf "$state"; fi
 }
@@ -70,6 +70,12 @@ if [ -n "$old_binaries" ]; then binaries=$old_binaries; fi
     say "1:$(openssl rand -base64 32)" >"$keys/pepper.keys"
     say "1:$(openssl rand -base64 32)" >"$keys/sealing.keys"
 )
+# The ports from 16 on are free (service_port).
+apple_url=http://127.0.0.1:$((base + 16))
+start apple env -i "PATH=$PATH" GATEHOUSE_ENVIRONMENT=development \
+    APPLE_SIMULATOR_LISTEN_ADDRESS="${apple_url#http://}" \
+    APPLE_SIMULATOR_ADMIN_LISTEN_ADDRESS="127.0.0.1:$((base + 17))" \
+    APPLE_SIMULATOR_APNS_LISTEN_ADDRESS="127.0.0.1:$((base + 18))" "$new_binaries/apple-simulator" serve
 write_settings
 migrate_all
 for name in tokens devices identity gateway; do
@@ -85,7 +91,8 @@ cat >"$state/load/plan.json" <<END
         {"port": $(service_port gateway-1), "admin": $(service_admin_port gateway-1)},
         {"port": $(service_port gateway-2), "admin": $(service_admin_port gateway-2)}
     ],
-    "authority": "$tls/authorities.pem", "hook": $hook_port, "clients": ${GATEHOUSE_CHANGE_CLIENTS:-30}, "reset_pause": 30
+    "authority": "$tls/authorities.pem", "hook": $hook_port, "clients": ${GATEHOUSE_CHANGE_CLIENTS:-30}, "reset_pause": 30,
+    "apple": "$apple_url"
 }
 END
 step() {

@@ -12,6 +12,7 @@ extension GatehouseClient {
     /// Gives the user another address or number, or a first one. The former one is told, and can undo it for three days.
     ///
     /// - Parameters:
+    ///   - kind: `email` or `phone`.
     ///   - identifier: of that kind, in any usual spelling.
     ///   - code: six digits that were sent to it, asked for with the purpose `verify`.
     ///   - asked: what ``askForCode(identifier:purpose:)`` returned, where this device asked.

@@ -6,7 +6,7 @@ public struct MergeProof: Sendable {
 
     /// - Parameters:
     ///   - password: of the other account.
-    ///   - identifier: what it is signed in to with. Without one it is the account that ``User/mergeableIdentifiers``
+    ///   - identifier: what it is signed in to with. Without one it is the account that `User.mergeableIdentifiers`
     ///     tells of.
     public static func password(_ password: String, identifier: String? = nil) -> Self {
         Self(request: Redacted(MergeRequest(password: password, identifier: identifier)))

@@ -93,7 +93,10 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             resource: TraceResource(
                 service: Application.name, version: GatehouseVersion.number, instance: UUID().uuidString.lowercased(),
                 environment: configuration.environment.rawValue),
-            logger: logger, send: OTLPSender(httpClient: httpClient, endpoint: endpoint).send)
+            logger: logger,
+            send: OTLPSender(
+                httpClient: httpClient, endpoint: endpoint, headers: configuration.traces.headers
+            ).send)
     }
 
     /// Below `info`, the life cycle writes out its services with all that is within them, secrets too.

@@ -13,19 +13,28 @@ struct OTLPSender: Sendable {
 
     private let httpClient: HTTPClient
     private let url: String
+    private let headers: HTTPHeaders
     private let timeout: Duration
 
-    /// - Parameter endpoint: without `/v1/traces`.
-    init(httpClient: HTTPClient, endpoint: URL, timeout: Duration = Self.timeout) {
+    /// - Parameters:
+    ///   - endpoint: without `/v1/traces`.
+    ///   - headers: fields of each request besides its own.
+    init(
+        httpClient: HTTPClient, endpoint: URL, headers: [String: String] = [:], timeout: Duration = Self.timeout
+    ) {
         self.httpClient = httpClient
         self.timeout = timeout
+        var fields = HTTPHeaders(headers.map { ($0.key, $0.value) })
+        fields.replaceOrAdd(name: "Content-Type", value: "application/json")
+        fields.replaceOrAdd(name: "Accept", value: "application/json")
+        self.headers = fields
         url = endpoint.appending(path: "v1/traces").absoluteString
     }
 
     func send(_ body: [UInt8]) async -> SpanExportOutcome {
         var request = HTTPClientRequest(url: url)
         request.method = .POST
-        request.headers = ["Content-Type": "application/json", "Accept": "application/json"]
+        request.headers = headers
         request.body = .bytes(ByteBuffer(bytes: body))
         guard
             let answer = try? await httpClient.exchange(

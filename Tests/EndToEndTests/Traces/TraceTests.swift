@@ -143,9 +143,9 @@ import Testing
                 try scene.lines(of: service, naming: requestID).contains { $0["message"] == "request" }
             }
             for line in try scene.lines(of: service, naming: requestID) {
-                #expect(line["requestId"] == requestID || line["request_id"] == requestID, "\(line)")
-                #expect(line["traceId"] == trace.traceID || line["trace_id"] == trace.traceID, "\(line)")
-                #expect(line["spanId"] == spanID || line["span_id"] == spanID, "\(line)")
+                #expect(line["request_id"] == requestID, "\(line)")
+                #expect(line["trace_id"] == trace.traceID, "\(line)")
+                #expect(line["span_id"] == spanID, "\(line)")
             }
         }
     }

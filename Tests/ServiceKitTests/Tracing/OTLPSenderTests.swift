@@ -1,7 +1,10 @@
 import AsyncHTTPClient
 import Foundation
+import HTTPTypes
+import Hummingbird
 import NIOCore
 import Observability
+import Synchronization
 import TestKit
 import Testing
 
@@ -47,6 +50,24 @@ import Testing
 
     private static func answer(_ status: String, fields: String = "", _ body: String = "") -> String {
         "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
+    }
+
+    @Test func headersOfTheSettings() async throws {
+        let received = Mutex<[HTTPFields]>([])
+        let router = Router()
+        router.post("v1/traces") { request, _ in
+            received.withLock { $0.append(request.headers) }
+            return HTTPResponse.Status.ok
+        }
+        try await withHTTPServer(router) { url in
+            let client = HTTPClient(configuration: .gatehouse())
+            let headers = ["Authorization": "Bearer a key", "content-type": "text/plain"]
+            let sender = OTLPSender(httpClient: client, endpoint: url, headers: headers)
+            #expect(await sender.send(Array("{}".utf8)) == .taken(rejected: 0))
+            try await client.shutdown()
+        }
+        let fields = try #require(received.withLock { $0.first })
+        #expect(fields[.authorization] == "Bearer a key" && fields[values: .contentType] == ["application/json"])
     }
 
     @Test(arguments: [

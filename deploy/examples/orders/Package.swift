@@ -1,11 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Where Gatehouse is. In place of the folder a release: .package(url: "https://…/gatehouse", exact: "…")
+// The folder `Shared` of Gatehouse.
 let gatehouse = Package.Dependency.package(
-    name: "gatehouse", path: Context.environment["GATEHOUSE_PACKAGE"] ?? "../../..")
+    name: "gatehouse-service", path: Context.environment["GATEHOUSE_PACKAGE"] ?? "../../../Shared")
 
-let service = Target.Dependency.product(name: "GatehouseService", package: "gatehouse")
+let service = Target.Dependency.product(name: "GatehouseService", package: "gatehouse-service")
 
 let package = Package(
     name: "orders",

@@ -1,11 +1,11 @@
 """load.py FOLDER   keeps an installation busy and counts, for each step of a change, what its clients were answered.
 
-In FOLDER: `plan.json` says where the gateways are ({"gateways": [{"port", "admin"}], "authority", "hook", "clients"});
+In FOLDER: `plan.json` says where the gateways are ({"gateways": [{"port", "admin"}], "authority", "hook", "clients", "apple"});
 the file `step` names the step that goes on, and `end` ends the run. What was counted stands in `counts.json`, anew each
 quarter of a second.
 
 A client keeps one session: it refreshes, asks for its user, and registers its device, in turn. Others sign in, register,
-and reset passwords. Each keeps a connection, to a gateway that says it is ready, as behind a load balancer. A request
+reset passwords, sign in with codes, link an Apple account, export their data and delete the account. Each keeps a connection, to a gateway that says it is ready, as behind a load balancer. A request
 counts once, with its first answer, as what it is for whoever waits for it:
 
   ok           the answer that was to be expected
@@ -23,6 +23,7 @@ import random
 import ssl
 import sys
 import time
+import urllib.request
 
 folder = pathlib.Path(sys.argv[1])
 plan = json.loads((folder / "plan.json").read_text())
@@ -265,19 +266,54 @@ async def sign_in():
 letters = {}
 
 
+async def letter_to(identifier, ask):
+    """What the message to the identifier holds, a reset token or a code, after `ask`; None where none came."""
+    letter = letters[identifier] = asyncio.get_running_loop().create_future()
+    step, began = current_step, time.monotonic()
+    await ask
+    try:
+        return await asyncio.wait_for(letter, 60)
+    except asyncio.TimeoutError:
+        counts.add(step, time.monotonic() - began, f"no message to {identifier}")
+        return None
+
+
+async def account():
+    """The life of an account: a code makes it, Apple is linked, its data is exported, and it is deleted."""
+    client = Client()
+    while not (folder / "end").exists():
+        identifier = new_identifier()
+        body = {"identifier": identifier, "purpose": "signIn"}
+        code = await letter_to(identifier, client.call("POST", "/v1/auth/code", body, expected=202))
+        if code is None:
+            continue
+        body = {"identifier": identifier, "code": code}
+        session = Session(client, await client.call("POST", "/v1/auth/code/verify", body))
+        body = {"identityToken": await asyncio.to_thread(apple_identity_token)}
+        await client.call("POST", "/v1/auth/identities/apple", body, await session.valid())
+        await client.call("GET", "/v1/auth/export", token=await session.valid())
+        await client.call("DELETE", "/v1/auth/account", token=await session.valid(), expected=202)
+        # The network's allowance of messages has to last for the whole run.
+        await asyncio.sleep(plan["reset_pause"])
+
+
+def apple_identity_token():
+    request = urllib.request.Request(
+        f"{plan['apple']}/simulator/sign-in", data=b"{}", headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.load(answer)["identityToken"]
+
+
 async def reset():
     """Somebody who has forgotten the password: the message goes through identity's outbox, sealed."""
     client = Client()
     while not (folder / "end").exists():
         identifier = new_identifier()
         await client.call("POST", "/v1/auth/register", {"identifier": identifier, "password": password}, expected=201)
-        letter = letters[identifier] = asyncio.get_running_loop().create_future()
-        step, began = current_step, time.monotonic()
-        await client.call("POST", "/v1/auth/password/forgot", {"identifier": identifier}, expected=202)
-        try:
-            token = await asyncio.wait_for(letter, 60)
-        except asyncio.TimeoutError:
-            counts.add(step, time.monotonic() - began, "no message after POST /v1/auth/password/forgot")
+        body = {"identifier": identifier}
+        token = await letter_to(identifier, client.call("POST", "/v1/auth/password/forgot", body, expected=202))
+        if token is None:
             continue
         body = {"token": token, "newPassword": password + " more"}
         await client.call("POST", "/v1/auth/password/reset", body, expected=204)
@@ -299,7 +335,7 @@ async def again(life):
 
 
 async def receive(reader, writer):
-    """The team's own service that sends messages (IDENTITY_RESET_HOOK_URL)."""
+    """The team's own service that sends messages (IDENTITY_RESET_HOOK_URL, IDENTITY_MESSAGE_HOOK_URL)."""
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
@@ -307,7 +343,7 @@ async def receive(reader, writer):
             message = json.loads(await reader.readexactly(length))
             waiting = letters.pop(message["to"], None)
             if waiting and not waiting.done():
-                waiting.set_result(message["token"])
+                waiting.set_result(message.get("token") or message.get("code"))
             writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
             await writer.drain()
     except (OSError, EOFError, asyncio.IncompleteReadError):
@@ -352,7 +388,7 @@ async def main():
     server = await asyncio.start_server(receive, "127.0.0.1", plan["hook"])
     while not ready:
         await asyncio.sleep(0.1)
-    lives = [again(sign_in), again(reset)]
+    lives = [again(sign_in), again(reset), again(account)]
     lives += [again(live) for _ in range(plan["clients"])]
     tasks = []
     for life in lives:

@@ -51,11 +51,13 @@ write_settings() {
     set_in tokens TOKENS_ACCESS_TOKEN_LIFETIME "$access_lifetime"
     set_in identity IDENTITY_PEPPER_KEYS_FILE "$keys/pepper.keys"
     set_in identity IDENTITY_SEALING_KEYS_FILE "$keys/sealing.keys"
-    # Nobody signs in with Apple here, but a version before 0.9.0 does not start without.
     set_in identity IDENTITY_APPLE_CLIENT_IDS com.example.app
+    set_in identity IDENTITY_APPLE_KEYS_URL "$apple_url/auth/keys"
     set_in identity IDENTITY_HASHING_THREADS 2
     set_in identity IDENTITY_RESET_HOOK_URL "http://127.0.0.1:$hook_port/reset"
     set_in identity IDENTITY_RESET_HOOK_SECRET "$(openssl rand -hex 24)"
+    set_in identity IDENTITY_MESSAGE_HOOK_URL "http://127.0.0.1:$hook_port/message"
+    set_in identity IDENTITY_MESSAGE_HOOK_SECRET "$(openssl rand -hex 24)"
     set_in gateway GATEWAY_TOKENS_URL "$(addresses tokens)"
     set_in gateway GATEWAY_IDENTITY_URL "$(addresses identity)"
     set_in gateway GATEWAY_DEVICES_URL "$(addresses devices)"

@@ -52,8 +52,8 @@ refuses "the simulator shown to other machines" "not on this host's loopback add
 refuses "the gateway shown to other machines" "not on this host's loopback address" $file \
     's/PUBLISHED_ADDRESS:-127.0.0.1/PUBLISHED_ADDRESS:-0.0.0.0/'
 refuses "a tag that is built twice" "is built by 2 services" $file \
-    '0,/pull_policy: never/s//build: {<<: *build, target: tokens}/'
-refuses "an image that is pulled" "would pull gatehouse/tokens" $file '0,/pull_policy: never/{/pull_policy: never/d}'
+    '0,/^    pull_policy: never/s//    build: {<<: *build, target: tokens}/'
+refuses "an image that is pulled" "would pull gatehouse/tokens" $file '0,/^    pull_policy: never/{/^    pull_policy/d}'
 refuses "a root that may be written" "may write its root" $file 's/read_only: true/read_only: false/'
 refuses "capabilities" "has capabilities" $file 's/cap_drop: \[ALL\]/cap_drop: [NET_RAW]/'
 refuses "logs without a limit" "grow without a limit" $file '/max-size/d'

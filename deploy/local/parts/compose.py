@@ -12,7 +12,8 @@ import yaml
 # What a service may say here.
 KEYS = set(
     "build cap_add cap_drop command cpu_shares depends_on entrypoint env_file environment healthcheck image logging"
-    " mem_limit network_mode networks ports profiles read_only restart security_opt stop_grace_period tmpfs volumes".split()
+    " mem_limit network_mode networks ports profiles pull_policy read_only restart security_opt stop_grace_period tmpfs"
+    " volumes".split()
 )
 VARIABLE = re.compile(r"\$(?:(\$)|(\w+)|\{(\w+)(?:(:?[-?+])((?:[^{}]|\{[^{}]*\})*))?\})")
 

@@ -8,16 +8,13 @@ extension Request {
     static let defaultLimit = 50
     static let maximumLimit = 200
 
-    /// A field of the query; `nil` where it is absent or empty.
-    func queried(_ name: String) -> String? {
-        uri.queryParameters.get(name).flatMap { $0.isEmpty ? nil : $0 }
-    }
-
+    /// A field of the query; `nil` where it is absent. An empty one is read like any other text.
+    ///
     /// - Throws: `INVALID_REQUEST` naming the field.
     func queried<Value>(
         _ name: String, _ read: (String) throws(Refusal) -> Value
     ) throws(Problem) -> Value? {
-        guard let text = queried(name) else { return nil }
+        guard let text = uri.queryParameters.get(name) else { return nil }
         return try Problem.checking(name) { () throws(Refusal) in try read(text) }
     }
 

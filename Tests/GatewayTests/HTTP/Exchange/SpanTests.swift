@@ -158,8 +158,8 @@ struct SpanTests {
                 lines = log.lines.filter { $0.hasPrefix("info request ") }
                 return lines.count == 1
             }
-            #expect(lines.first?.contains("\"traceId\": \(server.traceID)") == true)
-            #expect(lines.first?.contains("\"spanId\": \(server.spanID)") == true)
+            #expect(lines.first?.contains("\"trace_id\": \(server.traceID)") == true)
+            #expect(lines.first?.contains("\"span_id\": \(server.spanID)") == true)
         }
     }
 }

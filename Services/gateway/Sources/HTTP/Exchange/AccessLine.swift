@@ -28,7 +28,7 @@ struct AccessLine {
 
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "requestId": "\(String(decoding: requestID, as: UTF8.self))",
+            "request_id": "\(String(decoding: requestID, as: UTF8.self))",
             "client": "\(String(decoding: client.text, as: UTF8.self))",
             "protocol": isHTTP2 ? "HTTP/2" : "HTTP/1.1",
             "durationMs": "\(nanoseconds / 1_000_000)", "bytesIn": "\(bytesIn)", "bytesOut": "\(bytesOut)",
@@ -39,8 +39,8 @@ struct AccessLine {
         if let status { metadata["status"] = "\(status)" }
         if let upstreamNanoseconds { metadata["upstreamMs"] = "\(upstreamNanoseconds / 1_000_000)" }
         if let refusal { metadata["refusal"] = "\(refusal)" }
-        if let traceID { metadata["traceId"] = "\(traceID)" }
-        if let spanID { metadata["spanId"] = "\(spanID)" }
+        if let traceID { metadata["trace_id"] = "\(traceID)" }
+        if let spanID { metadata["span_id"] = "\(spanID)" }
         return metadata
     }
 }

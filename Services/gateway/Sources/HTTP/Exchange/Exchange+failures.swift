@@ -27,8 +27,8 @@ extension Exchange {
                     "answer cut short",
                     metadata: [
                         "route": "\(plan.route.name)", "reason": "\(failure.rawValue)",
-                        "requestId": "\(String(decoding: request.requestID, as: UTF8.self))",
-                        "traceId": "\(request.trace.traceID)",
+                        "request_id": "\(String(decoding: request.requestID, as: UTF8.self))",
+                        "trace_id": "\(request.trace.traceID)",
                     ])
                 note(refusal: failure.rawValue)
             }
