@@ -85,7 +85,9 @@ extension ServiceTests {
                 #expect(try await all(until + "&action=signed_in").count == 36)
                 #expect(try await all("since=2026-01-05T03:00:00Z&user=\(user.path)&action=signed_in").count == 1)
                 #expect(try await all("user=\(UUID())").isEmpty)
-                for query in ["user=ada", "action=nothing", "since=yesterday", "until=1", "after=7", "limit=0"] {
+                for query in [
+                    "user=ada", "action=nothing", "since=yesterday", "until=1", "after=7", "limit=0", "user=", "since=",
+                ] {
                     #expect(try await admin.send(.GET, "/audit?" + query).code == "INVALID_REQUEST", "\(query)")
                 }
             }

@@ -38,7 +38,8 @@ extension ServiceTests {
                 #expect(try await found("state=disabled") == ["ada@example.com"])
                 #expect(try await found("state=active&identifier=ad") == ["adam@example.com"])
                 for query in [
-                    "state=gone", "role=No", "id=xyz", "identifier=%00", "limit=0", "limit=201", "limit=a", "after=%C3",
+                    "state=gone", "role=No", "id=xyz", "identifier=%00", "limit=0", "limit=201", "limit=a", "role=",
+                    "state=", "limit=", "after=%C3",
                     "identifier=a&after=.", "id=a&after=1",
                 ] {
                     let refused = try await admin.send(.GET, "/users?" + query)
