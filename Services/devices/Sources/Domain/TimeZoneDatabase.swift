@@ -29,10 +29,21 @@ struct TimeZoneDatabase: Sendable, Equatable {
     var isEmpty: Bool { names.isEmpty }
 
     /// Whether the name is one of the database, or has the form of one (`Area/Location`): a phone's database may be
-    /// newer than this machine's.
+    /// newer than this machine's. A zone that an app makes of an offset has a name such as `GMT+0200`.
     func accepts(_ name: String) -> Bool {
         // The length comes first: a look-up hashes the text, and hashing normalizes it.
-        name.utf8.count <= Self.maximumLength && (names.contains(name) || Self.isWellFormed(name))
+        name.utf8.count <= Self.maximumLength
+            && (names.contains(name) || Self.isWellFormed(name) || Self.isOffset(name))
+    }
+
+    /// `GMT`, a sign, and hours and minutes of two digits each, as in Foundation's `TimeZone(secondsFromGMT:)`.
+    private static func isOffset(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        guard bytes.count == 8, name.utf8.starts(with: "GMT".utf8), bytes[4...].allSatisfy(\.isASCIIDigit),
+            bytes[3] == UInt8(ascii: "+") || bytes[3] == UInt8(ascii: "-"),
+            let hours = Int(name.suffix(4).prefix(2)), let minutes = Int(name.suffix(2))
+        else { return false }
+        return hours <= 18 && minutes < 60
     }
 
     private static func isWellFormed(_ name: String) -> Bool {
