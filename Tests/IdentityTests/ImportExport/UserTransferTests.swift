@@ -81,6 +81,25 @@ import Testing
         }
     }
 
+    /// tokens refuses sessions of a user who was deleted.
+    @Test(arguments: ["audit", "audit_entries"])
+    func theIDOfADeletedUserIsRefused(table: String) async throws {
+        try await with { transfer, pool in
+            let user = UUID()
+            // A row of before migration 8 is in `audit`.
+            try await pool.query("ALTER TABLE audit DISABLE TRIGGER USER")
+            try await pool.query(
+                "INSERT INTO \(unescaped: table) (user_id, actor, event) VALUES (\(user), 'user', 'deleted')")
+            let text = #"{"email":"ada@example.com","id":"\#(user)"}"#
+            for isDry in [true, false] {
+                let (summary, flaws) = try await run(transfer, text, isDry: isDry)
+                #expect(summary.created == 0)
+                #expect(flaws == [.init(line: 1, reason: "id belonged to a user who was deleted.")])
+            }
+            #expect(try await count("users", pool) == 0)
+        }
+    }
+
     @Test func oneThatWasBrokenOffGoesOn() async throws {
         try await with { transfer, pool in
             let text = Self.lines(1...3000)

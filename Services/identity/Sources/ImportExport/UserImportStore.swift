@@ -65,7 +65,9 @@ struct UserImportStore: Sendable {
         let rows = users.enumerated().map(Row.init)
         return try await database.query(
             """
-            SELECT u.id IS NOT NULL, e.user_id, p.user_id, a.user_id
+            SELECT u.id IS NOT NULL, e.user_id, p.user_id, a.user_id,
+                EXISTS (SELECT FROM audit_entries WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
+                    OR EXISTS (SELECT FROM audit WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
             FROM jsonb_to_recordset(\(PostgresJSON(rows))) AS r (\(unescaped: Self.columns))
             LEFT JOIN users u ON u.id = r.id
             LEFT JOIN identifiers e ON e.kind = 'email' AND e.value = r.email
@@ -74,8 +76,9 @@ struct UserImportStore: Sendable {
             ORDER BY r.n
             """
         ).map { row in
-            let (hasID, email, phone, apple) = try row.decode((Bool, UUID?, UUID?, UUID?).self)
-            return ImportVerdict.Found(hasID: hasID, email: email, phone: phone, apple: apple)
+            let (hasID, email, phone, apple, wasDeleted) = try row.decode((Bool, UUID?, UUID?, UUID?, Bool).self)
+            return ImportVerdict.Found(
+                hasID: hasID, email: email, phone: phone, apple: apple, wasDeleted: wasDeleted)
         }
     }
 

@@ -25,6 +25,7 @@ import Testing
             if case .taken = ImportVerdict.decide(isNamed: isNamed, found: found) { true } else { false }
         }
         #expect(isTaken(true, .init(hasID: false, email: Self.one)))
+        #expect(isTaken(true, .init(hasID: false, wasDeleted: true)))
         #expect(isTaken(true, .init(hasID: false, apple: Self.one)))
         #expect(isTaken(false, .init(hasID: false, email: Self.one, phone: Self.other)))
     }

@@ -15,10 +15,13 @@ enum ImportVerdict: Equatable, Sendable {
         var email: UUID?
         var phone: UUID?
         var apple: UUID?
+        /// Whether the id was that of a user who has been deleted. Other services go on to refuse it.
+        var wasDeleted = false
     }
 
     static func decide(isNamed: Bool, found: Found) -> ImportVerdict {
         if found.hasID { return .exists }
+        if found.wasDeleted { return .taken("id belonged to a user who was deleted.") }
         let owners = [("email", found.email), ("phone", found.phone), ("apple", found.apple)].compactMap { name, id in
             id.map { (name, $0) }
         }
