@@ -9,7 +9,8 @@ import Testing
 @Suite struct ConfigurationTests {
     private func problems(_ environment: [String: String]) -> [String] {
         let settings = Settings(
-            service: "identity", environment: environment.merging(["GATEHOUSE_ENVIRONMENT": "development"]) { $1 })
+            service: "identity",
+            environment: environment.merging(["GATEHOUSE_ENVIRONMENT": "development"]) { given, _ in given })
         _ = IdentityConfiguration(settings: settings)
         do { try settings.finish() } catch { return error.problems.map { "\($0.name) \($0.message)" } }
         return []
@@ -20,6 +21,21 @@ import Testing
         let found = problems([name: "hush://hush"])
         #expect(found.contains { $0.hasPrefix(name) }, "\(found)")
         #expect(!found.contains { $0.contains("hush") })
+    }
+
+    @Test(arguments: ["MESSAGE", "RESET"])
+    func hooksAreNotCalledWithoutTLSInProduction(name: String) {
+        func isRefused(_ url: String, _ further: [String: String] = [:]) -> Bool {
+            let hook = ["IDENTITY_\(name)_HOOK_URL": url, "IDENTITY_\(name)_HOOK_SECRET": "secret"]
+            return problems(["GATEHOUSE_ENVIRONMENT": "production"].merging(hook) { $1 }.merging(further) { $1 })
+                .contains { $0.hasPrefix("IDENTITY_\(name)_HOOK_URL") && $0.contains("IDENTITY_HOOKS_TLS") }
+        }
+        #expect(isRefused("http://hooks.example/") && isRefused("http://127.0.0.1.hooks.example/"))
+        for url in ["https://hooks.example/", "http://127.0.0.1:8099/", "http://[::1]:8099/", "http://localhost/"] {
+            #expect(!isRefused(url), "\(url)")
+        }
+        #expect(!isRefused("http://hooks.example/", ["IDENTITY_HOOKS_TLS": "optional"]))
+        #expect(!isRefused("http://hooks.example/", ["GATEHOUSE_ENVIRONMENT": "development"]))
     }
 
     @Test(
