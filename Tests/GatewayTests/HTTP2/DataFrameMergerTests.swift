@@ -3,13 +3,23 @@ import Testing
 
 @testable import GatewayService
 
-@Suite("Small DATA frames become large ones")
+@Suite("Small frames become few")
 struct DataFrameMergerTests {
     private struct Frame: Equatable {
         var type: UInt8 = 0
         var flags: UInt8 = 0
         var stream: UInt32 = 1
         var payload: [UInt8] = []
+
+        /// Without padding; `nil` where there is more of it than payload.
+        var data: ArraySlice<UInt8>? {
+            guard flags & 8 != 0 else { return payload[...] }
+            guard let padding = payload.first.map(Int.init), padding < payload.count else { return nil }
+            return payload[1..<(payload.count - padding)]
+        }
+
+        /// What WINDOW_UPDATE says.
+        var increment: Int { type == 8 && payload.count == 4 ? Int(payload[3]) : 0 }
 
         var bytes: [UInt8] {
             var buffer = ByteBuffer()
@@ -23,6 +33,10 @@ struct DataFrameMergerTests {
 
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
+    private static func update(_ increment: UInt8, stream: UInt32 = 1) -> Frame {
+        Frame(type: 8, stream: stream, payload: [0, 0, 0, increment])
+    }
+
     private static func data(_ text: String, stream: UInt32 = 1, ends: Bool = false) -> Frame {
         Frame(flags: ends ? 1 : 0, stream: stream, payload: Array(text.utf8))
     }
@@ -30,6 +44,10 @@ struct DataFrameMergerTests {
     /// What comes out of `frames` in reads of `size` bytes.
     private func merge(_ frames: [Frame], size: Int = .max) throws -> [Frame] {
         var merger = DataFrameMerger()
+        return try merge(frames, size: size, by: &merger)
+    }
+
+    private func merge(_ frames: [Frame], size: Int = .max, by merger: inout DataFrameMerger) throws -> [Frame] {
         var output: [UInt8] = []
         var bytes = (Self.preface + frames.flatMap(\.bytes))[...]
         while !bytes.isEmpty {
@@ -65,6 +83,34 @@ struct DataFrameMergerTests {
         #expect(try merge(frames) == [Self.data("abcd", ends: true)])
     }
 
+    @Test("Padding is taken out and counted; flags that DATA has not mean nothing")
+    func padding() throws {
+        var merger = DataFrameMerger()
+        let frames = [
+            Frame(flags: 8, payload: [2, 97, 0, 0]), Frame(flags: 2, payload: [98]),
+            Frame(flags: 0xF8, payload: [0, 99]), Frame(flags: 9, payload: [1, 100, 0]),
+        ]
+        let found = try merge(frames, by: &merger)
+        #expect(found == [Self.data("abcd", ends: true)])
+        let (padding, nothing) = (merger.takePadding(), merger.takePadding())
+        #expect(padding == [1: 6] && nothing.isEmpty)
+    }
+
+    @Test("DATA and WINDOW_UPDATE pass one another, so that each stream has one of each")
+    func updates() throws {
+        let frames = (0..<100).flatMap { _ in
+            [Self.data("a"), Self.update(1), Self.update(2, stream: 0), Self.data("b", stream: 3)]
+        }
+        let text = String(repeating: "a", count: 100)
+        #expect(
+            try merge(frames) == [
+                Self.update(100), Self.update(200, stream: 0), Self.data(text),
+                Self.data(text.replacing("a", with: "b"), stream: 3),
+            ])
+        let largest = Frame(type: 8, payload: [0x7F, 255, 255, 255])
+        #expect(try merge([largest, Self.update(1), Self.update(1)]) == [largest, Self.update(2)])
+    }
+
     @Test("However many streams there are, each frame finds its own among few")
     func streams() throws {
         let frames = (0..<6000).map { Self.data("x", stream: UInt32($0 * 2 + 1)) }
@@ -78,12 +124,15 @@ struct DataFrameMergerTests {
     @Test("Nothing passes a frame of another kind, the end of its stream, or what NIO has to judge")
     func order() throws {
         let kept: [[Frame]] = [
-            [Self.data("a"), Frame(type: 8, stream: 0, payload: [0, 0, 0, 1]), Self.data("b")],
+            [Self.data("a"), Frame(type: 6, stream: 0, payload: [0, 0, 0, 1, 0, 0, 0, 1]), Self.data("b")],
+            [Self.data("a"), Self.update(0), Self.data("b")],
+            [Self.data("a"), Frame(type: 8, payload: [0, 0, 1]), Self.data("b")],
             [Self.data("a"), Frame(type: 1, flags: 5, payload: [1, 2, 3]), Self.data("b")],
             [Self.data("a"), Frame(type: 3, payload: [0, 0, 0, 8]), Self.data("b")],
             [Self.data("a", ends: true), Self.data("b")],
             [Self.data("a"), Self.data(""), Self.data("b")],
-            [Self.data("a"), Frame(flags: 8, payload: [1, 2, 0]), Self.data("b")],
+            [Self.data("a"), Frame(flags: 8, payload: [2, 2, 0]), Self.data("b")],
+            [Self.data("a"), Frame(flags: 8, payload: [2, 0, 0]), Self.data("b")],
             [Self.data("a"), Self.data(String(repeating: "x", count: 10_000)), Self.data("b")],
         ]
         for frames in kept { #expect(try merge(frames) == frames) }
@@ -103,9 +152,10 @@ struct DataFrameMergerTests {
             var frames: [Frame] = []
             for _ in 0..<60 {
                 let stream = UInt32(random.next() % 3) * 2 + 1
-                switch random.next() % 8 {
+                switch random.next() % 9 {
                 case 0: frames.append(Frame(type: UInt8(random.next() % 10), stream: stream, payload: [1, 2, 3]))
                 case 1: frames.append(Frame(flags: UInt8(random.next() % 16), stream: stream, payload: [1, 2, 3]))
+                case 2: frames.append(Self.update(UInt8(random.next() % 3), stream: stream))
                 default:
                     // Of long ones in tiny pieces there is little to learn for what it takes.
                     let isLong = random.next() % 9 == 0 && size > 10
@@ -113,11 +163,15 @@ struct DataFrameMergerTests {
                     frames.append(Frame(stream: stream, payload: (0..<count).map { UInt8($0 & 255) }))
                 }
             }
-            let found = try merge(frames, size: size)
+            var merger = DataFrameMerger()
+            let found = try merge(frames, size: size, by: &merger)
+            let taken = merger.takePadding()
             #expect(found.count <= frames.count)
             for stream: UInt32 in [1, 3, 5] {
                 // Data without flags may be cut in another way, and nothing else may be another.
                 #expect(contents(found, stream) == contents(frames, stream))
+                #expect(padding(found, stream) + taken[stream, default: 0] == padding(frames, stream))
+                #expect(increments(found, stream) == increments(frames, stream))
             }
         }
     }
@@ -134,14 +188,23 @@ struct DataFrameMergerTests {
 
     private func contents(_ frames: [Frame], _ stream: UInt32) -> [UInt8] {
         var contents: [UInt8] = []
-        for frame in frames where frame.stream == stream {
-            if frame.type == 0, frame.flags & ~1 == 0 {
-                contents += frame.payload
-                if frame.flags == 1 || frame.payload.isEmpty { contents += [255, 255, frame.flags] }
+        for frame in frames where frame.stream == stream && frame.increment == 0 {
+            if frame.type == 0, let data = frame.data {
+                contents += data
+                if frame.flags & 1 == 1 || data.isEmpty { contents += [255, 255, frame.flags & 1] }
             } else {
                 contents += frame.bytes
             }
         }
         return contents
+    }
+
+    private func padding(_ frames: [Frame], _ stream: UInt32) -> Int {
+        frames.filter { $0.stream == stream && $0.type == 0 }.map { $0.payload.count - ($0.data?.count ?? 0) }
+            .reduce(0, +)
+    }
+
+    private func increments(_ frames: [Frame], _ stream: UInt32) -> Int {
+        frames.filter { $0.stream == stream }.map(\.increment).reduce(0, +)
     }
 }

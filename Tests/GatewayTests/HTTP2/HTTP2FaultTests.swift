@@ -205,6 +205,98 @@ struct HTTP2FaultTests {
         }
     }
 
+    @Test("A client that sends too many DATA frames for what is in them loses the connection")
+    func dataFrames() async throws {
+        let log = CapturedLog()
+        try await withTLS({
+            $0.logger = log.logger
+            $0.settings.accessLogShare = 1
+        }) { gateway, tls in
+            let client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            // Frames of an unknown type are dropped (RFC 9113 §4.1), and DATA is not merged beyond them.
+            let crumbs = (0..<5000).flatMap { _ in [Frame.data(1, "x"), Frame(type: 0x20, stream: 0)] }
+            try? await client.send(
+                [.request(1, "POST", "/open", ends: false)] + crumbs + [.data(1, "last", ends: true)])
+            try await eventually("it is closed") { gateway.gateway.openConnections.load(ordering: .relaxed) == 0 }
+            #expect(gateway.team.requests.isEmpty)
+            #expect(log.lines.contains { $0.contains("\"refusal\": DATA frames") })
+            await client.close()
+        }
+    }
+
+    @Test("What a client says of a download is not counted")
+    func windowUpdates() async throws {
+        try await withTLS { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            let updates = (0..<5000).flatMap { _ in [Frame.windowUpdate(0, by: 1), Frame(type: 0x20, stream: 0)] }
+            try await client.send(updates + [.request(1, "GET", "/open", ends: true)])
+            #expect(try await client.answer(1).status == 200)
+            await client.close()
+        }
+    }
+
+    @Test("The client gets room again for padding, which goes nowhere")
+    func padding() async throws {
+        try await withTLS { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await client.send(.request(1, "POST", "/open", ends: false))
+            // Four times what the stream's window holds; each frame is sent only when the gateway has made room.
+            let frame = Frame(
+                type: Frame.data, flags: 8, stream: 1, payload: [255, 120] + Array(repeating: 0, count: 255))
+            var window = 65_535
+            for _ in 0..<1000 {
+                while window < 2 * frame.payload.count {
+                    let next = try await client.next()
+                    guard next.type == Frame.windowUpdate, next.stream == 1 else { continue }
+                    window += next.payload.reduce(0) { $0 << 8 | Int($1) }
+                }
+                try await client.send(frame, frame)
+                window -= 2 * frame.payload.count
+            }
+            try await client.send(.data(1, "", ends: true))
+            #expect(try await client.answer(1).status == 200)
+            #expect(gateway.team.requests.first?.text == String(repeating: "x", count: 2000))
+            await client.close()
+        }
+    }
+
+    @Test("Requests that cannot be read count against the limit of their address", arguments: [true, false])
+    func limited(isReset: Bool) async throws {
+        let marks = String(repeating: "\u{301}\u{323}", count: 3_750)
+        #expect(marks.utf8.count == 15_000)
+        try await withTLS({ $0.settings.addressLimit = RateLimit(capacity: 3, perSecond: 0.001) }) { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            for stream in [UInt32(1), 3, 5] {
+                let request =
+                    isReset
+                    ? Frame.request(stream, "GET", "/nothing", [("Upper", [])], ends: true)
+                    : Frame.request(stream, "HEAD" + marks, "/nothing", ends: true)
+                try await client.send(request)
+                let answer = try await client.answer(stream)
+                if isReset { #expect(answer.reset == .protocolError) } else { #expect(answer.status == 400) }
+            }
+            try await client.send(.request(7, "GET", "/nothing", ends: true))
+            #expect(try await client.answer(7).status == 429)
+            await client.close()
+        }
+    }
+
+    @Test("A request whose head ends it and tells of a body")
+    func bodyThatIsNotThere() async throws {
+        try await withTLS { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            let length = [("content-length", Array("3".utf8))]
+            try await client.send(.request(1, "POST", "/open", length, ends: true))
+            #expect(try await client.answer(1).reset == .protocolError)
+            try await client.send(
+                .request(3, "POST", "/open", length, ends: false), .data(3, "ab"),
+                .headers(3, [("x-sum", [])], ends: true))
+            #expect(try await client.answer(3).reset == .protocolError)
+            #expect(gateway.team.requests.isEmpty)
+            await client.close()
+        }
+    }
+
     @Test("A head that is too large is 431 from the first moment on")
     func largeHead() async throws {
         try await withTLS { gateway, tls in

@@ -53,6 +53,20 @@ struct HTTP2RequestHeadTests {
         }
     }
 
+    @Test("Values are compared by their bytes, and pseudo-header fields come first")
+    func verbatim() throws {
+        func head(_ authority: String, _ host: String) throws -> String {
+            try text(
+                [(":method", "GET"), (":scheme", "https"), (":authority", authority), (":path", "/"), ("host", host)])
+        }
+        #expect(try head("K.test", "K.test").contains("Host: K.test\r\n"))
+        // Equal to Unicode: the Kelvin sign.
+        #expect(throws: HeadFault.self) { try head("K.test", "\u{212A}.test") }
+        #expect(throws: HeadFault.self) { try text(Self.plain + [("te", "gzip")]) }
+        #expect(throws: HeadFault.self) { try text([("x", "1")] + Self.plain) }
+        #expect(throws: HeadFault.self) { try text(Self.plain.filter { $0.0 != ":path" } + [(":path", "")]) }
+    }
+
     @Test(
         "A field that is there twice, is missing, or that HTTP/2 has not",
         arguments: [":method", ":scheme", ":authority", ":path"])

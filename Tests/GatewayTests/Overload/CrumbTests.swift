@@ -66,21 +66,47 @@ struct CrumbTests {
         }
     }
 
-    @Test("So it is with DATA frames over HTTP/2", arguments: [true, false])
-    func frames(saysLength: Bool) async throws {
+    /// How a body is cut into DATA frames, besides their size.
+    enum Cut: CaseIterable {
+        case withLength, withoutLength
+        /// With a byte of padding each, which has a length of its own.
+        case padded
+        /// With a flag that DATA has not.
+        case flagged
+        /// With a WINDOW_UPDATE behind each.
+        case updates
+
+        func frames(_ data: ArraySlice<UInt8>, ends: Bool) -> [RawHTTP2Frame] {
+            var frame = RawHTTP2Frame.data(1, data, ends: ends)
+            switch self {
+            case .withLength, .withoutLength: return [frame]
+            case .padded:
+                frame.flags |= 8
+                frame.payload = [1] + frame.payload + [0]
+                return [frame]
+            case .flagged:
+                frame.flags |= 2
+                return [frame]
+            case .updates: return [frame] + (ends ? [] : [.windowUpdate(1, by: 1)])
+            }
+        }
+    }
+
+    @Test("So it is with DATA frames over HTTP/2", arguments: Cut.allCases)
+    func frames(_ cut: Cut) async throws {
         try await withTLSFiles { files, tls in
             let settings = [
                 "GATEWAY_TLS_CERTIFICATE_FILE": files.certificate.path, "GATEWAY_TLS_KEY_FILE": files.key.path,
             ]
             try await withGateway(settings: settings) { gateway, upstream in
                 func cost(framesOf size: Int) async throws -> Int {
-                    let length = saysLength ? [("content-length", Array("\(Self.size)".utf8))] : []
+                    let length = cut == .withLength ? [("content-length", Array("\(Self.size)".utf8))] : []
                     var frames = [RawHTTP2Frame.request(1, "POST", "/x", length, ends: false)]
                     for start in stride(from: 0, to: Self.size, by: size) {
                         let end = min(start + size, Self.size)
-                        frames.append(.data(1, Self.body[start..<end], ends: end == Self.size))
+                        frames += cut.frames(Self.body[start..<end], ends: end == Self.size)
                     }
-                    let request = RawHTTP2Client.preface() + frames.flatMap(\.bytes)
+                    let request = RawHTTP2Client.preface(window: 1 << 20) + frames.flatMap(\.bytes)
                     return try await self.cost(gateway) {
                         let client = try await RawClient.connect(port: gateway.port, tls: tls)
                         try await client.send(request)
@@ -88,9 +114,9 @@ struct CrumbTests {
                         await client.close()
                     }
                 }
-                let whole = try await cost(framesOf: 16_384)
+                let whole = try await cost(framesOf: 16_000)
                 let crumbs = try await cost(framesOf: 1)
-                print("crumbs: HTTP/2 whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
+                print("crumbs: HTTP/2 \(cut) whole \(whole / 1000) µs, crumbs \(crumbs / 1000) µs")
                 #expect(crumbs < whole + Self.allowance)
                 #expect(upstream.requests.allSatisfy { Array($0.body.readableBytesView) == Self.body })
                 #expect(

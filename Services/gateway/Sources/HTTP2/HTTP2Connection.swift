@@ -48,10 +48,13 @@ final class HTTP2Connection: Timed {
         let management = NIOHTTP2ServerConnectionManagementHandler(
             eventLoop: channel.eventLoop,
             configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil))
-        let frames = HTTP2FrameGuard(maximumStreams: Self.maximumStreams) { [weak self] in self?.malformed() }
+        let worker = worker
+        let frames = HTTP2FrameGuard(
+            maximumStreams: Self.maximumStreams, now: { worker.now },
+            onFault: { [weak self] in self?.malformed() }, onFlood: { [weak self] in self?.flooded() })
         let own = NIOLoopBound((connection: self, frames: frames), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandlers(CloseHandler(of: self), DataFrameMergerHandler(), frames)
+        try pipeline.addHandlers(CloseHandler(of: self), frames)
         _ = try pipeline.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: Self.connectionConfiguration,
             streamConfiguration: Self.streamConfiguration, streamDelegate: management.http2StreamDelegate
@@ -109,9 +112,17 @@ final class HTTP2Connection: Timed {
     func malformed() {
         worker.gateway.metrics.countRefusal("malformed: HTTP/2 stream")
         tell("malformed: HTTP/2 stream")
-        peer.countRequest()
+        peer.countMalformed(now: worker.now)
         faults += 1
         if faults >= Self.maximumFaults { channel.close(promise: nil) }
+    }
+
+    /// The client has sent too many frames for what is in them.
+    private func flooded() {
+        worker.gateway.metrics.countRefusal("DATA frames")
+        tell("DATA frames")
+        isCut = true
+        channel.close(promise: nil)
     }
 
     /// Of a stream that has no response.
@@ -160,6 +171,10 @@ final class HTTP2Connection: Timed {
             // More than is accepted, so that a longer head gets a 431 and the connection stays.
             HTTP2Setting(parameter: .maxHeaderListSize, value: 2 * HeadLimits.bytes),
         ]
+        // `HTTP2RequestHead` and `HTTP2Stream` judge heads and lengths, byte for byte. The codec compares a client's text
+        // as Unicode, which takes time that grows with the square of a run of combining marks.
+        configuration.headerBlockValidation = .disabled
+        configuration.contentLengthValidation = .disabled
         // Whose bodies were on their way when they were reset.
         configuration.maximumRecentlyResetStreams = 4 * maximumStreams
         return configuration

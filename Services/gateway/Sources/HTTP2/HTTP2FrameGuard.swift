@@ -11,6 +11,13 @@ import NIOHTTP2
 /// - DATA on a stream that is closed goes no further, and the stream is reset.
 /// - Frames of streams that came after GOAWAY go no further, but for HEADERS, which change the compression's state.
 ///
+/// It also bounds what the codec lets the client choose:
+///
+/// - The table of the codec's encoder, which is searched from end to end for each field, has the size of RFC 7541 at most.
+/// - Small frames are merged (`DataFrameMerger`). A client that sends too many DATA frames for what is in them loses the
+///   connection.
+/// - HEADERS that are longer than every peer takes go on in CONTINUATION frames, which the codec never writes.
+///
 /// The codec judges everything else. HEADERS on a closed stream still end the connection (§5.1.1): their compression
 /// would have to be read before they could be dropped.
 final class HTTP2FrameGuard: ChannelDuplexHandler {
@@ -22,6 +29,13 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private static let preface = 24
     /// STREAM_CLOSED (RFC 9113 §7).
     private static let streamClosed: UInt32 = 5
+    /// ENHANCE_YOUR_CALM (RFC 9113 §7).
+    private static let enhanceYourCalm: UInt32 = 11
+    /// SETTINGS_HEADER_TABLE_SIZE and SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2).
+    private static let (headerTableSize, maxConcurrentStreams) = (UInt16(1), UInt16(3))
+    /// Bytes of the encoder's table: what it has unless the client says otherwise. An encoder may use less than the
+    /// client allows (RFC 7541 §4.2).
+    private static let mostTable: UInt32 = 4096
     /// What the codec is told in place of `maximumStreams`: more than are ever open, because those beyond are refused at
     /// once.
     static let codecStreams = 1000
@@ -32,9 +46,16 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     static let firstWindow = 65_535
 
     private let maximumStreams: Int
-    /// Told of each stream that was reset here.
+    private let now: () -> Int64
+    /// Called for each stream that was reset here.
     private let onFault: () -> Void
+    /// Called once the client has sent too many DATA frames for what is in them. It has to close the connection.
+    private let onFlood: () -> Void
 
+    private var merger = DataFrameMerger()
+    private var budget: DataFrameBudget
+    /// Whether nothing more is read from the client.
+    private var isFlooded = false
     private var streams = HTTP2StreamTable()
     private var refused: Set<UInt32> = []
     /// Whether the codec has given the connection up.
@@ -60,9 +81,16 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private var outboundData = 0
     private var hasWrittenSettings = false
 
-    init(maximumStreams: Int, onFault: @escaping () -> Void) {
+    /// - Parameter now: nanoseconds of a monotonic clock.
+    init(
+        maximumStreams: Int, now: @escaping () -> Int64, onFault: @escaping () -> Void,
+        onFlood: @escaping () -> Void
+    ) {
         self.maximumStreams = maximumStreams
+        self.now = now
         self.onFault = onFault
+        self.onFlood = onFlood
+        budget = DataFrameBudget(now: now())
     }
 
     /// Whether a stream that has just begun is one too many. It is asked once.
@@ -73,7 +101,8 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     // MARK: From the client
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
+        guard !isFlooded else { return }
+        var bytes = merger.merge(unwrapInboundIn(data))
         if partial.readableBytes == 0 { partial = bytes } else { partial.writeBuffer(&bytes) }
         guard !isReading else { return }
         isReading = true
@@ -85,9 +114,20 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             left = read(whole, context)
         }
         isReading = false
+        returnPadding(context)
     }
 
-    /// Hands on what may go on, and leaves the beginning of a header in `partial`.
+    /// Gives the client room again for padding that the codec has not seen.
+    private func returnPadding(_ context: ChannelHandlerContext) {
+        for (stream, count) in merger.takePadding() {
+            dropped += count
+            guard let increment = streams.padded(stream, by: count) else { continue }
+            context.write(wrapOutboundOut(HTTP2FrameHeader.windowUpdate(stream, by: increment)), promise: nil)
+            needsFlush = true
+        }
+    }
+
+    /// Hands on what may go on, and leaves the beginning of a header, or of SETTINGS, in `partial`.
     ///
     /// - Returns: how much that is.
     private func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) -> Int {
@@ -114,6 +154,14 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
                 continue
             }
             guard let frame = HTTP2FrameHeader(bytes, at: index) else { break }
+            if frame.isSettings, frame.length <= HTTP2FrameHeader.mostPayload {
+                guard index + HTTP2FrameHeader.size + frame.length <= bytes.writerIndex else { break }
+                frame.changeSetting(Self.headerTableSize, in: &bytes, at: index) { min($0, Self.mostTable) }
+            }
+            if frame.type == HTTP2FrameHeader.data, !budget.take(bytes: frame.length, now: now()) {
+                endFlood(context)
+                return 0
+            }
             remaining = frame.length
             drops = !goesOn(frame, pass)
             if drops { pass() }
@@ -129,6 +177,13 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         }
         writeControlFrames(context)
         return left
+    }
+
+    private func endFlood(_ context: ChannelHandlerContext) {
+        isFlooded = true
+        let goAway = HTTP2FrameHeader.goAway(after: streams.last, Self.enhanceYourCalm)
+        context.writeAndFlush(wrapOutboundOut(goAway), promise: nil)
+        onFlood()
     }
 
     /// - Parameter pass: has the codec see all before this frame, so that the streams are what it makes of them.
@@ -228,6 +283,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             if frame.endsStream { streams.gatewayEnded(frame.stream) }
         case HTTP2FrameHeader.headers:
             if frame.endsStream { streams.gatewayEnded(frame.stream) }
+            if frame.length > HTTP2FrameHeader.mostPayload { bytes = frame.withContinuations(bytes) }
         case HTTP2FrameHeader.rstStream: streams.gatewayReset(frame.stream)
         case HTTP2FrameHeader.goAway:
             let payload = bytes.readerIndex + HTTP2FrameHeader.size
@@ -236,17 +292,11 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             if code != 0 { isBroken = true }
         case HTTP2FrameHeader.settings where frame.isSettings && !hasWrittenSettings:
             hasWrittenSettings = true
-            announce(in: &bytes, frame)
+            // What the client is told, in place of what the codec is told.
+            frame.changeSetting(Self.maxConcurrentStreams, in: &bytes, at: bytes.readerIndex) { _ in
+                UInt32(maximumStreams)
+            }
         default: break
-        }
-    }
-
-    /// Tells the client how many streams it may have open (RFC 9113 §6.5.2), in place of what the codec is told.
-    private func announce(in bytes: inout ByteBuffer, _ frame: HTTP2FrameHeader) {
-        let first = bytes.readerIndex + HTTP2FrameHeader.size
-        for setting in stride(from: first, to: first + frame.length, by: 6)
-        where bytes.getInteger(at: setting, as: UInt16.self) == 3 {
-            bytes.setInteger(UInt32(maximumStreams), at: setting + 2)
         }
     }
 }

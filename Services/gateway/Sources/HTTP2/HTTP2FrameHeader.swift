@@ -8,6 +8,9 @@ struct HTTP2FrameHeader {
     static let (goAway, windowUpdate, continuation) = (UInt8(7), UInt8(8), UInt8(9))
     /// END_STREAM of DATA and HEADERS, ACK of SETTINGS.
     private static let firstFlag: UInt8 = 1
+    private static let endHeaders: UInt8 = 4
+    /// Bytes of a frame's payload that every peer takes (RFC 9113 §4.2).
+    static let mostPayload = 16_384
 
     /// Of what follows.
     var length: Int
@@ -51,8 +54,40 @@ struct HTTP2FrameHeader {
         HTTP2FrameHeader(length: 4, type: rstStream, stream: stream).frame(code)
     }
 
-    /// Of the whole connection.
-    static func windowUpdate(by increment: Int) -> ByteBuffer {
-        HTTP2FrameHeader(length: 4, type: windowUpdate).frame(UInt32(increment))
+    /// - Parameter stream: 0 is the whole connection.
+    static func windowUpdate(_ stream: UInt32 = 0, by increment: Int) -> ByteBuffer {
+        HTTP2FrameHeader(length: 4, type: windowUpdate, stream: stream).frame(UInt32(increment))
+    }
+
+    /// - Parameter last: the last stream that was looked at.
+    static func goAway(after last: UInt32, _ code: UInt32) -> ByteBuffer {
+        HTTP2FrameHeader(length: 8, type: goAway).frame(last, code)
+    }
+
+    /// Changes a parameter of SETTINGS wherever the frame at `index` has it (RFC 9113 §6.5.1).
+    func changeSetting(_ parameter: UInt16, in bytes: inout ByteBuffer, at index: Int, _ change: (UInt32) -> UInt32) {
+        let first = index + Self.size
+        for place in stride(from: first, through: first + length - 6, by: 6) {
+            guard let (name, value) = bytes.getMultipleIntegers(at: place, as: (UInt16, UInt32).self),
+                name == parameter, change(value) != value
+            else { continue }
+            bytes.setInteger(change(value), at: place + 2)
+        }
+    }
+
+    /// Cuts HEADERS, whose frame is all that `bytes` hold, into frames that every peer takes.
+    func withContinuations(_ bytes: ByteBuffer) -> ByteBuffer {
+        var payload = bytes
+        payload.moveReaderIndex(forwardBy: Self.size)
+        var output = ByteBufferAllocator().buffer(capacity: bytes.readableBytes + 4 * Self.size)
+        var next = HTTP2FrameHeader(length: 0, type: type, flags: flags & ~Self.endHeaders, stream: stream)
+        while payload.readableBytes > 0 {
+            next.length = min(payload.readableBytes, Self.mostPayload)
+            if next.length == payload.readableBytes { next.flags |= Self.endHeaders }
+            output.writeImmutableBuffer(next.frame())
+            output.writeImmutableBuffer(payload.readSlice(length: next.length)!)
+            next = HTTP2FrameHeader(length: 0, type: Self.continuation, stream: stream)
+        }
+        return output
     }
 }

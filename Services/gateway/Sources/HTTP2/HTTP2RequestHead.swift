@@ -1,3 +1,4 @@
+import Bytes
 import NIOCore
 import NIOHPACK
 
@@ -22,30 +23,42 @@ struct HTTP2RequestHead {
         var (method, path, scheme, authority): (String?, String?, String?, String?)
         var cookies: [String] = []
         var saysLength = false
+        var hasFields = false
         var lines = ByteBuffer()
         for (name, value, _) in fields {
             guard Self.isClean(value) else { throw .malformed("field value") }
-            switch name {
+            if name.utf8.first == .colon {
+                guard !hasFields else { throw .malformed("pseudo-header fields") }
+            } else {
+                guard Self.isName(name) else { throw .malformed("field name") }
+                hasFields = true
+            }
+            switch VerbatimString(name) {
             case ":method": try Self.set(&method, value)
             case ":path": try Self.set(&path, value)
             case ":scheme": try Self.set(&scheme, value)
             case ":authority": try Self.set(&authority, value)
             case "host":
                 // It may repeat what `:authority` says, and must then say the same (RFC 9113 §8.3.1).
-                guard authority == nil || authority == value else { throw .malformed("Host") }
+                guard authority?.isVerbatim(value) ?? true else { throw .malformed("Host") }
                 authority = value
             case "cookie": cookies.append(value)
             // It speaks of this hop, and only says that trailers may come.
-            case "te": break
+            case "te":
+                guard value.isVerbatim("trailers") else { throw .malformed("TE") }
+            case "content-length":
+                (saysLength, length) = (true, Int(value))
+                lines.writeLine(name, value)
             default:
-                guard Self.isName(name), !Self.forbidden.contains(name) else { throw .malformed("field name") }
-                if name == "content-length" { (saysLength, length) = (true, Int(value)) }
+                // An unknown pseudo-header field is none of these either.
+                guard name.utf8.first != .colon, !Self.forbidden.contains(name) else { throw .malformed("field name") }
                 lines.writeLine(name, value)
             }
         }
-        guard let method, let path, let authority, scheme == "https" else { throw .malformed("pseudo-header fields") }
-        guard !method.utf8.contains(.space), !path.utf8.contains(.space) else { throw .malformed("request line") }
-        isHead = method == "HEAD"
+        guard let method, let path, !path.isEmpty, let authority, let scheme, scheme.isVerbatim("https") else {
+            throw .malformed("pseudo-header fields")
+        }
+        isHead = method.isVerbatim("HEAD")
         isChunked = hasBody && !saysLength
         bytes.writeString("\(method) \(path) HTTP/1.1\r\n")
         bytes.writeLine("Host", authority)
@@ -57,7 +70,9 @@ struct HTTP2RequestHead {
     }
 
     private static func set(_ field: inout String?, _ value: String) throws(HeadFault) {
-        guard field == nil else { throw .malformed("pseudo-header fields") }
+        guard field == nil, !value.utf8.contains(where: { $0 <= .space || $0 == 0x7F }) else {
+            throw .malformed("pseudo-header fields")
+        }
         field = value
     }
 

@@ -35,7 +35,8 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private var last: ByteBuffer?
     private var response = ResponsePhase.head
     private var output = ByteBuffer()
-    private var responseHead = ResponseHead()
+    /// Of the gateway's own bytes: the upstream's head and what the gateway adds.
+    private var responseHead = ResponseHead(limits: .written)
     private var context: ChannelHandlerContext?
 
     init(of connection: HTTP2Connection) { self.connection = connection }
@@ -59,6 +60,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
             switch request {
             case .head:
                 let head = try HTTP2RequestHead(frame.headers, hasBody: !frame.endStream)
+                if frame.endStream, (head.length ?? 0) > 0 { throw .malformed("Content-Length") }
                 isHead = head.isHead
                 request = frame.endStream ? .ended : .body(isChunked: head.isChunked)
                 missing = head.length
@@ -69,6 +71,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
                 }
             case .body(let isChunked):
                 let trailers = try HTTP2RequestHead.trailers(frame.headers)
+                guard (missing ?? 0) == 0 else { throw .malformed("Content-Length") }
                 request = .ended
                 if isChunked {
                     context.fireChannelRead(wrapInboundOut(.lastChunk(trailers)))
@@ -78,10 +81,15 @@ final class HTTP2Stream: ChannelDuplexHandler {
             case .ended: break
             }
         } catch {
-            request = .ended
-            reset(.protocolError, context)
-            connection.malformed()
+            refuse(context)
         }
+    }
+
+    /// The request is malformed (RFC 9113 §8.1.1).
+    private func refuse(_ context: ChannelHandlerContext) {
+        request = .ended
+        reset(.protocolError, context)
+        connection.malformed()
     }
 
     private func read(_ frame: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext) {
@@ -95,9 +103,14 @@ final class HTTP2Stream: ChannelDuplexHandler {
         if frame.endStream { context.fireChannelRead(wrapInboundOut(.lastChunk(nil))) }
     }
 
-    /// A part of a body whose length is known. NIO's codec has reset the stream already where it is not that length.
+    /// A part of a body whose length is known.
     private func readCounted(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
-        missing = missing.map { $0 - bytes.readableBytes }
+        if let missing {
+            let left = missing - bytes.readableBytes
+            self.missing = left
+            if left < 0 { return refuse(context) }
+            if case .ended = request, left > 0 { return refuse(context) }
+        }
         if bytes.readableBytes > 0 {
             if missing == 0 { last = bytes } else { context.fireChannelRead(wrapInboundOut(bytes)) }
         }
@@ -253,9 +266,11 @@ extension HPACKHeaders {
             switch line.name {
             case .connection, .transferEncoding, .upgrade, .hopByHop: continue
             default:
+                // Another one for each response: the encoder would look for it and keep it in vain.
                 add(
                     name: String(decoding: bytes[line.nameRange], as: UTF8.self).lowercased(),
-                    value: Self.text(bytes[line.value]))
+                    value: Self.text(bytes[line.value]),
+                    indexing: line.name == .requestID ? .nonIndexable : .indexable)
             }
         }
     }

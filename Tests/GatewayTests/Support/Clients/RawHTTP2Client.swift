@@ -8,7 +8,9 @@ struct RawHTTP2Client {
     typealias Frame = RawHTTP2Frame
 
     private let connection: RawClient
-    private var decoder = HPACKDecoder(allocator: ByteBufferAllocator())
+    /// Its table has 4,096 bytes, whatever the gateway was allowed. It takes heads of any length.
+    private var decoder = HPACKDecoder(
+        allocator: ByteBufferAllocator(), maxDynamicTableSize: 4096, maxHeaderListSize: 1 << 20)
     /// Of each stream, what has come.
     private(set) var answers: [UInt32: HTTP2Client.Answer] = [:]
     /// Why the gateway ends the connection.
@@ -52,6 +54,11 @@ struct RawHTTP2Client {
         let (head, length) = Frame.head(try await connection.bytes(9)[...])
         var frame = head
         frame.payload = try await connection.bytes(length)
+        while frame.type == Frame.headers, !frame.endsHeaders {
+            let (next, length) = Frame.head(try await connection.bytes(9)[...])
+            frame.flags |= next.flags
+            frame.payload += try await connection.bytes(length)
+        }
         try note(frame)
         return frame
     }

@@ -13,12 +13,19 @@ struct RawHTTP2Frame: Sendable {
         type == RawHTTP2Frame.rstStream ? payload.reduce(0) { $0 << 8 | UInt32($1) } : nil
     }
 
+    var endsHeaders: Bool { flags & 4 == 4 }
+
     var endsStream: Bool { flags & 1 == 1 && (type == RawHTTP2Frame.data || type == RawHTTP2Frame.headers) }
 
     var bytes: [UInt8] {
         let length = payload.count
         return [UInt8(length >> 16), UInt8(length >> 8 & 255), UInt8(length & 255), type, flags]
             + Self.bytes(stream) + payload
+    }
+
+    /// SETTINGS_HEADER_TABLE_SIZE alone.
+    static func headerTable(_ size: UInt32) -> RawHTTP2Frame {
+        RawHTTP2Frame(type: settings, stream: 0, payload: [0, 1] + bytes(size))
     }
 
     /// SETTINGS_INITIAL_WINDOW_SIZE alone.

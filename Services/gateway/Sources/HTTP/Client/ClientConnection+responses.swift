@@ -75,8 +75,7 @@ extension ClientConnection {
     }
 
     func refuse(_ fault: HeadFault) {
-        peer.countRequest()
-        _ = worker.gateway.addressLimiter?.take(peer.address.key, now: worker.now)
+        peer.countMalformed(now: worker.now)
         let requestID = Array(RequestID.make().utf8)
         worker.gateway.metrics.countRefusal(fault.reason)
         worker.tell(

@@ -54,6 +54,12 @@ final class ClientPeer {
 
     func countRequest() { requests += 1 }
 
+    /// Counts a request that could not be read, against the limits of its connection and of its address.
+    func countMalformed(now: Int64) {
+        countRequest()
+        _ = gateway.addressLimiter?.take(address.key, now: now)
+    }
+
     /// Whether the connection has carried as many requests as one may.
     var hasHadAllRequests: Bool { requests >= gateway.settings.maximumRequestsPerConnection }
 }

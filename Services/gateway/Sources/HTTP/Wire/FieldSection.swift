@@ -10,7 +10,7 @@ struct FieldSection: Sendable {
     /// `nil` where there are several, too: none of them is to be trusted then (W3C Trace Context §3.2).
     private(set) var traceparent: Int?
     private(set) var expect: Int?
-    /// `Expect` asks for more than `100-continue`.
+    /// `Expect` asks for more than `100-continue`, or for nothing.
     private(set) var hasUnknownExpectation = false
     private(set) var maxForwards: Int?
     private(set) var hasSeveralMaxForwards = false
@@ -33,7 +33,12 @@ struct FieldSection: Sendable {
     /// Whether `Connection` names other fields.
     var hasConnectionOptions: Bool { connectionOptions > 0 }
 
-    init() { lines.reserveCapacity(32) }
+    private let limits: HeadLimits
+
+    init(limits: HeadLimits = .received) {
+        self.limits = limits
+        lines.reserveCapacity(32)
+    }
 
     /// Scans field lines from `start` up to and with the empty line.
     ///
@@ -62,7 +67,7 @@ struct FieldSection: Sendable {
         connectionBytes = 0
 
         let token = Self.tokenBytes
-        let count = min(bytes.count, HeadLimits.bytes)
+        let count = min(bytes.count, limits.mostBytes)
         var index = start
         while true {
             guard index < count else { return try incomplete(bytes) }
@@ -88,7 +93,7 @@ struct FieldSection: Sendable {
             var valueEnd = index
             while valueEnd > valueStart, bytes[valueEnd - 1].isBlank { valueEnd -= 1 }
             index += 2
-            guard lines.count < HeadLimits.fields else { throw .tooLarge }
+            guard lines.count < limits.mostFields else { throw .tooLarge }
             let name = FieldName(UnsafeRawBufferPointer(rebasing: bytes[lineStart..<nameEnd]))
             let line = FieldLine(
                 start: UInt16(lineStart), nameEnd: UInt16(nameEnd), valueStart: UInt16(valueStart),
@@ -99,7 +104,7 @@ struct FieldSection: Sendable {
     }
 
     private func incomplete(_ bytes: UnsafeRawBufferPointer) throws(HeadFault) -> Int? {
-        guard bytes.count < HeadLimits.bytes else { throw .tooLarge }
+        guard bytes.count < limits.mostBytes else { throw .tooLarge }
         return nil
     }
 
@@ -128,7 +133,10 @@ struct FieldSection: Sendable {
             traceparent = traceparents == 1 ? place : nil
         case .expect:
             expect = place
-            if !ListMembers(value).allSatisfy({ $0.equalsFolded("100-continue") }) { hasUnknownExpectation = true }
+            let expectations = Array(ListMembers(value))
+            if expectations.isEmpty || !expectations.allSatisfy({ $0.equalsFolded("100-continue") }) {
+                hasUnknownExpectation = true
+            }
         case .maxForwards:
             if maxForwards != nil { hasSeveralMaxForwards = true }
             maxForwards = place

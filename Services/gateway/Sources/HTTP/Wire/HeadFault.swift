@@ -28,9 +28,13 @@ enum HeadFault: Error, Equatable {
 }
 
 /// Caps on the head of a message, and on a chunked body's trailer section.
-enum HeadLimits {
+struct HeadLimits: Sendable {
+    /// Of what others send.
     static let bytes = 16 * 1024
     static let fields = 100
+    static let received = HeadLimits(mostBytes: bytes, mostFields: fields)
+    /// Of what the gateway writes: the head that it has received, with its own lines. `FieldLine` counts no further.
+    static let written = HeadLimits(mostBytes: Int(UInt16.max), mostFields: 2 * fields)
     /// Path and query.
     static let target = 8 * 1024
     /// The value of `Authorization` after the scheme.
@@ -40,4 +44,7 @@ enum HeadLimits {
     /// What `Connection` may name: each field of a message is compared with each of them.
     static let connectionOptions = 16
     static let connectionBytes = 1024
+
+    let mostBytes: Int
+    let mostFields: Int
 }

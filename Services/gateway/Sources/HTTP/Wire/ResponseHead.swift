@@ -2,8 +2,14 @@
 struct ResponseHead: Sendable {
     private(set) var status = 0
     private(set) var reason = 0..<0
-    private(set) var fields = FieldSection()
+    private(set) var fields: FieldSection
+    private let limits: HeadLimits
     private var isVersion10 = false
+
+    init(limits: HeadLimits = .received) {
+        self.limits = limits
+        fields = FieldSection(limits: limits)
+    }
 
     /// Whether the connection can carry another request once the body is read.
     var keepsAlive: Bool { !fields.saysClose && (!isVersion10 || fields.saysKeepAlive) }
@@ -20,7 +26,7 @@ struct ResponseHead: Sendable {
     /// - Returns: the head's length; `nil` when the bytes end before the head does.
     mutating func scan(_ bytes: UnsafeRawBufferPointer) throws(HeadFault) -> Int? {
         guard let lineEnd = try scanStatusLine(bytes), let end = try fields.scan(bytes, from: lineEnd) else {
-            guard bytes.count < HeadLimits.bytes else { throw .tooLarge }
+            guard bytes.count < limits.mostBytes else { throw .tooLarge }
             return nil
         }
         if fields.isChunked && isVersion10 { throw .malformed("transfer coding in HTTP/1.0") }
@@ -29,7 +35,7 @@ struct ResponseHead: Sendable {
     }
 
     private mutating func scanStatusLine(_ bytes: UnsafeRawBufferPointer) throws(HeadFault) -> Int? {
-        let count = min(bytes.count, HeadLimits.bytes)
+        let count = min(bytes.count, limits.mostBytes)
         var index = 0
         for expected in "HTTP/1.".utf8 {
             guard index < count else { return nil }

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("How many DATA frames a client may send")
+struct DataFrameBudgetTests {
+    /// Frames of so many bytes that pass at once.
+    private func passing(_ bytes: Int, of count: Int, _ budget: inout DataFrameBudget, at now: Int64 = 0) -> Int {
+        for number in 0..<count where !budget.take(bytes: bytes, now: now) { return number }
+        return count
+    }
+
+    @Test("A thousand without any bytes, and no end to those that are worth it")
+    func bytes() {
+        var budget = DataFrameBudget(now: 0)
+        let empty = passing(0, of: 5000, &budget)
+        #expect(empty == DataFrameBudget.most)
+        budget = DataFrameBudget(now: 0)
+        let full = passing(DataFrameBudget.bytesPerFrame, of: 100_000, &budget)
+        #expect(full == 100_000)
+        // What many bytes earn is not kept beyond the beginning's store.
+        let passes = budget.take(bytes: 1 << 30, now: 0)
+        let further = passing(0, of: 5000, &budget)
+        #expect(passes && further == DataFrameBudget.most)
+    }
+
+    @Test("A steady rate of small messages goes on for ever, and time alone earns no more than the store")
+    func time() {
+        var budget = DataFrameBudget(now: 0)
+        let interval = 1_000_000_000 / Int64(DataFrameBudget.framesPerSecond)
+        var passed = 0
+        for number in 1...100_000 where budget.take(bytes: 0, now: Int64(number) * interval) { passed += 1 }
+        #expect(passed == 100_000)
+        budget = DataFrameBudget(now: 0)
+        let atOnce = passing(0, of: 5000, &budget, at: .max)
+        #expect(atOnce <= 2 * DataFrameBudget.most)
+    }
+}
