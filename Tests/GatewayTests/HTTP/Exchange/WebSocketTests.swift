@@ -175,6 +175,51 @@ struct WebSocketTests {
         }
     }
 
+    @Test("A gateway that stops ends it with a Close frame for both sides, behind the frame that is on its way")
+    func goingAway() async throws {
+        try await withSockets { gateway, upstream in
+            let client = try await open("/anybody", gateway, token: try GatewayHarness.token())
+            let idle = try await gateway.connect()
+            // The upstream says it back: half a frame each way.
+            try await client.send([0x82, 5, 1])
+            #expect(try await client.bytes(3) == [0x82, 5, 1])
+            gateway.stop()
+            #expect(try await idle.untilClosed() == "")
+            try await client.send([2, 3, 4, 5])
+            #expect(try await client.bytes(8) == [2, 3, 4, 5, 0x88, 2, 0x03, 0xE9])
+            #expect(try await client.untilClosed() == "")
+            try await eventually("the upstream is told too") { upstream.heard.count == 15 }
+            let last = upstream.heard.suffix(8)
+            let (mask, code) = (last.dropFirst(2).prefix(4), last.suffix(2))
+            #expect(last.prefix(2) == [0x88, 0x82] && zip(code, mask).map { $0 ^ $1 } == [0x03, 0xE9])
+        }
+    }
+
+    @Test("Its end is logged where its beginning was, with what it carried", arguments: [0.0, 1.0])
+    func log(share: Double) async throws {
+        let log = CapturedLog()
+        try await TunnelUpstream.run { upstream, port in
+            let options = GatewayHarness.Options {
+                $0.logger = log.logger
+                $0.settings.accessLogShare = share
+                $0.teamPorts = [port]
+                $0.routes = Self.routes
+            }
+            try await GatewayHarness.withGateway(options) { gateway in
+                let client = try await open("/anybody", gateway, token: try GatewayHarness.token())
+                try await client.send("12345")
+                #expect(try await client.bytes(5) == Array("12345".utf8))
+                await client.close()
+                try await eventually("the upstream is let go") { upstream.open == 0 }
+            }
+        }
+        let ends = log.lines.filter { $0.hasPrefix("info WebSocket ended") }
+        #expect(ends.count == (share == 0 ? 0 : 1))
+        for part in ["\"status\": 101", "\"bytesIn\": 5", "\"bytesOut\": 5", "\"path\": /anybody", "\"durationMs\": "] {
+            #expect(ends.allSatisfy { $0.contains(part) }, "\(part) in \(ends)")
+        }
+    }
+
     @Test("An upstream that ends ends the client's connection, after what it said last")
     func upstreamEnds() async throws {
         try await withGateway({ _ in [.bytes(TunnelUpstream.switching + "last words"), .close] }) { gateway in

@@ -8,6 +8,7 @@ final class TunnelUpstream: Sendable {
     private struct State {
         var head = ""
         var open = 0
+        var heard: [UInt8] = []
     }
 
     private let state = Mutex(State())
@@ -17,6 +18,8 @@ final class TunnelUpstream: Sendable {
 
     /// The last head that it was sent.
     var head: String { state.withLock { $0.head } }
+    /// All that it has heard after heads.
+    var heard: [UInt8] { state.withLock { $0.heard } }
     /// Connections that are there.
     var open: Int { state.withLock { $0.open } }
 
@@ -47,7 +50,11 @@ final class TunnelUpstream: Sendable {
         init(_ upstream: TunnelUpstream) { self.upstream = upstream }
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            guard !isTunnel else { return context.writeAndFlush(data, promise: nil) }
+            guard !isTunnel else {
+                let bytes = unwrapInboundIn(data)
+                upstream.state.withLock { $0.heard += bytes.readableBytesView }
+                return context.writeAndFlush(data, promise: nil)
+            }
             head += String(buffer: unwrapInboundIn(data))
             guard let end = head.range(of: "\r\n\r\n") else { return }
             isTunnel = true

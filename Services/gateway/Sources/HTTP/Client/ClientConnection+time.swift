@@ -45,7 +45,9 @@ extension ClientConnection {
         context?.close(promise: nil)
     }
 
+    /// The gateway stops: ends what it can without harm.
     func closeIfIdle() {
+        if state.phase == .tunnel { exchange?.goAway() }
         if state.isIdle(hasInput: input.readableBytes > 0) { linger() }
     }
 }

@@ -48,10 +48,15 @@ struct AccessLine {
 extension Worker {
     /// Tells the access log of a response, or not: of a share of all, of each that a service failed to give, and of each
     /// whose trace is recorded.
-    func tell(always: Bool = false, _ line: @autoclosure () -> AccessLine) {
+    ///
+    /// - Returns: the line; `nil` where it is not written.
+    @discardableResult
+    func tell(always: Bool = false, _ line: @autoclosure () -> AccessLine) -> AccessLine? {
         let share = gateway.settings.accessLogShare
         // Of 53 random bits each number below 1 that a double has.
-        guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return }
-        gateway.logger.info("request", metadata: line().metadata)
+        guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return nil }
+        let line = line()
+        gateway.logger.info("request", metadata: line.metadata)
+        return line
     }
 }

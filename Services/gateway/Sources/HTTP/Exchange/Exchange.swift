@@ -32,6 +32,7 @@ final class Exchange {
     private(set) var resends = 0
     /// Whether the response goes out in chunks.
     private var writesChunks = false
+    var tunnel = Tunnel()
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
 
@@ -176,19 +177,6 @@ final class Exchange {
         flushUpstream()
     }
 
-    /// Bytes from the client, in the protocol that both agreed on.
-    func relay(_ bytes: ByteBuffer) {
-        upstream?.write(bytes)
-        client.extendStream()
-    }
-
-    /// The upstream has closed a tunnel.
-    func tunnelEnded() {
-        upstream = nil
-        end()
-        client.tunnelEnded()
-    }
-
     private func endWithToken() {
         guard request.identity != nil, !plan.route.outlivesToken else { return }
         isWatched = true
@@ -205,6 +193,7 @@ final class Exchange {
 
     func receive(_ bytes: ByteBuffer) {
         responseBytes += bytes.readableBytes
+        if state.isTunnel { bytes.withUnsafeReadableBytes { tunnel.fromUpstream.note($0) } }
         if writesChunks { bytes.asChunk(client.write) } else { client.write(bytes) }
         client.extendStream()
     }
@@ -226,8 +215,8 @@ final class Exchange {
     func end() {
         if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
         state.ended()
-        // A WebSocket is recorded when it begins.
-        if !state.isTunnel { record() }
+        // A WebSocket is counted when it begins.
+        if state.isTunnel { logTunnelEnd() } else { record() }
     }
 
     /// Counts the request and tells the log of it.
@@ -236,12 +225,21 @@ final class Exchange {
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
         let isRecorded = request.serverSpan != 0
         if isRecorded { tellSpans(nanoseconds: duration) }
-        worker.tell(
+        let line = worker.tell(
             always: status >= 500 || isRecorded,
             AccessLine(
                 requestID: request.requestID, method: method.description, path: request.path, client: request.client,
                 isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
                 upstreamNanoseconds: upstreamTime, bytesIn: state.bodyBytes, bytesOut: responseBytes, refusal: refusal,
                 traceID: request.trace.traceID, spanID: isRecorded ? Hexadecimal.string(request.serverSpan) : nil))
+        if state.isTunnel { tunnel.beginning = line }
+    }
+
+    /// Logs the end of a WebSocket whose beginning was logged.
+    private func logTunnelEnd() {
+        guard var line = tunnel.beginning.take() else { return }
+        line.nanoseconds = worker.now - request.startedAt
+        (line.bytesIn, line.bytesOut, line.refusal) = (tunnel.bytesIn, responseBytes, refusal)
+        worker.gateway.logger.info("WebSocket ended", metadata: line.metadata)
     }
 }

@@ -54,6 +54,16 @@ final class UpstreamConnection: ChannelDuplexHandler {
         context?.close(promise: nil)
     }
 
+    /// Ends a WebSocket that the other side may still be reading.
+    ///
+    /// - Parameter last: is written before.
+    func leave(after last: ByteBuffer?) {
+        exchange = nil
+        if let last { write(last) }
+        flush()
+        close()
+    }
+
     /// Nobody needs the connection for now.
     func release() { pool.giveBack(self) }
 
