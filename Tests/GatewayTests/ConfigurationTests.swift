@@ -34,6 +34,14 @@ struct ConfigurationTests {
         }
     }
 
+    @Test("Fields that the gateway acts on are not the operator's to drop")
+    func droppedFields() {
+        #expect(problems(["GATEWAY_DROPPED_FIELDS": "Fastly-Client-IP,X-Azure-ClientIP"]).isEmpty)
+        for text in ["Authorization", "X-Forwarded-For", "gatehouse-role", "a b", "é"] {
+            #expect(problems(["GATEWAY_DROPPED_FIELDS": "X-Fine,\(text)"]).count == 1, "\(text)")
+        }
+    }
+
     @Test("A body's time is counted however long the body is")
     func longestTimeOfABody() {
         var settings = GatewaySettings()

@@ -203,6 +203,14 @@ extension GatewaySettings {
         if expectsProxyHeader, trustedProxies.isEmpty {
             settings.problem("proxyProtocol", "needs trustedProxies: nobody else is believed")
         }
+        droppedFields = settings.strings("droppedFields", default: []).compactMap { name in
+            let isPlain =
+                !name.isEmpty && FieldSection.tokenBytes.containsAll(name.utf8)
+                && Array(name.utf8).withUnsafeBytes { FieldName($0) == .other }
+            if isPlain { return Array(name.utf8) }
+            settings.problem("droppedFields", "must be names of fields that the gateway leaves alone, not '\(name)'")
+            return nil
+        }
         maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)
         maximumConnectionsPerAddress = settings.int(
             "maximumConnectionsPerAddress", default: maximumConnectionsPerAddress, in: 1...1_000_000)

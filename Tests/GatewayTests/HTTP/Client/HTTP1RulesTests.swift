@@ -136,7 +136,8 @@ struct HTTP1RulesTests {
             }
             for good in ["00-\(trace)-\(span)-01", "01-\(trace)-\(span)-01", "cc-\(trace)-\(span)-01-what-comes"] {
                 let (parent, state) = try await forwarded(good)
-                #expect(parent.hasPrefix("00-\(trace)-") && parent.hasSuffix("-01") && state == "a=1", "\(good)")
+                // The gateway records nothing, and says so.
+                #expect(parent.hasPrefix("00-\(trace)-") && parent.hasSuffix("-00") && state == "a=1", "\(good)")
             }
             let bad = [
                 "ff-\(trace)-\(span)-01", "00-\(trace)-\(span)-01-x", "01-\(trace)-\(span)-01x",
@@ -145,10 +146,20 @@ struct HTTP1RulesTests {
             ]
             for bad in bad {
                 let (parent, state) = try await forwarded(bad)
-                #expect(!parent.contains(trace) && state == nil, "\(bad)")
+                #expect(!parent.contains(trace) && parent.hasSuffix("-00") && state == nil, "\(bad)")
             }
             let (parent, state) = try await forwarded("00-\(trace)-\(span)-01", "00-\(trace)-\(span)-01")
             #expect(!parent.contains(trace) && state == nil)
+        }
+    }
+
+    @Test("Where clients decide what is recorded, their mark goes on without a collector too", arguments: ["00", "01"])
+    func followedTraces(flags: String) async throws {
+        let options = GatewayHarness.Options { $0.settings.followsClientTraces = true }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-\(flags)"
+            #expect(try await gateway.send("GET /open", fields: "traceparent: \(parent)\r\n").status == 200)
+            #expect(gateway.team.requests.last?.field("traceparent")?.hasSuffix("-\(flags)") == true)
         }
     }
 
@@ -156,7 +167,8 @@ struct HTTP1RulesTests {
     func expectations() async throws {
         try await GatewayHarness.withGateway { gateway in
             for fields in [
-                "Expect: magic\r\n", "Expect: magic\r\nExpect: 100-continue\r\n",
+                "Expect:\r\n", "Expect: ,\r\n", "Expect: 100-continue\r\nExpect:\r\n", "Expect: magic\r\n",
+                "Expect: magic\r\nExpect: 100-continue\r\n",
                 "Expect: 100-continue\r\nExpect: magic\r\n", "Expect: 100-continue, magic\r\n",
                 "Expect: 100-continuex\r\n",
             ] {

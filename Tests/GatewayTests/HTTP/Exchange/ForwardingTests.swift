@@ -83,6 +83,30 @@ struct ForwardingTests {
         }
     }
 
+    @Test("No client says where a request came from, nor what the operator adds to that, in heads or trailers")
+    func droppedFields() async throws {
+        let names = [
+            "Client-IP", "X-Forwarded", "Forwarded-For", "X-Cluster-Client-IP", "CF-Connecting-IP", "client_ip",
+            "Fastly-Client-IP", "fastly_client_ip",
+        ]
+        let forged = names.map { "\($0): 1.2.3.4\r\n" }.joined()
+        let options = GatewayHarness.Options { $0.settings.droppedFields = [Array("Fastly-Client-IP".utf8)] }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            let fields = forged + "Fastly-Client: kept\r\nTransfer-Encoding: chunked\r\n"
+            try await client.send(
+                GatewayHarness.request("POST /open", fields: fields) + "1\r\na\r\n0\r\n\(forged)X-Sum: kept\r\n\r\n")
+            #expect(try await client.answer().status == 200)
+            let request = try #require(gateway.team.requests.first)
+            for name in names {
+                #expect(request.field(name) == nil, "\(name)")
+                #expect(request.trailers?.contains(name: name) != true, "\(name)")
+            }
+            #expect(request.field("Fastly-Client") == "kept" && request.trailers?["X-Sum"] == ["kept"])
+            await client.close()
+        }
+    }
+
     @Test("A path's beginning is replaced where the route says so")
     func rewriting() async throws {
         let options = GatewayHarness.Options {

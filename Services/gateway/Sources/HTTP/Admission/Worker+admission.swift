@@ -147,21 +147,28 @@ extension Worker {
             route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
             && fields.upgradesToWebSocket(in: bytes)
         if upgrades, hasAllTunnels { return refuse(Problem(.unavailable)) }
-        var trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 1)
+        var trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 0)
         let clientSpan = random.next()
         var serverSpan: UInt64 = 0
-        if let tracing = gateway.tracing { serverSpan = sample(&trace, given: given, by: tracing.sampler) }
+        if let tracing = gateway.tracing {
+            serverSpan = sample(&trace, given: given, by: tracing.sampler)
+        } else if !gateway.settings.followsClientTraces {
+            // Nobody records the gateway's part. A client does not decide that others record theirs.
+            trace.flags = 0
+        }
         let head = ForwardedRequestHead(
             upstreamLines: plan.upstreamLines, forwardsAuthorization: route.forwardsAuthorization,
             pathPrefix: route.prefixReplacement ?? [], forwardedPath: forwardedPath, identity: identity,
             claimLines: route.claims.isEmpty ? [] : identity?.lines(of: route.claims) ?? [], bearerError: bearerError,
-            client: address, isSecure: isSecure(fields, bytes, of: client.peer),
+            client: address, droppedFields: gateway.settings.droppedFields,
+            isSecure: isSecure(fields, bytes, of: client.peer),
             isHTTP2: client.peer.isHTTP2, requestID: requestID, trace: trace, span: clientSpan,
             continuesTrace: given != nil, maxForwards: maxForwards, upgrades: upgrades)
         let request = AdmittedRequest(
             head: head.write(requestHead, bytes), method: requestHead.method, path: Array(path), framing: framing,
             expectsContinue: fields.expect != nil,
-            connectionOptions: framing == .chunked ? fields.connectionOptions(in: bytes) : [], requestID: requestID,
+            connectionOptions: framing == .chunked
+                ? fields.connectionOptions(in: bytes) + gateway.settings.droppedFields : [], requestID: requestID,
             trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
             upgrades: upgrades, cors: Array(cors.utf8), client: address, countsFailures: route.limitsFailures,
             startedAt: now, arrivedAt: arrivedAt)

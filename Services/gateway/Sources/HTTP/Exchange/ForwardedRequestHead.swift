@@ -14,6 +14,8 @@ struct ForwardedRequestHead {
     var claimLines: [UInt8] = []
     var bearerError: ErrorCode?
     var client: ClientAddress
+    /// Names of further fields that are not forwarded.
+    var droppedFields: [[UInt8]] = []
     /// `https` where a trusted proxy says so.
     var isSecure: Bool
     /// Whether the request came by HTTP/2.
@@ -59,7 +61,11 @@ struct ForwardedRequestHead {
     @inline(__always)
     private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
-        case .other, .origin, .accessControl: break
+        case .other:
+            // Names are folded as those that the gateway knows itself.
+            let name = UnsafeRawBufferPointer(rebasing: bytes[line.nameRange])
+            guard !droppedFields.contains(where: { FieldName.isSame(name, as: $0) }) else { return false }
+        case .origin, .accessControl: break
         case .authorization: guard forwardsAuthorization else { return false }
         case .tracestate: guard continuesTrace else { return false }
         case .maxForwards: guard maxForwards == nil else { return false }

@@ -5,6 +5,8 @@ struct GatewaySettings: Sendable {
     var trustedProxies = TrustedProxies()
     /// Whether every connection comes by a trusted proxy that speaks the PROXY protocol.
     var expectsProxyHeader = false
+    /// Names of fields that go no further: what the operator adds to those of the gateway.
+    var droppedFields: [[UInt8]] = []
     /// Open client connections in this process; those beyond are refused.
     var maximumConnections = 20_000
     /// Of these so many of one address; trusted proxies may have more.

@@ -21,7 +21,8 @@ struct ChunkReader {
     private var trailers = FieldSection()
     private let connectionOptions: [[UInt8]]
 
-    /// - Parameter connectionOptions: what `Connection` names of the trailer fields (RFC 9110 §7.6.1).
+    /// - Parameter connectionOptions: names of trailer fields that go no further: those that `Connection` names
+    ///   (RFC 9110 §7.6.1), for example.
     init(connectionOptions: [[UInt8]]) { self.connectionOptions = connectionOptions }
 
     /// The next part; `nil` when more bytes are needed. Small chunks that have come together are one part: the
@@ -108,7 +109,7 @@ struct ChunkReader {
                 trailers.writeLines(of: bytes, to: &writer) { line in
                     guard line.name == .other else { return false }
                     let name = UnsafeRawBufferPointer(rebasing: bytes[line.nameRange])
-                    return !connectionOptions.contains { $0.withUnsafeBytes { name.equalsFolded($0) } }
+                    return !connectionOptions.contains { FieldName.isSame(name, as: $0) }
                 }
             }
         }

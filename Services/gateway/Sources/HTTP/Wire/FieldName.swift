@@ -35,7 +35,10 @@ enum FieldName: UInt8, Sendable {
         ("keep-alive", .hopByHop), ("proxy-connection", .hopByHop), ("proxy-authorization", .hopByHop),
         ("proxy-authenticate", .hopByHop), ("te", .hopByHop), ("trailer", .hopByHop), ("upgrade", .upgrade),
         ("http2-settings", .hopByHop), ("forwarded", .forwarded), ("x-real-ip", .forwarded),
-        ("x-client-ip", .forwarded), ("true-client-ip", .forwarded), ("proxy", .override),
+        ("x-client-ip", .forwarded), ("true-client-ip", .forwarded), ("client-ip", .forwarded),
+        ("x-forwarded", .forwarded),
+        ("forwarded-for", .forwarded), ("x-cluster-client-ip", .forwarded), ("cf-connecting-ip", .forwarded),
+        ("proxy", .override),
         ("x-original-url", .override), ("x-rewrite-url", .override), ("x-http-method-override", .override),
         ("x-method-override", .override), ("x-http-method", .override),
     ]
@@ -88,12 +91,18 @@ enum FieldName: UInt8, Sendable {
         guard name.count >= count else { return false }
         let wanted = prefix.utf8Start
         for index in 0..<count {
-            let byte = name[index]
-            let folded = isAlphanumeric(byte) ? byte | 0x20 : UInt8(ascii: "-")
-            if folded != wanted[index] { return false }
+            if fold(name[index]) != wanted[index] { return false }
         }
         return true
     }
+
+    /// Whether two names are one to servers that map names to variables.
+    static func isSame(_ name: UnsafeRawBufferPointer, as other: [UInt8]) -> Bool {
+        name.count == other.count && zip(name, other).allSatisfy { fold($0) == fold($1) }
+    }
+
+    @inline(__always)
+    private static func fold(_ byte: UInt8) -> UInt8 { isAlphanumeric(byte) ? byte | 0x20 : UInt8(ascii: "-") }
 
     private static func hasOtherSymbols(_ name: UnsafeRawBufferPointer) -> Bool {
         name.contains { !isAlphanumeric($0) && $0 != UInt8(ascii: "-") }
