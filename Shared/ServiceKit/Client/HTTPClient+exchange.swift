@@ -6,11 +6,12 @@ extension HTTPClient {
     /// Sends a request and reads the whole answer, all of it before `deadline`.
     ///
     /// AsyncHTTPClient's own deadlines end with the answer's head. Behind it an answer may stall, drip, or hold bytes
-    /// that are no body, such as a chunk extension without end: whoever merely collects the body waits for ever.
+    /// that are no body: whoever merely collects the body waits for ever.
     /// When the deadline passes, or the task is cancelled, the connection is closed.
     ///
     /// - Parameter limit: bytes of the body at most.
-    /// - Throws: `HTTPClientError.deadlineExceeded`; `NIOTooManyBytesError`, for a longer body; `CancellationError`;
+    /// - Throws: `HTTPClientError.deadlineExceeded`; `NIOTooManyBytesError`, for a longer body;
+    ///   ``AnswerOverheadExceeded``, with ``AsyncHTTPClient/HTTPClient/Configuration/gatehouse()``; `CancellationError`;
     ///   whatever else the connection brings.
     public func exchange(
         _ request: HTTPClientRequest, upTo limit: Int, before deadline: Deadline

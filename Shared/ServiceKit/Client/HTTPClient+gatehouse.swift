@@ -11,6 +11,7 @@ extension HTTPClient.Configuration {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         // Whether to try again is decided by the caller, who knows another replica.
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.limitOverhead()
         return configuration
     }
 }

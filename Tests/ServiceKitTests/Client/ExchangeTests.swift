@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Server.allCases)
+    @Test(arguments: Server.allCases.filter { $0 != .endlessChunkExtension })
     func endsWithItsDeadlineAndTheConnectionWithIt(_ server: Server) async throws {
         try await serving(server) { request, client, counts in
             await #expect(throws: HTTPClientError.deadlineExceeded) {
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [Server.silent, .stallsInBody, .endlessChunkExtension])
+    @Test(arguments: [Server.silent, .stallsInBody])
     func endsWithItsTask(_ server: Server) async throws {
         try await serving(server) { request, client, counts in
             let exchange = Task {
@@ -119,14 +119,14 @@ import Testing
         }
     }
 
-    /// How much an answer may hold beside its body is nothing that anybody bounds: time does.
-    @Test func readsNothingOfAChunkExtensionOnceTheDeadlineHasPassed() async throws {
+    /// Long before the deadline. The systems' buffers hold a few megabytes more than the client has read.
+    @Test func readsLittleThatIsNoBody() async throws {
         try await serving(.endlessChunkExtension) { request, client, counts in
-            await #expect(throws: HTTPClientError.deadlineExceeded) {
-                try await client.exchange(request, upTo: 16, before: .after(.seconds(2)))
+            await #expect(throws: AnswerOverheadExceeded.self) {
+                try await client.exchange(request, upTo: 1 << 20, before: .after(.seconds(600)))
             }
             try await eventually("the connection is closed") { counts.closed.withLock { $0 } == 1 }
-            #expect(counts.bytes.withLock { $0 } > 1 << 16)
+            #expect(counts.bytes.withLock { $0 } < 16 << 20)
         }
     }
 
