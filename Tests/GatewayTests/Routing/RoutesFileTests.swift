@@ -30,6 +30,7 @@ struct RoutesFileTests {
                 issuers: https://partner.test
                 credential: env:SECRET
                 healthCheck: {path: /health, interval: 7, timeout: 3}
+                idleTimeout: 9
               - name: menu
                 path: /stores/{id}/menu
                 exact: true
@@ -53,6 +54,7 @@ struct RoutesFileTests {
         #expect(upstream.addresses.map(\.authority) == ["orders-1:8080", "[::1]:81"])
         #expect(upstream.credential == "s3cret" && !upstream.isGatehouse)
         #expect(upstream.healthCheck == HealthCheck(path: "/health", interval: .seconds(7), timeout: .seconds(3)))
+        #expect(upstream.idleTimeout == .seconds(9))
         #expect(file.routes.last?.authentication == Route.Authentication.none)
         #expect(file.routes.last?.methods == .all)
         let menu = try #require(file.routes.last)

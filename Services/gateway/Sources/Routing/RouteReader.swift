@@ -8,6 +8,7 @@ struct RouteReader {
         "name", "path", "exact", "methods", "upstreams", "authentication", "roles", "maximumAuthenticationAge",
         "bodyLimit", "timeout", "stripPrefix", "rewritePrefix", "rateLimit", "cors", "certificateAuthority",
         "forwardAuthorization", "claims", "issuers", "webSocket", "outliveToken", "credential", "healthCheck",
+        "idleTimeout",
     ]
 
     private(set) var problems: [RoutesFile.Problem] = []
@@ -69,10 +70,11 @@ struct RouteReader {
         let outlivesToken = flag(mapping["outliveToken"], "outliveToken")
         let credential = credential(mapping["credential"])
         let healthCheck = healthCheck(mapping["healthCheck"])
+        let idleTimeout = number(mapping["idleTimeout"], "idleTimeout", in: 1...3600)
         guard problems.isEmpty, let pattern else { return nil }
         let upstream = Upstream(
             name: name, addresses: addresses, credential: credential, authorities: authorities,
-            healthCheck: healthCheck, isGatehouse: false)
+            healthCheck: healthCheck, idleTimeout: idleTimeout.map { .seconds($0) }, isGatehouse: false)
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
             maximumAuthenticationAge: maximumAge, target: .upstream(upstream), bodyLimit: bodyLimit,

@@ -6,6 +6,7 @@ final class RouteStore: Sendable {
     private struct State {
         var table: RouteTable
         var limiters: [Served: RouteLimiter]
+        var shares: [Shared: RequestPlaces.Share]
         /// One for all event loops: a context holds each of its authorities.
         var tls: [Upstream.Authorities: UpstreamTLS]
         var listeners: [@Sendable () -> Void] = []
@@ -19,6 +20,14 @@ final class RouteStore: Sendable {
         init(_ route: Route) { (pattern, methods) = (route.pattern, route.methods) }
     }
 
+    /// Routes to the same addresses have one share of the places of requests.
+    private struct Shared: Hashable {
+        let addresses: Set<Upstream.Address>
+        let isGatehouse: Bool
+
+        init(_ upstream: Upstream) { (addresses, isGatehouse) = (Set(upstream.addresses), upstream.isGatehouse) }
+    }
+
     private let state: Mutex<State>
     private let limits: SharedLimits
 
@@ -28,7 +37,7 @@ final class RouteStore: Sendable {
         state = Mutex(
             State(
                 table: table, limiters: Self.limiters(of: table, after: [:], limits),
-                tls: try Self.tls(of: table, after: [:])))
+                shares: Self.shares(of: table, after: [:]), tls: try Self.tls(of: table, after: [:])))
     }
 
     var table: RouteTable { state.withLock { $0.table } }
@@ -40,6 +49,21 @@ final class RouteStore: Sendable {
 
     /// `nil` where only what holds for every route limits the route.
     func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
+
+    /// The places of requests that the upstream may have. What is in flight counts on when the routes are read again.
+    func share(of upstream: Upstream) -> RequestPlaces.Share {
+        state.withLock { $0.shares[Shared(upstream)] } ?? .init(isGatehouse: upstream.isGatehouse)
+    }
+
+    private static func shares(
+        of table: RouteTable, after previous: [Shared: RequestPlaces.Share]
+    ) -> [Shared: RequestPlaces.Share] {
+        table.routes.reduce(into: [:]) { shares, route in
+            guard case .upstream(let upstream) = route.target else { return }
+            let key = Shared(upstream)
+            shares[key] = shares[key] ?? previous[key] ?? .init(isGatehouse: upstream.isGatehouse)
+        }
+    }
 
     /// Whoever has used up a limit has used it up also when the routes were read again.
     private static func limiters(
@@ -77,6 +101,7 @@ final class RouteStore: Sendable {
             state.tls = try Self.tls(of: table, after: state.tls)
             state.table = table
             state.limiters = Self.limiters(of: table, after: state.limiters, limits)
+            state.shares = Self.shares(of: table, after: state.shares)
             return state.listeners
         }
         for listener in listeners { listener() }

@@ -49,7 +49,7 @@ struct ExchangeStateTests {
         state.responseBegan()
         #expect(state.hasResponse)
         state.ended()
-        #expect(state.phase == .ended && !state.hasResponse && !state.isTunnel)
+        #expect(state.phase == .ended && !state.hasResponse && !state.isStream)
     }
 
     @Test("A request without a body is complete at once; a WebSocket is remembered as one")
@@ -57,9 +57,18 @@ struct ExchangeStateTests {
         var state = Self.sent()
         #expect(state.isRequestComplete)
         state.tunnelBegan()
-        #expect(state.hasResponse && state.isTunnel)
+        #expect(state.hasResponse && state.isStream)
         state.ended()
-        #expect(state.isTunnel)
+        #expect(state.isStream)
+    }
+
+    @Test("An event stream is remembered as one, and is a response like any other otherwise")
+    func eventStream() {
+        var state = Self.sent()
+        state.responseBegan(isEventStream: true)
+        #expect(state.phase == .responding && state.isStream)
+        state.ended()
+        #expect(state.isStream)
     }
 
     // MARK: Bodies

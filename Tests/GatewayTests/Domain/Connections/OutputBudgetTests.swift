@@ -7,7 +7,7 @@ struct OutputBudgetTests {
     @Test("Few have what they want, many share, and all together have little more than the limit")
     func sharing() {
         let limit = 4 << 20
-        var budget = OutputBudget(limit: limit)
+        var budget = OutputBudget(OutputBudget.Shared(limit: limit))
         var held: [Int] = []
         for _ in 0..<5000 {
             // Each takes as much as it may, in reads of the usual size and of the small one.
@@ -25,5 +25,19 @@ struct OutputBudgetTests {
         #expect(budget.waiting <= limit + held.count * OutputBudget.least)
         for bytes in held { budget.change(by: -bytes) }
         #expect(budget.waiting == 0 && budget.allowance == OutputBudget.most && !budget.isShort)
+    }
+
+    @Test("What waits on one event loop leaves the others less, all but a small part of it at once")
+    func loops() {
+        let shared = OutputBudget.Shared(limit: 4 << 20)
+        var (one, other) = (OutputBudget(shared), OutputBudget(shared))
+        let small = (4 << 20) / 256
+        one.change(by: small)
+        #expect(other.waiting == 0 && one.waiting == small)
+        one.change(by: 4 << 20)
+        #expect(other.waiting == (4 << 20) + small && other.allowance == OutputBudget.least && other.isShort)
+        other.change(by: 1)
+        one.change(by: -(4 << 20) - small)
+        #expect(one.waiting == 0 && other.waiting == 1 && !other.isShort)
     }
 }

@@ -105,6 +105,15 @@ struct UpstreamConnectionStateTests {
         #expect(state.isDetached, "the pool does not count it afterwards either")
     }
 
+    @Test("An event stream leaves the pool, which gets its connection back in no case")
+    func eventStream() {
+        var state = Self.asked()
+        state.responseBegan(keepsAlive: true, isEventStream: true)
+        #expect(state.phase == .body && state.isDetached)
+        let isKept = state.responseEnded(isRequestComplete: true, hasInput: false)
+        #expect(!isKept && state.isDetached)
+    }
+
     @Test("One that the gateway closes carries nothing more")
     func closed() {
         var state = Self.asked()

@@ -25,6 +25,36 @@ struct CircuitTests {
         #expect(circuit == Circuit())
     }
 
+    @Test("Statuses that tell of trouble count as requests without a response do, and with them")
+    func errorStatus() {
+        var circuit = Circuit()
+        for number in 1..<Circuit.noResponseLimit {
+            circuit.failed(number.isMultiple(of: 2) ? .errorStatus : .noResponse, now: start)
+            #expect(circuit.isClosed)
+        }
+        circuit.failed(.errorStatus, now: start)
+        #expect(!circuit.isClosed && !circuit.refusesConnections)
+        for _ in 1..<Circuit.noResponseLimit { circuit.failed(.errorStatus, now: start) }
+        circuit.responded()
+        #expect(circuit == Circuit(), "they have to come in a row")
+    }
+
+    @Test("Only a refused connection says that connections are refused, until another attempt ends in another way")
+    func refusal() {
+        for failure in Circuit.Failure.allCases {
+            var circuit = Circuit()
+            for _ in 0..<Circuit.noResponseLimit { circuit.failed(failure, now: start) }
+            #expect(!circuit.isClosed && circuit.refusesConnections == (failure == .refused))
+
+            circuit = Circuit()
+            circuit.failed(.refused, now: start)
+            circuit.failed(failure, now: start)
+            #expect(circuit.refusesConnections == (failure != .unreachable))
+            circuit.connected()
+            #expect(!circuit.refusesConnections && !circuit.isClosed, "several addresses need a response")
+        }
+    }
+
     @Test("Who has answered a probe is asked again, and set aside for longer at the first request that has no answer")
     func passedProbe() {
         var circuit = Circuit()

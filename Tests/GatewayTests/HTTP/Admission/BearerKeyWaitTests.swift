@@ -46,8 +46,7 @@ struct BearerKeyWaitTests {
 
     @Test("They have a place in flight meanwhile, and give it back")
     func places() async throws {
-        // One for each of the two event loops.
-        try await GatewayHarness.withGateway(Self.options { $0.maximumRequestsInFlight = 2 }) { gateway in
+        try await GatewayHarness.withGateway(Self.options { $0.maximumRequestsInFlight = 1 }) { gateway in
             let next = try RSAPrivateKey.generate()
             let client = try await gateway.connect()
             func statuses() async throws -> [Int] {
@@ -57,7 +56,7 @@ struct BearerKeyWaitTests {
             }
             try await client.send(GatewayHarness.request("GET /team", token: try GatewayHarness.token(key: next)))
             for await _ in gateway.gateway.keys.demanded(of: 0) { break }
-            try await eventually("one loop is full") { try await statuses().contains(503) }
+            try await eventually("its place is taken") { try await statuses().contains(503) }
             try gateway.gateway.keys.replace(VerificationKeySet(keys: [next.publicKey]))
             #expect(try await client.answer().status == 200)
             try await eventually("nothing is in flight") { try await statuses() == [200, 200, 200, 200] }
@@ -67,9 +66,38 @@ struct BearerKeyWaitTests {
             let unknown = try GatewayHarness.token(key: RSAPrivateKey.generate())
             #expect(gateway.gateway.keys.beginFetch())
             try await leaving.send(GatewayHarness.request("GET /team", token: unknown))
-            try await eventually("one loop is full") { try await statuses().contains(503) }
+            try await eventually("its place is taken") { try await statuses().contains(503) }
             await leaving.close()
             try await eventually("nothing is in flight") { try await statuses() == [200, 200, 200, 200] }
+        }
+    }
+
+    @Test("Those that wait for a partner's keys leave places for all others")
+    func partner() async throws {
+        let options = Self.options {
+            $0.maximumRequestsInFlight = 16
+            $0.keyTimeout = .seconds(60)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            try gateway.gateway.keys.replace(VerificationKeySet(keys: [RSAPrivateKey.generate().publicKey]), of: 1)
+            let token = try GatewayHarness.token(key: RSAPrivateKey.generate())
+            var clients: [RawClient] = []
+            for _ in 0..<16 {
+                let client = try await gateway.connect()
+                try await client.send(GatewayHarness.request("GET /partner", token: token))
+                clients.append(client)
+            }
+            // Two thirds of the twelve places that are not kept for Gatehouse's own services.
+            var refused = 0
+            for client in clients {
+                guard let answer = try? await client.answer(within: .milliseconds(500)) else { continue }
+                #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
+                refused += 1
+            }
+            #expect(refused == 8)
+            #expect(try await gateway.send("GET /open").status == 200)
+            #expect(try await gateway.send("POST /v1/auth/refresh", body: "{}").status == 200)
+            for client in clients { await client.close() }
         }
     }
 }

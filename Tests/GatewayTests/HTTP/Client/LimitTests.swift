@@ -154,7 +154,6 @@ struct LimitTests {
     @Test("Passwords have few places, and nothing else waits behind them")
     func passwordsInFlight() async throws {
         let options = GatewayHarness.Options {
-            // One for each event loop.
             $0.settings.maximumPasswordsInFlight = 2
             $0.settings.placeTimeout = .milliseconds(50)
             $0.ownBehaviour = { request in
@@ -196,24 +195,36 @@ struct LimitTests {
         }
     }
 
-    @Test("A password waits for a place that becomes free in time")
+    @Test("Passwords wait for a place in order of arrival, on whichever event loops, and have it when it is free")
     func passwordWaits() async throws {
         let options = GatewayHarness.Options {
-            $0.settings.maximumPasswordsInFlight = 2
-            // It looks again after half of this at the earliest: by then any machine has seen who has gone.
-            $0.settings.placeTimeout = .seconds(12)
+            $0.settings.maximumPasswordsInFlight = 1
+            // Far longer than the test: a place that is free wakes the request.
+            $0.settings.placeTimeout = .seconds(3600)
             $0.ownBehaviour = { _ in [.pause] }
         }
         try await GatewayHarness.withGateway(options) { gateway in
-            let holders = try await fill(gateway, 2)
-            let login = GatewayHarness.request("POST /v1/auth/login", body: "{}")
-            for client in holders { try await client.send(login) }
-            try await eventually("they have their places") { gateway.own.requests.count == 2 }
-            let waiting = try await fill(gateway, 2)
-            for client in waiting { try await client.send(login) }
-            for client in holders { await client.close() }
-            try await eventually("the others have them") { gateway.own.requests.count == 4 }
-            for client in waiting { await client.close() }
+            let clients = try await fill(gateway, 6)
+            for (number, client) in clients.enumerated() {
+                let login = GatewayHarness.request("POST /v1/auth/login", fields: "Client: \(number)\r\n", body: "{}")
+                try await client.send(login)
+                try await eventually("it has a place, or waits") {
+                    gateway.own.requests.count == 1 && gateway.gateway.passwords.waiting == number
+                }
+            }
+            // One that gives up loses its turn, and delays nobody.
+            await clients[2].close()
+            try await eventually("it waits no more") { gateway.gateway.passwords.waiting == 4 }
+            for (turn, number) in [0, 1, 3, 4, 5].enumerated() {
+                try await eventually("its turn has come") { gateway.own.requests.count == turn + 1 }
+                #expect(gateway.own.requests.last?.field("Client") == "\(number)")
+                await clients[number].close()
+            }
+            try await eventually("all have gone") { gateway.own.open == 0 }
+            let next = try await gateway.connect()
+            try await next.send(GatewayHarness.request("POST /v1/auth/login", body: "{}"))
+            try await eventually("the place is free") { gateway.own.requests.count == 6 }
+            await next.close()
         }
     }
 
@@ -240,7 +251,6 @@ struct LimitTests {
         let options = GatewayHarness.Options {
             $0.teamBehaviour = { _ in [.pause] }
             $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
-            // One for each event loop.
             $0.settings.maximumRequestsInFlightPerAddress = 2
         }
         try await GatewayHarness.withGateway(options) { gateway in

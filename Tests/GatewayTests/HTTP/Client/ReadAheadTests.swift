@@ -15,7 +15,7 @@ struct ReadAheadTests {
 
     init() throws {
         let gateway = try GatewayHarness.makeGateway(GatewayHarness.Options(), ownPort: 1, teamPorts: [1])
-        worker = Worker(eventLoop: loop, loops: 1, gateway: gateway)
+        worker = Worker(eventLoop: loop, gateway: gateway)
         peer = ClientPeer(.unknown, gateway: gateway, isSecure: false)
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOEmbedded
 import TestKit
@@ -13,7 +14,9 @@ struct LoadBalancerTests {
         let worker: Worker
         let route: Route
 
-        init(addresses count: Int, healthCheck: HealthCheck? = nil) throws {
+        init(
+            addresses count: Int, healthCheck: HealthCheck? = nil, settings: GatewaySettings = GatewaySettings()
+        ) throws {
             let upstream = Upstream(
                 name: "team", addresses: (1...count).map { .init(host: "127.0.0.1", port: $0) }, credential: nil,
                 healthCheck: healthCheck, isGatehouse: false)
@@ -22,10 +25,10 @@ struct LoadBalancerTests {
                 target: .upstream(upstream), bodyLimit: 0, timeout: .seconds(1))
             let routes = try RouteStore(RouteTable([route]))
             let gateway = Gateway(
-                settings: GatewaySettings(), routes: routes, names: UpstreamNames(routes: routes, logger: .quiet),
+                settings: settings, routes: routes, names: UpstreamNames(routes: routes, logger: .quiet),
                 keys: KeyStore(issuer: "i", audience: "a"), revoked: RevokedSessions(maximumStaleness: 0),
                 logger: .quiet)
-            worker = Worker(eventLoop: EmbeddedEventLoop(), loops: 1, gateway: gateway)
+            worker = Worker(eventLoop: EmbeddedEventLoop(), gateway: gateway)
             worker.takeRoutes()
         }
 
@@ -34,7 +37,7 @@ struct LoadBalancerTests {
         }
 
         func exchange(
-            _ method: MethodSet = .get, framing: BodyFraming = .length(0), upgrades: Bool = false
+            _ method: MethodSet = .get, framing: BodyFraming = .length(0), opensStream: Bool = false
         ) -> Exchange {
             Exchange(
                 client: ClientConnection(
@@ -42,8 +45,9 @@ struct LoadBalancerTests {
                 plan: worker.routes.plan(for: route),
                 request: AdmittedRequest(
                     head: ByteBuffer(), method: method, path: [], framing: framing, expectsContinue: false,
-                    requestID: [], trace: TraceParent(high: 1, low: 1, flags: 0), upgrades: upgrades,
-                    client: .unknown, startedAt: 0, arrivedAt: 0))
+                    requestID: [], trace: TraceParent(high: 1, low: 1, flags: 0),
+                    opensStream: opensStream, client: .unknown, startedAt: 0, arrivedAt: 0),
+                place: nil)
         }
 
         var balancer: LoadBalancer { worker.routes.plan(for: route).balancer! }
@@ -100,7 +104,7 @@ struct LoadBalancerTests {
         loop.pool(2).failed(.unreachable, now: start)
         let unfit =
             [MethodSet.post, .put, .patch, .delete].map { loop.exchange($0) }
-            + [loop.exchange(framing: .length(1)), loop.exchange(framing: .chunked), loop.exchange(upgrades: true)]
+            + [loop.exchange(framing: .length(1)), loop.exchange(framing: .chunked), loop.exchange(opensStream: true)]
         for exchange in unfit { #expect(loop.choose(for: exchange, now: due) === loop.pool(1)) }
         for method in [MethodSet.get, .head, .options] {
             let probe = loop.exchange(method)
@@ -154,25 +158,71 @@ struct LoadBalancerTests {
         }
     }
 
-    @Test("WebSockets go where fewer of them are open, and requests where that is so only among equals")
-    func tunnels() throws {
+    @Test(
+        "WebSockets and event streams go where fewer of them are open, and requests where that is so only among equals")
+    func streams() throws {
         let loop = try Loop(addresses: 2)
-        for _ in 0..<3 { loop.pool(1).tunnelOpened() }
+        for _ in 0..<3 { loop.pool(1).streamOpened() }
         #expect(loop.ports(now: start) == [2])
         for _ in 0..<3 {
-            let chosen = loop.choose(for: loop.exchange(upgrades: true), now: start)
+            let chosen = loop.choose(for: loop.exchange(opensStream: true), now: start)
             #expect(chosen === loop.pool(2))
-            chosen?.tunnelOpened()
+            chosen?.streamOpened()
         }
         #expect(loop.ports(now: start) == [1, 2])
-        loop.pool(2).tunnelClosed()
-        #expect(loop.choose(for: loop.exchange(upgrades: true), now: start) === loop.pool(2))
+        loop.pool(2).streamClosed()
+        #expect(loop.choose(for: loop.exchange(opensStream: true), now: start) === loop.pool(2))
     }
 
     @Test("An only address is never left out")
     func only() throws {
         let loop = try Loop(addresses: 1)
-        loop.pool(1).failed(.unreachable, now: start)
-        #expect(loop.ports(now: start) == [1] && loop.ports(isRetry: true, now: start) == [1])
+        for failure in Circuit.Failure.allCases where failure != .refused {
+            for _ in 0..<Circuit.noResponseLimit { loop.pool(1).failed(failure, now: start) }
+            #expect(loop.ports(now: start) == [1] && loop.ports(isRetry: true, now: start) == [1])
+        }
+    }
+
+    @Test("A kept connection that has been idle for too long is not used, whether or not it was closed meanwhile")
+    func idle() throws {
+        var settings = GatewaySettings()
+        // No other connection is opened, whatever the pool counts: those of this test are not its own.
+        settings.maximumUpstreamConnections = -1
+        let loop = try Loop(addresses: 1, settings: settings)
+        let pool = loop.pool(1)
+        func keep(since: Int64) throws -> (EmbeddedChannel, UpstreamConnection) {
+            let connection = UpstreamConnection(pool: pool)
+            let channel = EmbeddedChannel(handler: connection)
+            try channel.connect(to: .init(ipAddress: "127.0.0.1", port: 1)).wait()
+            pool.giveBack(connection)
+            connection.idleSince = since
+            return (channel, connection)
+        }
+        let now = loop.worker.now
+        let limit = settings.upstreamIdleTimeout.nanoseconds
+        let (old, _) = try keep(since: now - limit - 1)
+        let refused = loop.exchange()
+        pool.lease(for: refused, isRetry: false)
+        #expect(refused.upstream == nil && !old.isActive)
+
+        let (oldest, _) = try keep(since: now - limit - 1)
+        let (young, connection) = try keep(since: now)
+        let served = loop.exchange()
+        pool.lease(for: served, isRetry: false)
+        #expect(served.upstream === connection && young.isActive && oldest.isActive)
+    }
+
+    @Test(
+        "What this process lacks is not the address's fault",
+        arguments: [
+            (ECONNREFUSED, ConnectFailure.refused), (ETIMEDOUT, .unreachable), (EHOSTUNREACH, .unreachable),
+            (EADDRNOTAVAIL, .exhausted), (EMFILE, .exhausted), (ENFILE, .exhausted), (ENOBUFS, .exhausted),
+        ])
+    func blame(_ number: Int32, _ failure: ConnectFailure) throws {
+        #expect(ConnectFailure(IOError(errnoCode: number, reason: "connect")) == failure)
+        #expect(ConnectFailure(ChannelError.connectTimeout(.seconds(1))) == .unreachable)
+        let loop = try Loop(addresses: 2)
+        loop.pool(1).failedToConnect(failure)
+        #expect(loop.pool(1).isWell == (failure == .exhausted))
     }
 }

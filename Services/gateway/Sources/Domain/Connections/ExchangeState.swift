@@ -17,6 +17,10 @@ struct ExchangeState: Sendable {
     /// Why an upstream gave no response that can be passed on, or not the whole of one.
     enum Failure: String, Sendable, CaseIterable {
         case unreachable
+        /// The only address refuses connections, and is probed.
+        case setAside = "set aside"
+        /// This process had no port, descriptor or memory for a connection.
+        case exhausted
         case busy
         /// The connection ended before the response did.
         case cut
@@ -49,8 +53,9 @@ struct ExchangeState: Sendable {
     /// Bytes of the request's body that were sent.
     private(set) var bodyBytes = 0
     private(set) var isRequestComplete: Bool
-    /// Whether it is, or was, a WebSocket.
-    private(set) var isTunnel = false
+    /// Whether it is, or was, a WebSocket or an event stream: open for long, counted apart from requests, and recorded when
+    /// it begins.
+    private(set) var isStream = false
     let hasBody: Bool
     private let bodyLimit: Int
     private let timeout: Int64
@@ -107,11 +112,15 @@ struct ExchangeState: Sendable {
 
     // MARK: The response
 
-    mutating func responseBegan() { phase = .responding }
+    /// - Parameter isEventStream: whether the response is an event stream.
+    mutating func responseBegan(isEventStream: Bool = false) {
+        phase = .responding
+        isStream = isEventStream
+    }
 
     mutating func tunnelBegan() {
         phase = .tunnel
-        isTunnel = true
+        isStream = true
     }
 
     mutating func ended() { phase = .ended }
@@ -142,7 +151,7 @@ struct ExchangeState: Sendable {
         let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
         // An address that refuses a connection is not tried again. A kept connection that turned out closed is
         // replaced, so there is one attempt more than addresses.
-        let limit = failure == .unreachable ? addresses : addresses + 1
+        let limit = failure == .unreachable || failure == .exhausted ? addresses : addresses + 1
         // Replacing a stale connection costs no retry: there are no more of them than connections that were kept.
         let isStale = failure == .cut && isSafeToRepeat
         guard isSafeToRepeat || isProbe, isUntouched, attempts < limit, isStale || mayRetry() else { return .refuse }

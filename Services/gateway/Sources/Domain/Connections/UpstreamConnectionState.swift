@@ -24,7 +24,8 @@ struct UpstreamConnectionState: Sendable {
     static let interimLimit = 8
 
     private(set) var phase = Phase.idle
-    /// Whether it carries a WebSocket, and the pool counts it no more.
+    /// Whether it carries a WebSocket or an event stream: the pool counts it apart from those that carry requests, and
+    /// does not get it back.
     private(set) var isDetached = false
     private var interim = 0
     private var keepsAlive = false
@@ -46,9 +47,12 @@ struct UpstreamConnectionState: Sendable {
         return interim <= Self.interimLimit
     }
 
-    /// - Parameter keepsAlive: whether the upstream would take another request afterwards.
-    mutating func responseBegan(keepsAlive: Bool) {
-        self.keepsAlive = keepsAlive
+    /// - Parameters:
+    ///   - keepsAlive: whether the upstream would take another request afterwards.
+    ///   - isEventStream: whether the response is an event stream.
+    mutating func responseBegan(keepsAlive: Bool, isEventStream: Bool = false) {
+        self.keepsAlive = keepsAlive && !isEventStream
+        isDetached = isEventStream
         phase = .body
     }
 

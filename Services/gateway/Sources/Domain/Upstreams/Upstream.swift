@@ -40,6 +40,8 @@ struct Upstream: Sendable, Hashable {
     var authorities: Authorities?
     /// `nil`: its addresses are judged by how they respond to requests alone.
     var healthCheck: HealthCheck?
+    /// How long a kept connection may be unused; `nil`: as long as any upstream's.
+    var idleTimeout: Duration?
     /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
     var isGatehouse: Bool
 }

@@ -3,7 +3,7 @@ enum Admission {
     case forward(Exchange)
     case respond(LocalResponse, requestID: [UInt8])
     /// The bearer's key is being fetched: the head is looked at again afterwards.
-    case waitForKeys(AddressKey)
-    /// All places for passwords are taken: the head is looked at again after a moment.
-    case waitForPlace(AddressKey)
+    case waitForKeys(RequestPlaces.Place)
+    /// All places for passwords are taken: the head is looked at again when one is free, or after a moment.
+    case waitForPassword(RequestPlaces.Place)
 }

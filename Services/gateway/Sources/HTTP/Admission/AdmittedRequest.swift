@@ -21,6 +21,8 @@ struct AdmittedRequest {
     var identity: VerifiedToken?
     /// Whether the client asks to go on as WebSocket.
     var upgrades = false
+    /// Whether the client asks for a WebSocket or an event stream.
+    var opensStream = false
     /// What a browser is told of the page that asks: whole lines.
     var cors: [UInt8] = []
     var client: ClientAddress

@@ -3,6 +3,10 @@ final class RoutePlan {
     let route: Route
     /// `nil`: the gateway responds itself.
     let balancer: LoadBalancer?
+    /// The places that its upstream may have.
+    let share: RequestPlaces.Share?
+    /// Whether a 502, 503 or 504 counts against the upstream's address. Gatehouse's own services respond so by contract.
+    let blamesErrorStatus: Bool
     let metrics: RouteMetrics
     /// Shared with the other event loops; `nil`: only what holds for every route.
     let limiter: RouteLimiter?
@@ -12,9 +16,14 @@ final class RoutePlan {
     /// Tokens that were found in the cache, and those that were verified, since they were told last.
     private var tokens = (cached: 0, verified: 0)
 
-    init(route: Route, upstream: Upstream?, balancer: LoadBalancer?, metrics: RouteMetrics, limiter: RouteLimiter?) {
+    init(
+        route: Route, upstream: Upstream?, balancer: LoadBalancer?, share: RequestPlaces.Share?, metrics: RouteMetrics,
+        limiter: RouteLimiter?
+    ) {
         self.route = route
         self.balancer = balancer
+        self.share = share
+        blamesErrorStatus = upstream.map { !$0.isGatehouse } ?? false
         self.metrics = metrics
         self.limiter = limiter
         timeout = route.timeout.nanoseconds

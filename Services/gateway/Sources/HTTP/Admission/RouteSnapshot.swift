@@ -50,6 +50,7 @@ final class RouteSnapshot {
             if case .upstream(let target) = route.target { upstream = target }
             plans[ObjectIdentifier(route)] = RoutePlan(
                 route: route, upstream: upstream, balancer: upstream.map(balancer),
+                share: upstream.map(worker.gateway.routes.share),
                 metrics: worker.gateway.metrics.route(route.name), limiter: worker.gateway.routes.limiter(of: route))
         }
         self.table = table
@@ -75,7 +76,9 @@ extension Upstream {
         let check = healthCheck.map { UpstreamEndpoint.Check(health: $0, lines: lines) }
         return addresses.flatMap { address in
             address.resolved(by: names).map {
-                UpstreamEndpoint(address: $0, host: address.isSecure ? address.host : "", tls: tls, check: check)
+                UpstreamEndpoint(
+                    address: $0, host: address.isSecure ? address.host : "", tls: tls, check: check,
+                    idleTimeout: idleTimeout)
             }
         }
     }

@@ -20,7 +20,13 @@ extension Worker {
         var errorForm = ErrorForm.problem
         var cors = ""
         var routeName: String?
+        var place: RequestPlaces.Place?
+        func leavePlaces() {
+            if let taken = place.take() { gateway.places.leave(taken) }
+            client.leavePasswordPlace()
+        }
         func respond(_ response: LocalResponse, refusal: String? = nil) -> Admission {
+            leavePlaces()
             tell(
                 AccessLine(
                     requestID: requestID, method: methodName(bytes), path: Array(path), client: address,
@@ -42,8 +48,21 @@ extension Worker {
             countRefusal(reason, response, match, since: now)
             return respond(response, refusal: reason)
         }
-        if isOverloaded || client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
-        if hasAllOfItsPlaces(address.key) { return refuse(Problem(.unavailable)) }
+        if client.peer.isOverLimit { return refuse(Problem(.unavailable)) }
+        var plan: RoutePlan?
+        if case .route(let route, _) = match {
+            let found = routes.plan(for: route)
+            plan = found
+            if let share = found.share {
+                place = gateway.places.take(share, of: address.key)
+                guard place != nil else { return refuse(Problem(.unavailable)) }
+            }
+        }
+        /// - Returns: `nil` where the request may not wait, or too many do.
+        func waitingPlace(of share: RequestPlaces.Share) -> RequestPlaces.Place? {
+            leavePlaces()
+            return mayWait ? gateway.places.take(share, of: address.key) : nil
+        }
         func tooMany(_ refusal: RateLimit.Refusal, of name: String) -> Admission {
             let problem = Problem.tooMany(refusal.wait)
             return refuse(problem, fields: refusal.limit.fields(name: name, retryAfter: problem.retryAfter ?? 1))
@@ -79,9 +98,12 @@ extension Worker {
             countResponse(of: route, response, since: now)
             return respond(response)
         }
-        if route.hashesPasswords, hasAllPasswords {
-            // Who is refused at once tries again at once, and a flood of those would be dearer than what they ask for.
-            return mayWait ? .waitForPlace(address.key) : refuse(Problem(.unavailable), reason: "passwords")
+        if route.hashesPasswords, !client.takesPasswordPlace() {
+            // A client that is refused at once tries again at once, and a flood of those would cost more than passwords.
+            guard let waiting = waitingPlace(of: gateway.passwordWaits) else {
+                return refuse(Problem(.unavailable), reason: "passwords")
+            }
+            return .waitForPassword(waiting)
         }
         if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
             return tooMany(refusal, of: "sign-in")
@@ -90,7 +112,8 @@ extension Worker {
             return tooMany(refusal, of: "failures")
         }
 
-        let plan = routes.plan(for: route)
+        // Every other target was responded to.
+        guard let plan, place != nil else { return refuse(Problem(.notFound)) }
         var identity: VerifiedToken?
         var bearerError: ErrorCode?
         if route.authentication != .none {
@@ -98,7 +121,9 @@ extension Worker {
             case .waitsForKeys:
                 // The service may not need the bearer, so its requests do not wait for keys.
                 guard route.authentication == .reported else {
-                    return mayWait ? .waitForKeys(address.key) : refuse(Problem(.unavailable))
+                    let share = route.issuers.isEmpty ? gateway.keyWaits : gateway.partnerKeyWaits
+                    guard let waiting = waitingPlace(of: share) else { return refuse(Problem(.unavailable)) }
+                    return .waitForKeys(waiting)
                 }
                 bearerError = .unavailable
             case .missing:
@@ -146,7 +171,10 @@ extension Worker {
         let upgrades =
             route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
             && fields.upgradesToWebSocket(in: bytes)
-        if upgrades, hasAllTunnels { return refuse(Problem(.unavailable)) }
+        let opensStream = upgrades || (requestHead.method == .get && fields.acceptsEventStream(in: bytes))
+        if opensStream, gateway.streams.inUse >= gateway.settings.maximumWebSockets {
+            return refuse(Problem(.unavailable))
+        }
         var trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 0)
         let clientSpan = random.next()
         var serverSpan: UInt64 = 0
@@ -170,9 +198,13 @@ extension Worker {
             connectionOptions: framing == .chunked
                 ? fields.connectionOptions(in: bytes) + gateway.settings.droppedFields : [], requestID: requestID,
             trace: trace, clientSpan: clientSpan, serverSpan: serverSpan, identity: identity,
-            upgrades: upgrades, cors: Array(cors.utf8), client: address, countsFailures: route.limitsFailures,
+            upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), client: address,
+            countsFailures: route.limitsFailures,
             startedAt: now, arrivedAt: arrivedAt)
-        return .forward(Exchange(client: client, plan: plan, request: request))
+        return .forward(
+            Exchange(
+                client: client, plan: plan, request: request, place: place,
+                holdsPasswordPlace: client.handOverPasswordPlace()))
     }
 
     /// Decides whether the trace is recorded, and has the upstream told.

@@ -30,13 +30,14 @@ extension ClientConnection {
         case .fault(let fault):
             refuse(fault)
             return true
-        case .admitted(.waitForKeys(let address), _):
-            wait(as: address, for: worker.clientTimes.keys)
+        case .admitted(.waitForKeys(let place), _):
+            wait(at: place, for: worker.clientTimes.keys)
             return false
-        case .admitted(.waitForPlace(let address), _):
-            // Not all at once: those who came together would come together again.
-            let place = worker.clientTimes.place
-            wait(as: address, for: place / 2 + Int64(worker.random.next() % UInt64(max(1, place))))
+        case .admitted(.waitForPassword(let place), _):
+            // Not all for the same time: those that are refused together would come together again.
+            let time = worker.clientTimes.place
+            wait(at: place, for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))))
+            waitForPassword()
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
@@ -54,7 +55,7 @@ extension ClientConnection {
                 write(
                     response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
                 finishResponse()
-            case .waitForKeys, .waitForPlace: break
+            case .waitForKeys, .waitForPassword: break
             }
             return true
         }
@@ -78,7 +79,6 @@ extension ClientConnection {
         state.forward(
             hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.state.deadline)
         noteDeadline()
-        exchange.beginInFlight()
         exchange.start()
     }
 
@@ -123,20 +123,49 @@ extension ClientConnection {
 
     // MARK: Keys and places
 
-    /// The request's token needs keys that are being fetched, or its password a place. It is in flight meanwhile.
-    private func wait(as address: AddressKey, for patience: Int64) {
-        waitsAs = address
-        state.wait(for: patience, at: worker.now)
+    /// The request's token needs keys that are being fetched, or its password a place.
+    private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
+        waitingPlace = place
+        state.wait(for: timeout, at: worker.now)
         noteDeadline()
-        worker.requestBegins(of: address)
+    }
+
+    private func waitForPassword() {
+        let own = NIOLoopBound(self, eventLoop: worker.eventLoop)
+        passwordTicket = worker.gateway.passwords.wait { [loop = worker.eventLoop] ticket in
+            loop.execute { own.value.passwordPlaceIsFree(ticket) }
+        }
+    }
+
+    private func passwordPlaceIsFree(_ ticket: Int) {
+        // Otherwise it has waited long enough, or is gone, and knows of the place already.
+        guard passwordTicket == ticket else { return }
+        endWait()
     }
 
     func leaveWait() {
-        guard let address = waitsAs.take() else { return }
-        worker.requestEnds(of: address, wasTunnel: false)
+        if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
+        guard let ticket = passwordTicket.take() else { return }
+        holdsPasswordPlace = !worker.gateway.passwords.giveUp(ticket)
     }
 
-    /// The keys are there, or it has waited long enough: the request is judged again.
+    /// - Returns: `false` where all places of requests that have a password hashed are taken.
+    func takesPasswordPlace() -> Bool {
+        if !holdsPasswordPlace { holdsPasswordPlace = worker.gateway.passwords.take() }
+        return holdsPasswordPlace
+    }
+
+    func leavePasswordPlace() {
+        if handOverPasswordPlace() { worker.gateway.passwords.leave() }
+    }
+
+    /// - Returns: whether the caller has a place now.
+    func handOverPasswordPlace() -> Bool {
+        defer { holdsPasswordPlace = false }
+        return holdsPasswordPlace
+    }
+
+    /// What the request waits for is there, or it has waited long enough: it is admitted or refused.
     func endWait() {
         leaveWait()
         state.endWait()

@@ -54,7 +54,7 @@ extension ClientConnection {
 
     private func leaveExchange() {
         guard let exchange = exchange.take() else { return }
-        exchange.endInFlight()
+        exchange.leavePlaces()
     }
 
     func write(_ response: LocalResponse, requestID: [UInt8], isHead: Bool, closes: Bool) {

@@ -31,8 +31,12 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// Of the present request, once its head is read.
     var body: BodyReader?
     var exchange: Exchange?
-    /// Whose place in flight is taken while keys are waited for.
-    var waitsAs: AddressKey?
+    /// The place of a request that waits for keys or to have a password hashed.
+    var waitingPlace: RequestPlaces.Place?
+    /// Where it waits among those that have a password hashed.
+    var passwordTicket: Int?
+    /// Whether it has a place among them, which an exchange takes over.
+    var holdsPasswordPlace = false
     var output = PendingOutput()
     /// Whether it will be told when the client has taken what waits.
     var awaitsTaking = false
@@ -49,7 +53,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     var settings: GatewaySettings { worker.gateway.settings }
     var isWritable: Bool { context?.channel.isWritable ?? false }
-    var isWaiting: Bool { state.phase == .waiting }
+    var waitsForKeys: Bool { state.phase == .waiting && passwordTicket == nil }
 
     // MARK: Channel
 
@@ -103,6 +107,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func channelInactive(context: ChannelHandlerContext) {
         leaveWait()
+        leavePasswordPlace()
         state.closed()
         exchange?.clientIsGone()
         exchange = nil

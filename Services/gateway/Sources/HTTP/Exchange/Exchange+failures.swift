@@ -44,10 +44,13 @@ extension Exchange {
         }
         return switch failure {
         case .timeout: Problem(.timeout)
-        case .busy: Problem(.unavailable)
+        case .busy, .setAside, .exhausted: Problem(.unavailable)
         case .unreachable, .cut, .garbage: Problem(.badGateway)
         }
     }
+
+    /// Whether the status of the response counts against the upstream's address.
+    var blamesAddressForStatus: Bool { plan.blamesErrorStatus && (502...504).contains(status) }
 
     func timedOut() {
         switch state.timedOut(takesBody: takesBody, at: worker.now) {
@@ -89,7 +92,7 @@ extension Exchange {
     }
 
     func clientIsGone() {
-        endInFlight()
+        leavePlaces()
         drop(status: 499)
     }
 

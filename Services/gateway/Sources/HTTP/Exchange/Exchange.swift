@@ -33,10 +33,21 @@ final class Exchange {
     /// Whether the response goes out in chunks.
     private var writesChunks = false
     var tunnel = Tunnel()
+    /// `nil`: it is a stream, which counts among those.
+    private var place: RequestPlaces.Place?
+    private var holdsPasswordPlace: Bool
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
 
-    init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest) {
+    /// - Parameters:
+    ///   - place: among the requests in flight, which the exchange leaves.
+    ///   - holdsPasswordPlace: whether it also leaves one among those that have a password hashed.
+    init(
+        client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?,
+        holdsPasswordPlace: Bool = false
+    ) {
+        self.place = place
+        self.holdsPasswordPlace = holdsPasswordPlace
         self.client = client
         self.plan = plan
         self.request = request
@@ -53,15 +64,24 @@ final class Exchange {
     var worker: Worker { client.worker }
     /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another
     /// address can give as well.
-    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.upgrades }
+    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.opensStream }
 
-    /// It takes its place among the requests in flight.
-    func beginInFlight() {
-        worker.requestBegins(of: address, hashesPassword: plan.route.hashesPasswords)
+    var hasOneAddress: Bool { plan.balancer?.count == 1 }
+
+    func leavePlaces() {
+        if let place = place.take() { worker.gateway.places.leave(place) }
+        if state.isStream { worker.gateway.streams.leave() }
+        if holdsPasswordPlace { worker.gateway.passwords.leave() }
+        holdsPasswordPlace = false
     }
 
-    func endInFlight() {
-        worker.requestEnds(of: address, wasTunnel: state.isTunnel, hashesPassword: plan.route.hashesPasswords)
+    /// A stream leaves its place among the requests in flight for one among the streams.
+    ///
+    /// - Returns: `false` where all of those are taken.
+    private func becomesStream() -> Bool {
+        guard worker.gateway.streams.take(upTo: worker.gateway.settings.maximumWebSockets) else { return false }
+        if let place = place.take() { worker.gateway.places.leave(place) }
+        return true
     }
 
     // MARK: Towards the upstream
@@ -131,21 +151,26 @@ final class Exchange {
 
     // MARK: From the upstream
 
-    /// - Returns: the framing of the body that follows.
-    func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming {
-        state.responseBegan()
+    /// - Returns: the framing of the body that follows; `nil` where the body is an event stream, and there are too many.
+    func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming? {
+        let framing = head.framing(toHead: method == .head)
+        let isEventStream = (framing == .chunked || framing == .untilClose) && head.fields.isEventStream(in: bytes)
+        if isEventStream, !becomesStream() { return nil }
+        state.responseBegan(isEventStream: isEventStream)
         status = head.status
         let upstreamTime = worker.now - sentAt
         self.upstreamTime = upstreamTime
         plan.metrics.recordUpstream(nanoseconds: upstreamTime)
-        let framing = head.framing(toHead: method == .head)
         writesChunks = framing == .chunked || framing == .untilClose
         let forwarded = ForwardedResponseHead(
             requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
             date: head.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
         client.write(forwarded.write(head, bytes))
         if (400..<500).contains(status) { countFailure() }
-        if request.identity != nil, writesChunks, head.fields.isEventStream(in: bytes) { endWithToken() }
+        if isEventStream {
+            endWithToken()
+            record()
+        }
         client.extendStream()
         return framing
     }
@@ -155,13 +180,12 @@ final class Exchange {
         _ = worker.gateway.failureLimiter?.take(address, now: worker.now)
     }
 
-    /// The upstream wants to go on in another protocol.
+    /// The upstream goes on as WebSocket, as the client asked.
     ///
-    /// - Returns: whether that is what the client asked for.
+    /// - Returns: `false` where there are too many.
     func upgrade(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard request.upgrades, head.fields.upgradesToWebSocket(in: bytes) else { return false }
+        guard becomesStream() else { return false }
         state.tunnelBegan()
-        worker.requestBecomesTunnel(of: address)
         status = head.status
         let forwarded = ForwardedResponseHead(
             requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
@@ -215,8 +239,12 @@ final class Exchange {
     func end() {
         if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
         state.ended()
-        // A WebSocket is counted when it begins.
-        if state.isTunnel { logTunnelEnd() } else { record() }
+        // A stream is counted when it begins.
+        if state.isTunnel {
+            logTunnelEnd()
+        } else if !state.isStream {
+            record()
+        }
     }
 
     /// Counts the request and tells the log of it.

@@ -23,6 +23,16 @@ final class Gateway: Sendable {
     let connectionLimit: ConnectionLimit
     let openConnections = Atomic<Int>(0)
     let connectionsByAddress: ConnectionCounts
+    let places: RequestPlaces
+    /// Of requests that wait for keys, apart from upstreams: a partner's key server that hangs takes no place of theirs.
+    let keyWaits = RequestPlaces.Share(isGatehouse: false)
+    let partnerKeyWaits = RequestPlaces.Share(isGatehouse: false)
+    /// Of requests that wait to have a password hashed.
+    let passwordWaits = RequestPlaces.Share(isGatehouse: true)
+    let passwords: PasswordPlaces
+    /// Open WebSockets and event streams.
+    let streams = CountedPlaces()
+    let output: OutputBudget.Shared
     private let draining = Atomic<Bool>(false)
 
     /// - Parameters:
@@ -42,6 +52,10 @@ final class Gateway: Sendable {
         self.logger = logger
         connectionLimit = ConnectionLimit(settings.maximumConnections)
         connectionsByAddress = ConnectionCounts(limit: settings.maximumConnectionsPerAddress)
+        places = RequestPlaces(
+            limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
+        passwords = PasswordPlaces(limit: settings.maximumPasswordsInFlight)
+        output = OutputBudget.Shared(limit: settings.maximumWaitingOutput)
         addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
         signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }

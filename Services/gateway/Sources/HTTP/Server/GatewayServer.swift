@@ -46,7 +46,7 @@ struct GatewayServer: Service {
         var workers: [NIOLoopBound<Worker>] = []
         for loop in loops {
             let worker = try await loop.submit {
-                NIOLoopBound(Worker(eventLoop: loop, loops: loops.count, gateway: gateway), eventLoop: loop)
+                NIOLoopBound(Worker(eventLoop: loop, gateway: gateway), eventLoop: loop)
             }.get()
             gateway.keys.onChange { loop.execute { worker.value.keysChanged() } }
             gateway.names.onChange { loop.execute { worker.value.takeRoutes() } }

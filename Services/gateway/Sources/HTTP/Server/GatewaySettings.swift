@@ -22,7 +22,7 @@ struct GatewaySettings: Sendable {
     /// Of these so many that have a password hashed: fewer than identity has places for, so that a flood of sign-ins is
     /// refused here, where it costs next to nothing.
     var maximumPasswordsInFlight = 48
-    /// Open WebSockets in this process; more are refused.
+    /// Open WebSockets and event streams in this process; more are refused.
     var maximumWebSockets = 4_096
     /// Connections to each address of an upstream, on each event loop.
     var maximumUpstreamConnections = 1_024

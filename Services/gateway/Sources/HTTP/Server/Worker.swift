@@ -13,12 +13,6 @@ final class Worker {
     /// Kept to be used again, so that scanning allocates nothing.
     var requestHead = RequestHead()
     var responseHead = ResponseHead()
-    /// Requests of this loop between their head and the end of their response.
-    private(set) var requestsInFlight = 0
-    /// Of these the ones that have a password hashed.
-    private var passwordsInFlight = 0
-    /// WebSockets of this loop, which are requests in flight no more.
-    private(set) var tunnels = 0
     /// Bytes of responses that wait for clients.
     var output: OutputBudget
     var random = FastRandom()
@@ -30,27 +24,18 @@ final class Worker {
     private(set) var connections: [ClientConnection] = []
     let timers: TimerWheel
     private var http2Connections: [ObjectIdentifier: HTTP2Connection] = [:]
-    private var requestsByAddress: [AddressKey: Int] = [:]
-    private let maximumRequestsInFlight: Int
-    private let maximumRequestsPerAddress: Int
-    private let maximumPasswordsInFlight: Int
-    private let maximumTunnels: Int
     private var sweeps = 0
     private var stalls = StallRecord()
     /// The `Date` field, a whole line. Kept true by `sweep`, so that no response pays for it.
     private(set) var dateLine: [UInt8] = []
     private var dateSecond: Int64 = 0
 
-    init(eventLoop: any EventLoop, loops: Int, gateway: Gateway) {
+    init(eventLoop: any EventLoop, gateway: Gateway) {
         self.eventLoop = eventLoop
         self.gateway = gateway
         clientTimes = ClientTimes(gateway.settings)
         timers = TimerWheel(now: Self.now)
-        maximumRequestsInFlight = max(1, gateway.settings.maximumRequestsInFlight / loops)
-        maximumRequestsPerAddress = max(1, gateway.settings.maximumRequestsInFlightPerAddress / loops)
-        maximumPasswordsInFlight = max(1, gateway.settings.maximumPasswordsInFlight / loops)
-        output = OutputBudget(limit: gateway.settings.maximumWaitingOutput / loops)
-        maximumTunnels = max(1, gateway.settings.maximumWebSockets / loops)
+        output = OutputBudget(gateway.output)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
         writeDate()
@@ -59,38 +44,6 @@ final class Worker {
     /// Takes the routes that are in force now, and the present addresses of their upstreams.
     func takeRoutes() {
         routes = RouteSnapshot(gateway.routes.inForce, gateway.names.addresses, after: routes, worker: self)
-    }
-
-    var isOverloaded: Bool { requestsInFlight >= maximumRequestsInFlight }
-    var hasAllPasswords: Bool { passwordsInFlight >= maximumPasswordsInFlight }
-    var hasAllTunnels: Bool { tunnels >= maximumTunnels }
-
-    /// Whether requests of one address have all the places that are not kept for others.
-    func hasAllOfItsPlaces(_ address: AddressKey) -> Bool {
-        requestsInFlight >= maximumRequestsPerAddress
-            && requestsByAddress[address, default: 0] >= maximumRequestsPerAddress
-    }
-
-    func requestBegins(of address: AddressKey, hashesPassword: Bool = false) {
-        requestsInFlight += 1
-        if hashesPassword { passwordsInFlight += 1 }
-        requestsByAddress[address, default: 0] += 1
-    }
-
-    func requestBecomesTunnel(of address: AddressKey) {
-        requestEnds(of: address, wasTunnel: false)
-        tunnels += 1
-    }
-
-    func requestEnds(of address: AddressKey, wasTunnel: Bool, hashesPassword: Bool = false) {
-        guard !wasTunnel else {
-            tunnels -= 1
-            return
-        }
-        requestsInFlight -= 1
-        if hashesPassword { passwordsInFlight -= 1 }
-        let left = requestsByAddress[address, default: 1] - 1
-        requestsByAddress[address] = left > 0 ? left : nil
     }
 
     // MARK: Time
@@ -160,7 +113,7 @@ final class Worker {
 
     /// The keys have changed, or could not be fetched: whoever waited for them is judged now.
     func keysChanged() {
-        for connection in connections where connection.isWaiting { connection.endWait() }
+        for connection in connections where connection.waitsForKeys { connection.endWait() }
     }
 
     func add(_ connection: HTTP2Connection) {

@@ -95,14 +95,17 @@ final class HealthChecker: Service {
         var state = HealthState()
         while !Task.isCancelled, isFollowed(entry) {
             let start = Int64(NIODeadline.now().uptimeNanoseconds)
-            let passed = await passesCheck(entry)
+            let result = await passesCheck(entry)
             guard !Task.isCancelled else { return }
-            (passed ? passes : failures).increment()
-            if passed { entry.health.pass(at: start) }
-            if state.checked(passed: passed) {
-                entry.health.set(isUp: state.isUp)
-                logger.notice(
-                    state.isUp ? "upstream is well again" : "upstream is not well", metadata: ["address": "\(address)"])
+            if let passed = result {
+                (passed ? passes : failures).increment()
+                if passed { entry.health.pass(at: start) }
+                if state.checked(passed: passed) {
+                    entry.health.set(isUp: state.isUp)
+                    logger.notice(
+                        state.isUp ? "upstream is well again" : "upstream is not well",
+                        metadata: ["address": "\(address)"])
+                }
             }
             try? await Task.sleep(for: state.pause(check.interval, chance: .random(in: 0...1)))
         }
@@ -113,7 +116,8 @@ final class HealthChecker: Service {
         followed.withLock { $0[entry.endpoint]?.health === entry.health }
     }
 
-    private func passesCheck(_ entry: Entry) async -> Bool {
+    /// - Returns: `nil` where this process could not ask.
+    private func passesCheck(_ entry: Entry) async -> Bool? {
         let request = """
             GET \(entry.check.health.path) HTTP/1.1\r
             \(entry.check.lines)User-Agent: gatehouse-gateway\r
@@ -123,11 +127,15 @@ final class HealthChecker: Service {
             """
         let promise = group.next().makePromise(of: Int.self)
         entry.endpoint.ask(request, within: entry.check.health.timeout, promise)
-        let status = await withTaskCancellationHandler {
-            try? await promise.futureResult.get()
-        } onCancel: {
-            promise.fail(CancellationError())
+        do {
+            let status = try await withTaskCancellationHandler {
+                try await promise.futureResult.get()
+            } onCancel: {
+                promise.fail(CancellationError())
+            }
+            return (200..<300).contains(status)
+        } catch {
+            return ConnectFailure(error) == .exhausted ? nil : false
         }
-        return status.map { (200..<300).contains($0) } ?? false
     }
 }

@@ -29,7 +29,8 @@ final class LoadBalancer {
     /// Where `exchange` is to go: of two addresses picked at random to the one with fewer requests.
     ///
     /// Addresses that are set aside are left out for as long as at least half are left: fewer would have to bear what
-    /// may be more than they can, so then all are tried. What failed is repeated where nothing failed of late.
+    /// may be more than they can, so then all are tried. What failed is repeated where nothing failed of late. An only
+    /// address is always chosen: its pool refuses requests while it refuses connections.
     ///
     /// - Parameter now: asked for where something is set aside; nanoseconds of the worker's clock.
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
@@ -59,11 +60,11 @@ final class LoadBalancer {
         return (pools[one], pools[(one + distance) % pools.count])
     }
 
-    /// Requests are spread by requests, and WebSockets, which stay and cost little, by WebSockets: an address that comes
-    /// new gets its share of both, and not all requests until it has as many of the two together.
+    /// Requests are spread by requests, and WebSockets and event streams, which stay and cost little, by those: an address
+    /// that comes new gets its share of both, and not all requests until it has as many of the two together.
     private func lessBusy(_ one: UpstreamPool, _ other: UpstreamPool, for exchange: Exchange) -> UpstreamPool {
-        let (requests, tunnels) = (one.outstanding - other.outstanding, one.tunnels - other.tunnels)
-        let difference = exchange.request.upgrades ? (tunnels, requests) : (requests, tunnels)
+        let (requests, streams) = (one.outstanding - other.outstanding, one.streams - other.streams)
+        let difference = exchange.request.opensStream ? (streams, requests) : (requests, streams)
         return difference <= (0, 0) ? one : other
     }
 }

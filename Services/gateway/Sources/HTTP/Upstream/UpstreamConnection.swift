@@ -1,3 +1,5 @@
+import Contracts
+import Foundation
 import NIOCore
 
 /// A connection to an upstream: sends one request at a time, reads its response, and goes back to the pool.
@@ -47,11 +49,15 @@ final class UpstreamConnection: ChannelDuplexHandler {
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
-    /// Gives the connection up in the middle of an exchange.
+    /// Gives the connection up in the middle of an exchange, with a reset: the side that closes a connection keeps its port
+    /// for a minute (TIME_WAIT), and clients that give up could use up all ports to an address. A WebSocket that ends may
+    /// have bytes on their way, so that it is closed.
     func abandon() {
         exchange = nil
-        state.close()
-        context?.close(promise: nil)
+        if state.phase != .tunnel, let socket = context?.channel as? any SocketOptionProvider {
+            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        }
+        close()
     }
 
     /// Ends a WebSocket that the other side may still be reading.
@@ -123,7 +129,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         let atEnd = state.ended(
             bodyEndsWithConnection: body?.endsWithConnection ?? false, hasInput: input.readableBytes > 0,
             isIdempotent: MethodSet.idempotent.contains(exchange?.method ?? []))
-        if state.isDetached { pool.tunnelClosed() } else { pool.lost(self) }
+        if state.isDetached { pool.streamClosed() } else { pool.lost(self) }
         guard let exchange = exchange.take() else { return }
         switch atEnd {
         case .responseEnded: exchange.receiveEnd(trailers: nil)
@@ -165,6 +171,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case interim(length: Int)
         case final(length: Int, BodyFraming, connectionOptions: [[UInt8]])
         case upgraded(length: Int)
+        /// There are too many WebSockets and event streams.
+        case tooManyStreams
         case fault
     }
 
@@ -177,11 +185,15 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 let status = worker.responseHead.status
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
                 if status == 101 {
-                    return exchange.upgrade(worker.responseHead, head) ? .upgraded(length: length) : .fault
+                    let isAsked =
+                        exchange.request.upgrades && worker.responseHead.fields.upgradesToWebSocket(in: head)
+                    guard isAsked else { return .fault }
+                    return exchange.upgrade(worker.responseHead, head) ? .upgraded(length: length) : .tooManyStreams
                 }
                 if status < 200 { return .interim(length: length) }
+                guard let framing = exchange.receive(worker.responseHead, head) else { return .tooManyStreams }
                 return .final(
-                    length: length, exchange.receive(worker.responseHead, head),
+                    length: length, framing,
                     connectionOptions: worker.responseHead.fields.connectionOptions(in: head))
             } catch {
                 return .fault
@@ -194,19 +206,35 @@ final class UpstreamConnection: ChannelDuplexHandler {
             guard state.interimCame() else { return fail() }
         case .final(let length, let framing, let connectionOptions):
             input.moveReaderIndex(forwardBy: length)
-            pool.responded()
+            if exchange.blamesAddressForStatus {
+                pool.failed(.errorStatus, now: worker.now)
+            } else {
+                pool.responded()
+            }
             body = BodyReader(framing, connectionOptions: connectionOptions)
-            state.responseBegan(keepsAlive: worker.responseHead.keepsAlive && framing != .untilClose)
+            let isEventStream = exchange.state.isStream
+            state.responseBegan(
+                keepsAlive: worker.responseHead.keepsAlive && framing != .untilClose, isEventStream: isEventStream)
+            if isEventStream { leaveForStream() }
         case .upgraded(let length):
             input.moveReaderIndex(forwardBy: length)
             pool.responded()
             state.tunnelBegan()
-            pool.leave()
-            pool.tunnelOpened()
+            leaveForStream()
             exchange.upgraded()
+        case .tooManyStreams:
+            pool.responded()
+            exchange.refuse(Problem(.unavailable))
+            return false
         case .fault: return fail()
         }
         return true
+    }
+
+    /// The connection counts among streams from now on, and leaves its room to another one.
+    private func leaveForStream() {
+        pool.streamOpened()
+        pool.leave()
     }
 
     private func relay() {
@@ -240,7 +268,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
         body = nil
         let isKept = state.responseEnded(
             isRequestComplete: exchange.state.isRequestComplete, hasInput: input.readableBytes > 0)
-        if isKept { release() } else { close() }
+        // What is not sent of a request whose response is there is given up.
+        if isKept { release() } else if exchange.state.isRequestComplete { close() } else { abandon() }
         exchange.receiveEnd(trailers: trailers)
     }
 

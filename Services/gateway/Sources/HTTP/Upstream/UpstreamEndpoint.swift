@@ -20,6 +20,8 @@ struct UpstreamEndpoint: Hashable, Sendable {
     var tls: UpstreamTLS?
     /// `nil`: it is judged by how it responds to requests alone.
     var check: Check?
+    /// How long a kept connection may be unused; `nil`: as long as any upstream's.
+    var idleTimeout: Duration?
 
     /// Opens a connection. With TLS, the other side has shown a valid certificate by then.
     func connect(on eventLoop: any EventLoop, within limit: TimeAmount) -> EventLoopFuture<any Channel> {

@@ -18,17 +18,22 @@ final class UpstreamPool {
     /// Connections that are open or being opened.
     private var count = 0
     private var waiting: Deque<Exchange> = []
-    /// WebSockets that are open.
-    private(set) var tunnels = 0
+    /// WebSockets and event streams that are open.
+    private(set) var streams = 0
     private var circuit = Circuit()
     /// On how many event loops the address is set aside.
     private let setAside: Gauge
     /// No route in force names the address any more.
     private var isRetired = false
+    /// Nanoseconds.
+    private let idleTimeout: Int64
+    /// When a connection was tried last while the address refuses connections; nanoseconds of the worker's clock.
+    private var triedAt: Int64 = 0
 
     init(_ endpoint: UpstreamEndpoint, worker: Worker) {
         self.worker = worker
         self.endpoint = endpoint
+        idleTimeout = (endpoint.idleTimeout ?? worker.gateway.settings.upstreamIdleTimeout).nanoseconds
         setAside = worker.gateway.metrics.address(endpoint.address.authority)
         health = worker.gateway.health.enter(endpoint)
     }
@@ -43,8 +48,9 @@ final class UpstreamPool {
     /// Finds a connection for `exchange`, at once or later: `connected` or `failed` is called on it.
     func lease(for exchange: Exchange, isRetry: Bool) {
         // If one idle connection was stale, the others may be too.
-        while !isRetry, let connection = idle.popLast() {
-            if connection.isOpen { return exchange.connected(connection) }
+        if !isRetry, let connection = takeIdle() { return exchange.connected(connection) }
+        if circuit.refusesConnections, exchange.hasOneAddress {
+            return exchange.failed(.setAside, isSafeToRepeat: false)
         }
         guard count < settings.maximumUpstreamConnections else {
             guard waiting.count < settings.maximumUpstreamConnections else {
@@ -53,6 +59,18 @@ final class UpstreamPool {
             return waiting.append(exchange)
         }
         connect(for: exchange)
+    }
+
+    /// The connection that came back last, unless it has been idle for too long: then its other side may be closing it.
+    private func takeIdle() -> UpstreamConnection? {
+        guard !idle.isEmpty else { return nil }
+        let oldest = worker.now - idleTimeout
+        while let connection = idle.popLast() {
+            guard connection.isOpen else { continue }
+            if connection.idleSince >= oldest { return connection }
+            connection.close()
+        }
+        return nil
     }
 
     /// `exchange` no longer waits for a connection.
@@ -72,21 +90,25 @@ final class UpstreamPool {
         leave()
     }
 
-    func tunnelOpened() { tunnels += 1 }
+    func streamOpened() { streams += 1 }
 
-    func tunnelClosed() { tunnels -= 1 }
+    func streamClosed() { streams -= 1 }
 
-    /// There is room for one connection more: one has closed, or has become a tunnel.
+    /// There is room for one connection more: one has closed, or carries a stream.
     func leave() {
         count -= 1
-        if let next = waiting.popFirst() { lease(for: next, isRetry: false) }
+        // A request that is refused at once leaves the room to the next one.
+        while count < settings.maximumUpstreamConnections, let next = waiting.popFirst() {
+            lease(for: next, isRetry: false)
+        }
     }
 
-    /// Closes what was idle for too long, and asks an address that is set aside whether it is well again where no
-    /// request has come that could.
+    /// Closes connections that were idle for too long. Where an address is set aside and no request has probed it, the
+    /// pool does.
     func sweep(now: Int64) {
-        if health == nil, circuit.isDue(now: now - Self.patienceWithProbes), probe == nil { ask() }
-        let oldest = now - settings.upstreamIdleTimeout.nanoseconds
+        if circuit.refusesConnections, now - triedAt >= Self.probeInterval { tryConnection() }
+        if health == nil, circuit.isDue(now: now - Self.probeInterval), probe == nil { ask() }
+        let oldest = now - idleTimeout
         closeIdle { $0.idleSince < oldest }
     }
 
@@ -108,11 +130,25 @@ final class UpstreamPool {
     }
 
     private func connect(for exchange: Exchange) {
+        connect { connected in
+            switch connected {
+            case .success(let connection): exchange.connected(connection)
+            case .failure(let failure): exchange.failed(failure.ofRequest, isSafeToRepeat: true)
+            }
+        }
+    }
+
+    /// Finds out whether an address that refused a connection accepts one now.
+    private func tryConnection() {
+        triedAt = worker.now
+        connect { if case .success(let connection) = $0 { self.giveBack(connection) } }
+    }
+
+    /// - Parameter completion: called on this pool's event loop.
+    private func connect(_ completion: @escaping (Result<UpstreamConnection, ConnectFailure>) -> Void) {
         count += 1
-        // Both closures run on this pool's event loop.
         endpoint.connect(on: worker.eventLoop, within: TimeAmount(settings.connectTimeout)).assumeIsolated()
-            .whenComplete {
-                result in
+            .whenComplete { result in
                 do {
                     let channel = try result.get()
                     let connection = UpstreamConnection(pool: self)
@@ -122,20 +158,23 @@ final class UpstreamPool {
                         channel.close(promise: nil)
                         throw error
                     }
-                    exchange.connected(connection)
+                    self.change { $0.connected() }
+                    completion(.success(connection))
                 } catch {
-                    self.failed(.unreachable, now: self.worker.now)
+                    let failure = ConnectFailure(error)
+                    self.failedToConnect(failure)
                     // Not now: the attempts of all that wait may fail at once, each within the one before.
                     self.worker.eventLoop.assumeIsolated().execute { self.leave() }
-                    exchange.failed(.unreachable, isSafeToRepeat: true)
+                    completion(.failure(failure))
                 }
             }
     }
 
     // MARK: Whether the address is well
 
-    /// For which an address that is due waits for a request that can probe it; nanoseconds.
-    private static let patienceWithProbes: Int64 = 1_000_000_000
+    /// How often an address that refuses connections is tried, and for how long one that is due waits for a request that
+    /// can probe it; nanoseconds.
+    private static let probeInterval: Int64 = 1_000_000_000
 
     /// Whether it is not set aside.
     var isWell: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
@@ -163,6 +202,18 @@ final class UpstreamPool {
         change { $0.failed(failure, now: now) }
     }
 
+    func failedToConnect(_ failure: ConnectFailure) {
+        let now = worker.now
+        switch failure {
+        case .refused:
+            triedAt = now
+            failed(.refused, now: now)
+        case .unreachable: failed(.unreachable, now: now)
+        // The address has nothing to do with it.
+        case .exhausted: break
+        }
+    }
+
     /// Any response will do, also that the address does not know `OPTIONS` (RFC 9110 §9.3.7).
     private func ask() {
         guard !isBeingAsked else { return }
@@ -176,7 +227,8 @@ final class UpstreamPool {
             let now = self.worker.now
             switch result {
             case .success: self.change { $0.passedProbe(at: now) }
-            case .failure: self.failed(.noResponse, now: now)
+            case .failure(let error):
+                if ConnectFailure(error) != .exhausted { self.failed(.noResponse, now: now) }
             }
         }
     }

@@ -201,12 +201,21 @@ struct FieldSection: Sendable {
 
     /// Whether the body is an event stream, as `Content-Type` tells.
     func isEventStream(in bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let type = value(of: "content-type", in: bytes) else { return false }
+        value(of: "content-type", in: bytes).map(Self.beginsWithEventStream) ?? false
+    }
+
+    /// Whether the client asks for an event stream, as `Accept` of a browser's `EventSource` does.
+    func acceptsEventStream(in bytes: UnsafeRawBufferPointer) -> Bool {
+        value(of: "accept", in: bytes).map(Self.beginsWithEventStream) ?? false
+    }
+
+    private static func beginsWithEventStream(_ type: UnsafeRawBufferPointer) -> Bool {
         let eventStream: StaticString = "text/event-stream"
         let count = eventStream.utf8CodeUnitCount
         guard type.count >= count, UnsafeRawBufferPointer(rebasing: type[..<count]).equalsFolded(eventStream)
         else { return false }
-        return type.count == count || type[count] == UInt8(ascii: ";") || type[count].isBlank
+        return type.count == count || type[count] == UInt8(ascii: ";") || type[count] == UInt8(ascii: ",")
+            || type[count].isBlank
     }
 
     /// The value of the first field of a name.

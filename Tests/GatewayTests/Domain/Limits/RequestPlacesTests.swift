@@ -1,0 +1,99 @@
+import Testing
+
+@testable import GatewayService
+
+@Suite("Places of requests in flight")
+struct RequestPlacesTests {
+    private typealias Rule = RequestPlaces.Rule
+
+    @Test("However few places there are: never more than all, and the reserve is Gatehouse's alone")
+    func bounds() {
+        for limit in 1...24 {
+            let rule = Rule(limit: limit)
+            for teams in 0...limit {
+                for gatehouse in 0...(limit - teams) {
+                    for used in 0...limit {
+                        func admits(_ isGatehouse: Bool) -> Bool {
+                            rule.admits(isGatehouse: isGatehouse, used: used, teams: teams, gatehouse: gatehouse)
+                        }
+                        let free = limit - teams - gatehouse
+                        if free == 0 { #expect(!admits(true) && !admits(false)) }
+                        if teams >= limit - rule.reserve { #expect(!admits(false)) }
+                        // One that uses nothing finds a place wherever one is free to it.
+                        if free > 0, used == 0 { #expect(admits(true)) }
+                        if free > 0, used == 0, teams < limit - rule.reserve { #expect(admits(false)) }
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("Any number of upstreams that hang leave places for one more, and for Gatehouse's own services")
+    func hanging() {
+        for limit in [16, 64, 4096] {
+            let rule = Rule(limit: limit)
+            for count in 1...3 {
+                var used = Array(repeating: 0, count: count)
+                for turn in 0..<(limit * count)
+                where
+                    rule.admits(
+                        isGatehouse: false, used: used[turn % count], teams: used.reduce(0, +), gatehouse: 0)
+                { used[turn % count] += 1 }
+                let teams = used.reduce(0, +)
+                #expect(teams <= (limit - rule.reserve) * 2 * count / (2 * count + 1) + count, "\(used)")
+                #expect(rule.admits(isGatehouse: false, used: 0, teams: teams, gatehouse: 0))
+                // One of Gatehouse's own that hangs leaves room for the others, too.
+                var own = 0
+                while rule.admits(isGatehouse: true, used: own, teams: teams, gatehouse: own) { own += 1 }
+                #expect(own >= rule.reserve / 2)
+                #expect(rule.admits(isGatehouse: true, used: 0, teams: teams, gatehouse: own))
+            }
+        }
+        #expect(Rule(limit: 4096).reserve == 1024)
+        #expect(Rule(limit: 4096).admits(isGatehouse: false, used: 2047, teams: 2047, gatehouse: 0))
+        #expect(!Rule(limit: 4096).admits(isGatehouse: false, used: 2048, teams: 2048, gatehouse: 0))
+    }
+
+    @Test("Places are given back whole, and no address has more than its part")
+    func addresses() throws {
+        let places = RequestPlaces(limit: 64, addressLimit: 4)
+        let shares = [RequestPlaces.Share(isGatehouse: false), RequestPlaces.Share(isGatehouse: true)]
+        for _ in 0..<100 {
+            var taken: [RequestPlaces.Place] = []
+            for number in 0..<4 {
+                taken.append(try #require(places.take(shares[number % 2], of: AddressKey(value: 1))))
+            }
+            for share in shares { #expect(places.take(share, of: AddressKey(value: 1)) == nil) }
+            for place in taken { places.leave(place) }
+        }
+        // As many as there are: nothing was lost.
+        var count = 0
+        while places.take(shares[1], of: AddressKey(value: UInt64(count) << 32 | 2)) != nil { count += 1 }
+        #expect(count == 43)
+    }
+
+    @Test("Event loops that take and leave at once never have more than all, and lose nothing")
+    func threads() async throws {
+        let limit = 32
+        let places = RequestPlaces(limit: limit, addressLimit: limit)
+        let counted = CountedPlaces()
+        await withTaskGroup(of: Void.self) { tasks in
+            for number in 0..<4 {
+                let share = RequestPlaces.Share(isGatehouse: true)
+                tasks.addTask {
+                    for _ in 0..<5000 {
+                        guard let place = places.take(share, of: AddressKey(value: UInt64(number))) else { continue }
+                        #expect(counted.take(upTo: limit))
+                        counted.leave()
+                        places.leave(place)
+                    }
+                }
+            }
+        }
+        #expect(counted.inUse == 0)
+        let share = RequestPlaces.Share(isGatehouse: true)
+        var taken: [RequestPlaces.Place] = []
+        while let place = places.take(share, of: AddressKey(value: 9)) { taken.append(place) }
+        #expect(taken.count == 22, "two thirds of all: none is taken")
+    }
+}
