@@ -56,6 +56,8 @@ struct ExchangeState: Sendable {
     /// Whether it is, or was, a WebSocket or an event stream: open for long, counted apart from requests, and recorded when
     /// it begins.
     private(set) var isStream = false
+    /// Whether it is, or was, a WebSocket.
+    private(set) var isTunnel = false
     let hasBody: Bool
     private let bodyLimit: Int
     private let timeout: Int64
@@ -121,6 +123,7 @@ struct ExchangeState: Sendable {
     mutating func tunnelBegan() {
         phase = .tunnel
         isStream = true
+        isTunnel = true
     }
 
     mutating func ended() { phase = .ended }
