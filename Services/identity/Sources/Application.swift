@@ -28,7 +28,7 @@ public enum IdentityApplication: MigratingApplication {
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
             tracing: boot.tracing)
         let router = ServiceRouter()
-        router.add(middleware: AuditMiddleware())
+        router.add(middleware: AuditMiddleware(worker: parts.auditWorker))
         parts.passwordRoutes.add(to: router)
         parts.codeRoutes.add(to: router)
         for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
@@ -198,7 +198,7 @@ struct IdentityParts {
             breached: configuration.breachedPasswords)
         let passwordSignIn = PasswordSignIn(
             passwords: passwords, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
-            audit: auditWorker, logger: logger)
+            logger: logger)
         passwordRoutes = PasswordRoutes(
             register: Registration(
                 passwords: passwords, hasher: hasher, screening: screening, sessions: sessions, limits: limits,
@@ -206,7 +206,7 @@ struct IdentityParts {
             login: passwordSignIn,
             change: PasswordChange(
                 passwords: passwords, hasher: hasher, screening: screening, limits: limits, age: age,
-                notices: notices, delivery: delivery, worker: worker, audit: auditWorker),
+                notices: notices, delivery: delivery, worker: worker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
                 delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,

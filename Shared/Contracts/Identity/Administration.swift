@@ -134,14 +134,30 @@ public struct AdminMoveIdentifierRequest: Codable, Sendable {
 public struct AdminFigures: Codable, Sendable, Equatable {
     /// What happened lately.
     public struct Lately: Codable, Sendable, Equatable {
-        /// In the last hour.
+        /// In the last hour, to five minutes.
         public var hour: Int
-        /// In the last 24 hours.
+        /// In the last 24 hours, to five minutes.
         public var day: Int
 
         public init(hour: Int, day: Int) {
             self.hour = hour
             self.day = day
+        }
+    }
+
+    /// What happened in one hour of the clock.
+    public struct Hour: Codable, Sendable, Equatable {
+        /// When the hour began.
+        public var from: Date
+        public var signIns: Int
+        public var refusedSignIns: Int
+        public var registrations: Int
+
+        public init(from: Date, signIns: Int, refusedSignIns: Int, registrations: Int) {
+            self.from = from
+            self.signIns = signIns
+            self.refusedSignIns = refusedSignIns
+            self.registrations = registrations
         }
     }
 
@@ -153,13 +169,15 @@ public struct AdminFigures: Codable, Sendable, Equatable {
     public var registrations: Lately
     /// Deletions of which other services or Apple were not told everything yet.
     public var pendingDeletions: Int
-    /// No more than so many rows were counted for each of the others: where one is as high, there are more.
+    /// Disabled users and pending deletions are counted up to this bound: where one is as high, there are more.
     public var mostCounted: Int
     public var asOf: Date
+    /// The last 24 hours of the clock, oldest first; the last one is not over. `nil`: the service is of an older version.
+    public var hours: [Hour]?
 
     public init(
         users: Int, disabledUsers: Int, signIns: Lately, refusedSignIns: Lately, registrations: Lately,
-        pendingDeletions: Int, mostCounted: Int, asOf: Date
+        pendingDeletions: Int, mostCounted: Int, asOf: Date, hours: [Hour]? = nil
     ) {
         self.users = users
         self.disabledUsers = disabledUsers
@@ -169,5 +187,6 @@ public struct AdminFigures: Codable, Sendable, Equatable {
         self.pendingDeletions = pendingDeletions
         self.mostCounted = mostCounted
         self.asOf = asOf
+        self.hours = hours
     }
 }

@@ -85,8 +85,11 @@ extension ServiceTests {
                 #expect(try await all(until + "&action=signed_in").count == 36)
                 #expect(try await all("since=2026-01-05T03:00:00Z&user=\(user.path)&action=signed_in").count == 1)
                 #expect(try await all("user=\(UUID())").isEmpty)
+                #expect(try await all("user=\(user.path)&except=viewed").map(\.id) == rest.map(\.id))
+                #expect(try await all(until + "&except=signed_in").count == 37)
                 for query in [
                     "user=ada", "action=nothing", "since=yesterday", "until=1", "after=7", "limit=0", "user=", "since=",
+                    "except=nothing",
                 ] {
                     #expect(try await admin.send(.GET, "/audit?" + query).code == "INVALID_REQUEST", "\(query)")
                 }
@@ -109,6 +112,11 @@ extension ServiceTests {
                 #expect(figures.signIns == .init(hour: 2, day: 2) && figures.registrations == .init(hour: 2, day: 2))
                 #expect(figures.refusedSignIns == .init(hour: 2, day: 42))
                 #expect(abs(figures.asOf.timeIntervalSinceNow) < 60 && figures.mostCounted == 100_000)
+                let hours = try #require(figures.hours)
+                #expect(hours.count == 24 && hours.map(\.from) == hours.map(\.from).sorted())
+                #expect(hours.map(\.signIns).reduce(0, +) == 2 && hours.map(\.refusedSignIns).reduce(0, +) == 42)
+                #expect(hours.map(\.registrations).reduce(0, +) == 2)
+                #expect(hours.last.map { figures.asOf.timeIntervalSince($0.from) < 3600 } == true)
                 try await admin.identity.database.query(
                     "INSERT INTO users (id) SELECT gen_random_uuid() FROM generate_series(1, 10100)")
                 try await admin.identity.database.query("ANALYZE users")

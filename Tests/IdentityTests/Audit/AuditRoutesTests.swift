@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import NIOHTTP1
 import Postgres
+import Synchronization
 import TestKit
 import Testing
 
@@ -69,6 +70,78 @@ extension ServiceTests {
                     _ = try await AccountStore(database: service.database).setState(
                         .disabled, of: user, actor: .operator)
                     #expect(try await service.login("ada@example.com").code == "ACCOUNT_DISABLED")
+                })
+        }
+
+        /// Each way to show a wrong credential leaves an entry for the account that it concerns.
+        @Test func refusedCodesTokensMergesAndReauthenticationsAreCounted() async throws {
+            let folder = FileManager.default.temporaryDirectory.appending(path: "messages-\(UUID())")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let users = Mutex<(ada: UUID, eve: UUID)>((UUID(), UUID()))
+            try await withIdentity(
+                ["IDENTITY_MESSAGE_FOLDER": folder.path(), "IDENTITY_APP_NAME": "Shop"],
+                afterwards: { pool in
+                    let (ada, eve) = users.withLock { $0 }
+                    func refused(_ user: UUID) async throws -> [String] {
+                        try await pool.query(
+                            """
+                            SELECT concat_ws(' ', detail, count, actor, nullif(actor_id = \(eve.path), false))
+                            FROM audit_entries WHERE event = 'sign_in_refused' AND user_id = \(user)
+                            """
+                        ).decode(String.self).sorted()
+                    }
+                    #expect(
+                        try await refused(ada) == [
+                            "code 2 unknown", "password 1 unknown", "password merge 1 user t",
+                        ])
+                    #expect(
+                        try await refused(eve) == [
+                            "apple 1 user t", "apple reauthentication 1 user t", "code 1 user t",
+                            "password 1 user t", "password reauthentication 1 user t",
+                        ])
+                    #expect(try await refused(AuditLog.nobody) == ["apple 1 unknown"])
+                },
+                { service in
+                    let messages = MessageFiles(folder: folder)
+                    let ada = try await service.prove("ada@example.com", in: messages).id
+                    let eve = try await service.register("eve@example.com").user.id
+                    try await service.database.query(
+                        "INSERT INTO passwords (user_id, hash) SELECT \(ada), hash FROM passwords WHERE user_id = \(eve)"
+                    )
+                    users.withLock { $0 = (ada, eve) }
+                    let code = VerifyCodeRequest(identifier: "ada@example.com", code: "000000")
+                    #expect(try await service.post("/v1/auth/code/verify", code).status == 401)
+                    // Beside a bearer that was refused.
+                    let beside = try await service.send(
+                        .POST, "/v1/auth/code/verify", json: String(decoding: JSON.encode(code), as: UTF8.self),
+                        headers: [
+                            HeaderName.credential: Harness.gatewayCredential, HeaderName.bearerError: "INVALID_TOKEN",
+                        ])
+                    #expect(beside.code == "INVALID_TOKEN")
+                    let unknown = VerifyCodeRequest(identifier: "nobody@example.com", code: "000000")
+                    #expect(try await service.post("/v1/auth/code/verify", unknown).status == 401)
+                    let register = RegisterRequest(identifier: "ada@example.com", password: "kaffeekuchen")
+                    #expect(try await service.post("/v1/auth/register", register).code == "IDENTIFIER_TAKEN")
+                    #expect(try await service.apple("no token").code == "INVALID_APPLE_TOKEN")
+
+                    func send(_ path: String, _ body: some Encodable, _ code: String) async throws {
+                        let answer = try await service.send(.POST, "/v1/auth/" + path, as: eve, body: body)
+                        #expect(answer.code == code, "\(path): \(answer.text)")
+                    }
+                    let change = ChangePasswordRequest(currentPassword: "not this one", newPassword: "kaffeekuchen")
+                    try await send("password", change, "INVALID_CREDENTIALS")
+                    try await send(
+                        "reauthenticate", ReauthenticateRequest(password: "not this one"), "INVALID_CREDENTIALS")
+                    try await send(
+                        "reauthenticate", ReauthenticateRequest(identityToken: "no token"), "INVALID_APPLE_TOKEN")
+                    try await send(
+                        "identities/apple", LinkAppleRequest(identityToken: "no token"), "INVALID_APPLE_TOKEN")
+                    let merge = MergeRequest(password: "not this one", identifier: "ada@example.com")
+                    try await send("merge", merge, "INVALID_CREDENTIALS")
+                    // A request that asked for no code leaves the user who is signed in.
+                    try await send(
+                        "code/verify", VerifyCodeRequest(code: "000000", codeRequest: UUID().uuidString),
+                        "INVALID_CREDENTIALS")
                 })
         }
 

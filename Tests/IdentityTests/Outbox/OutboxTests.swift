@@ -66,7 +66,7 @@ import Testing
                 try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none, .phone: none])
             let first = try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
-            try await OutboxStore.enqueue(.passwordReset(language: nil), user: nil, on: pool)
+            try await OutboxStore.enqueue(.passwordReset(channel: .email, language: nil), user: nil, on: pool)
             try await pool.query("UPDATE outbox SET created_at = now() - interval '2 hours' WHERE id = \(first.id)")
             let backlog = try await store.backlog()
             #expect(backlog[.tokens]?.count == 2 && backlog[.mail]?.count == 1 && backlog[.devices] == none)
@@ -80,7 +80,7 @@ import Testing
     /// One for each destination.
     private static let tasks: [OutboxTask] = [
         .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"),
-        .passwordReset(language: nil), .message(channel: .phone),
+        .passwordReset(channel: .email, language: nil), .message(channel: .phone),
     ]
 
     /// One destination never answers, and has more tasks than are carried out at once.

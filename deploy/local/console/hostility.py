@@ -7,19 +7,19 @@ def see_hostile(console, operator, mallory):
     assert mallory.sign_in({"name": MARKUP, "model": '"><b>bold</b>'})[0] == 200
     console.value("window.run = () => { window.ran = true; }, true")
     console.go("#/users?identifier=mallory")
-    console.wait_rows("People", f"rows.length === 1 && rows[0][0] === {MARKUP!r}")
+    console.wait_rows("Users", f"rows.length === 1 && rows[0][0] === {MARKUP!r}")
     only_text(console, "in the list")
     console.keyboard.activate(MARKUP, "a")
     console.wait_heading(MARKUP)
     console.wait_rows("Sessions", f"rows.some((row) => row[0].includes({MARKUP!r}))")
-    console.wait_rows("Audit", "rows.length > 0")
+    console.wait_rows("Audit log", "rows.length > 0")
     only_text(console, "on the page")
     console.keyboard.activate("Disable…", "button")
     console.wait_dialog(f"Disable {MARKUP}?")
     only_text(console, "in a dialog")
     console.keyboard.press("Escape")
     console.go("#/audit?user=" + "%3Cimg%20src%3Dx%20onerror%3Drun()%3E")
-    console.wait_heading("Audit")
+    console.wait_heading("Audit log")
     only_text(console, "in an address")
 
 

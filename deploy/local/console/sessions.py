@@ -9,8 +9,8 @@ def renew(console):
     console.keep()
     spend_token(console)
     console.go("#/users")
-    console.wait_heading("People")
-    console.wait_rows("People", "rows.length > 1")
+    console.wait_heading("Users")
+    console.wait_rows("Users", "rows.length > 1")
     asked = [url for url in console.browser.requests if url.endswith("/auth/refresh")]
     console.expect("the token is renewed once", len(asked) == 1, asked)
 
@@ -50,7 +50,7 @@ def end_elsewhere(console, operator):
 
 
 def sign_in_with_code(console, operator):
-    console.open("#/figures")
+    console.open("#/overview")
     console.keyboard.activate("Sign in with a code", "button")
     console.inspect("asking for a code")
     known = mails()
@@ -59,7 +59,7 @@ def sign_in_with_code(console, operator):
     console.wait("the code is asked for", "Boolean(document.querySelector('input[name=code]'))")
     console.keyboard.write_here(new_code(operator.identifier, known))
     console.keyboard.press("Enter")
-    console.wait_heading("Figures")
+    console.wait_heading("Overview")
 
 
 def refuse(console, nobody):

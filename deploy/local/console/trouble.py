@@ -11,8 +11,21 @@ def refusal(status, code, detail, seconds):
 
 def poll(console):
     console.wait("figures are there", "document.querySelectorAll('dt').length === 6")
-    console.inspect("figures")
-    console.screenshot("figures")
+    console.wait("charts are there", "document.querySelectorAll('svg.chart').length === 3")
+    bars = console.value("[...document.querySelectorAll('svg.chart')].map((each) => each.querySelectorAll('rect').length)")
+    console.expect("each chart has a bar for each of 24 hours", bars == [24, 24, 24], bars)
+    names = console.value("[...document.querySelectorAll('svg.chart')].map((each) => each.getAttribute('aria-label'))")
+    console.expect(
+        "each chart has a name",
+        [name.split(" in ")[0] for name in names] == ["Sign-ins", "Refused sign-ins", "Registrations"],
+        names,
+    )
+    height = console.value("document.querySelector('svg.chart rect:last-of-type').getBoundingClientRect().height")
+    console.expect("the present hour has sign-ins", height > 1, height)
+    console.value("document.querySelector('details').open = true")
+    console.wait_rows("Figures of each hour", "rows.length === 24 && Number(rows[0][1]) > 0")
+    console.inspect("overview")
+    console.screenshot("overview")
     console.keep()
     console.wait(
         "they come again",
@@ -68,7 +81,7 @@ def limit(console):
     )
     console.browser.pretend({})
     console.keyboard.activate("Try again", "button")
-    console.wait_rows("People", "rows.length >= 1")
+    console.wait_rows("Users", "rows.length >= 1")
 
 
 def lose_gateway(console):
@@ -93,7 +106,7 @@ def lose_gateway(console):
         "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
     )
     console.keyboard.activate("Try again", "button")
-    console.wait_rows("Audit", "rows.length > 1")
+    console.wait_rows("Audit log", "rows.length > 1")
 
 
 def not_found(console):

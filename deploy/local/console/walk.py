@@ -12,30 +12,30 @@ def sign_in(console, operator):
     console.keyboard.press("Enter")
     console.wait("a wrong password is told", "document.getElementById('trouble').textContent !== ''")
     console.keyboard.reach("E-mail or phone", back=True)
-    console.sign_in(operator, "People")
+    console.sign_in(operator, "Users")
     console.expect("trouble that is over is gone", console.trouble() == "", console.trouble())
-    console.wait_rows("People", "rows.length === 50")
+    console.wait_rows("Users", "rows.length === 50")
 
 
 def find(console, ada):
     console.inspect("people")
     console.keyboard.activate("Show more")
-    console.wait_rows("People", "rows.length > 50")
+    console.wait_rows("Users", "rows.length > 50")
     focused = console.keyboard.focused()
-    row = console.rows("People")[50][0]
+    row = console.rows("Users")[50][0]
     console.expect("the first of the further people has the focus", focused["name"] == row, focused)
     console.keep()
     console.keyboard.reach("E-mail or phone, from its beginning", back=True)
     for letter in "ada@":
         console.browser.type(letter)
-    console.wait_rows("People", "rows.length === 1")
-    row = console.rows("People")[0]
+    console.wait_rows("Users", "rows.length === 1")
+    row = console.rows("Users")[0]
     console.expect("the person is found", row[:2] == ["Ada", ada.identifier] and row[3] == "Active", row)
     asked = [url for url in console.browser.requests if "identifier=" in url]
     console.expect("it is asked once for what is typed at once", len(asked) == 1, asked)
     console.expect("the address says what is searched", console.value("location.hash") == "#/users?identifier=ada%40")
     told = console.value("document.querySelector('main [role=status]').textContent")
-    console.expect("the number is told", told == "1 person.", told)
+    console.expect("the number is told", told == "1 user.", told)
     console.screenshot("people")
     console.keyboard.activate("Ada", "a")
     console.wait_heading("Ada")
@@ -47,7 +47,7 @@ def see(console, ada):
     console.expect("the id is there", console.fact("Id") == ada.id, console.fact("Id"))
     names = {row[0] for row in console.rows("Sessions")}
     console.expect("the sessions are there", names == {"Ada's iPhone, iPhone17,1", "Ada's iPad"}, names)
-    console.wait_rows("Audit", "rows.some((row) => row[1] === 'Signed in')")
+    console.wait_rows("Audit log", "rows.some((row) => row[1] === 'Signed in')")
     console.inspect("a person")
     for scheme in ("light", "dark"):
         console.screenshot(f"person-{scheme}", scheme, whole=True)
@@ -91,7 +91,7 @@ def sign_out(console, ada):
     _, phone = ada.sign_in({"name": "Ada's iPhone"})
     _, tablet = ada.sign_in({"name": "Ada's iPad"})
     console.go("#/users")
-    console.wait_heading("People")
+    console.wait_heading("Users")
     console.go(f"#/users/{ada.id}")
     console.wait_heading("Ada")
     console.wait_rows("Sessions", "rows.length === 3")
@@ -117,22 +117,22 @@ def refresh(answer):
 
 
 def see_audit(console, operator, ada):
-    console.keyboard.activate("All of it, with who looked at it", "a")
-    console.wait_heading("Audit")
-    console.wait_rows("Audit", "rows.length > 4")
-    console.keyboard.reach("What")
+    console.keyboard.activate("All entries, with operators' views", "a")
+    console.wait_heading("Audit log")
+    console.wait_rows("Audit log", "rows.length > 4")
+    console.keyboard.reach("Action")
     # The first action with this letter.
     console.keyboard.press("d")
     chosen = console.value("document.activeElement.value")
     console.expect("a key chooses", chosen == "disabled", chosen)
     console.keyboard.activate("Show", "button")
-    console.wait_rows("Audit", "rows.length === 1 && rows[0][1] === 'Disabled'")
-    row = console.rows("Audit")[0]
+    console.wait_rows("Audit log", "rows.length === 1 && rows[0][1] === 'Disabled'")
+    row = console.rows("Audit log")[0]
     console.expect("the audit says whom", row[2] == ada.id[:8], row)
     console.expect("and who did it", row[3] == f"Operator {operator.id[:8]}", row)
     console.inspect("the audit")
     console.go(f"#/audit?user={ada.id}")
-    console.wait_rows("Audit", "rows.length > 4")
+    console.wait_rows("Audit log", "rows.length > 4")
     console.screenshot("audit")
 
 

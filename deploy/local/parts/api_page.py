@@ -26,6 +26,7 @@ pre code,h3 code{background:none;padding:0}
 table{border-collapse:collapse}
 td,th{border-bottom:1px solid var(--line);padding:.35rem .8rem .35rem 0;text-align:left;vertical-align:top}
 nav ul{list-style:none;padding:0;columns:18rem}
+nav li{overflow-wrap:anywhere}
 nav li li{color:var(--faint);font-size:.9rem}
 nav ul ul{columns:1;padding-left:1rem;margin-bottom:.6rem}
 nav>ul>li{break-inside:avoid}

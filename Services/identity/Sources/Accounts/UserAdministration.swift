@@ -60,6 +60,7 @@ public struct UserAdministration: Sendable {
 
     /// - Throws: `INVALID_REQUEST`, `WEAK_PASSWORD`, `IDENTIFIER_TAKEN`.
     func create(_ request: AdminCreateUserRequest, deadline: Deadline) async throws -> Account {
+        if request.password != nil { try hasher.requireRoom() }
         let identifier = try Problem.checking("identifier") { () throws(Refusal) in
             try Identifier(request.identifier, home: home)
         }

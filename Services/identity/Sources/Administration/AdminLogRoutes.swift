@@ -14,12 +14,14 @@ struct AdminLogRoutes: Sendable {
     }
 
     @Sendable private func list(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
-        let search = AuditSearch(
-            userID: try request.queriedID("user"),
-            event: try request.queried("action") { text throws(Refusal) in
+        func action(_ field: String) throws(Problem) -> String? {
+            try request.queried(field) { text throws(Refusal) in
                 guard AuditEvent(rawValue: text) != nil else { throw Refusal("There is no such action.") }
                 return text
-            },
+            }
+        }
+        let search = AuditSearch(
+            userID: try request.queriedID("user"), event: try action("action"), exceptEvent: try action("except"),
             since: try request.queriedTime("since"), until: try request.queriedTime("until"))
         let cursor = try request.queried("after") { text throws(Refusal) in try AuditCursor(text) }
         let limit = try request.queriedLimit()

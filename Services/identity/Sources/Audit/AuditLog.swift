@@ -64,36 +64,13 @@ struct AuditLog: Sendable {
         }
     }
 
-    /// Entries from the newest to the oldest.
-    /// - Parameters:
-    ///   - userID: only what happened to this user.
-    ///   - before: the id of the last entry of the page before; `nil` for the first page.
-    func page(
-        of userID: UUID?, before: Int64?, limit: Int, deadline: ContinuousClock.Instant? = nil
-    ) async throws -> [AuditRecord] {
-        let before = before ?? .max
-        // What an older version has written stands in `audit`, below all other ids.
-        let query: PostgresQuery =
-            if let userID {
-                """
-                SELECT \(unescaped: AuditRecord.columns)
-                FROM audit_entries e LEFT JOIN audit_origins o ON o.entry_id = e.id
-                WHERE e.user_id = \(userID) AND e.id < \(before)
-                UNION ALL
-                SELECT \(unescaped: AuditRecord.formerColumns) FROM audit f
-                WHERE f.user_id = \(userID) AND f.id < \(before)
-                ORDER BY 1 DESC LIMIT \(limit)
-                """
-            } else {
-                """
-                SELECT \(unescaped: AuditRecord.columns)
-                FROM audit_entries e LEFT JOIN audit_origins o ON o.entry_id = e.id
-                WHERE e.id < \(before)
-                UNION ALL
-                SELECT \(unescaped: AuditRecord.formerColumns) FROM audit f WHERE f.id < \(before)
-                ORDER BY 1 DESC LIMIT \(limit)
-                """
-            }
-        return try await database.query(query, deadline: deadline).map(AuditRecord.init(row:))
+    /// The user who has verified the identifier.
+    func owner(of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> UUID? {
+        try await database.query(
+            """
+            SELECT user_id FROM identifiers
+            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
+            """, deadline: deadline
+        ).first?.decode(UUID.self)
     }
 }

@@ -14,6 +14,14 @@ struct AuditScope: Sendable {
     /// Who it is where it is no user of ours: an operator's name on the machine.
     var name: String?
     var origin: AuditOrigin?
+    /// The one of the request, however often the scope is copied.
+    let attempt = AuditedAttempt()
+
+    init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
+        self.userID = userID
+        self.name = name
+        self.origin = origin
+    }
 
     /// The same with what the app says of its device.
     func on(_ device: SessionDevice?) -> AuditScope {
@@ -26,9 +34,11 @@ struct AuditScope: Sendable {
     }
 }
 
-/// Sets the scope of each request.
+/// Sets the scope of each request, and records refused credentials: every attempt to open an account passes here.
 struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
+
+    let worker: AuditWorker
 
     func handle(
         _ request: Request, context: GatehouseRequestContext,
@@ -39,7 +49,16 @@ struct AuditMiddleware: RouterMiddleware {
             origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
         return try await AuditScope.$current.withValue(scope) {
             try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
-                try await next(request, context)
+                do {
+                    return try await next(request, context)
+                } catch let problem as Problem {
+                    let detail = scope.attempt.refusal(
+                        problem, path: request.uri.path, bearerError: context.bearerError)
+                    if let detail {
+                        await worker.refused(scope, detail: detail, deadline: context.deadline.forDatabase)
+                    }
+                    throw problem
+                }
             }
         }
     }

@@ -5,10 +5,11 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// Seals the audit log, and writes into it how many sign-ins were refused.
+/// Seals the audit log, adds its entries up for the overview, and writes into it how many sign-ins were refused.
 final class AuditWorker: Service, Sendable {
     private let log: AuditLog
     private let seals: AuditSealStore
+    private let counts: AuditCountStore
     private let logger: Logger
     private let refusals = Mutex(RefusalTally())
     private let state = Mutex(State())
@@ -20,9 +21,9 @@ final class AuditWorker: Service, Sendable {
 
     private let dropped = Counter(
         "identity_audit_refusals_dropped_total",
-        help: "Refused sign-ins of which the audit log says nothing, because those of too many users were counted.")
+        help: "Refused attempts of which the audit log says nothing, because those of too many users were counted.")
     private let failures = Counter(
-        "identity_audit_seal_failed_total", help: "Attempts to seal the audit log that failed.")
+        "identity_audit_seal_failed_total", help: "Attempts to seal and count the audit log that failed.")
     private let unsealed = Gauge(
         "identity_audit_oldest_unsealed_seconds",
         help: "Age of the oldest entry of the audit log that the chain of hashes does not cover; 0 where there is none."
@@ -36,17 +37,29 @@ final class AuditWorker: Service, Sendable {
     init(log: AuditLog, seals: AuditSealStore, logger: Logger) {
         self.log = log
         self.seals = seals
+        counts = AuditCountStore(database: log.database)
         self.logger = logger
     }
 
-    /// Notes that somebody could not sign in as the user. Takes no time that a client could measure.
+    /// Counts a refused attempt for the account that it concerns: the one that was found, or else that of the user who is
+    /// signed in. One identity token may name nobody, and one identifier no account.
     /// - Parameter detail: why, in a word of ours.
-    func refused(_ userID: UUID, detail: String) {
-        let origin = AuditScope.current?.origin
-        let isNoted = refusals.withLock {
-            $0.note(RefusalTally.Key(userID: userID, detail: detail), from: origin, at: .now)
+    func refused(_ scope: AuditScope, detail: String, deadline: ContinuousClock.Instant) async {
+        var user = scope.userID
+        switch scope.attempt.target {
+        case .user(let id): user = id
+        case .identifier(let identifier):
+            do {
+                user = try await log.owner(of: identifier, deadline: deadline) ?? user
+            } catch {
+                return dropped.increment()
+            }
+        case nil: break
         }
-        if !isNoted { dropped.increment() }
+        if user == nil, detail == "apple" { user = AuditLog.nobody }
+        guard let user else { return }
+        let key = RefusalTally.Key(userID: user, detail: detail, by: scope.userID)
+        if !refusals.withLock({ $0.note(key, from: scope.origin, at: .now) }) { dropped.increment() }
     }
 
     func run() async throws {
@@ -65,10 +78,11 @@ final class AuditWorker: Service, Sendable {
         do {
             try await seal()
             unsealed.set(max(0, try await seals.oldestUnsealedAge() ?? 0))
+            while try await counts.countNext() == AuditCountStore.batch {}
         } catch {
             guard !Task.isCancelled else { return }
             failures.increment()
-            logger.warning("The audit log could not be sealed", metadata: ["error": "\(error)"])
+            logger.warning("The audit log could not be sealed and counted", metadata: ["error": "\(error)"])
         }
     }
 
@@ -103,8 +117,8 @@ final class AuditWorker: Service, Sendable {
                 let scope = AuditScope(origin: counted.origin)
                 try await AuditScope.$current.withValue(scope) {
                     try await AuditLog.record(
-                        .signInRefused, key.userID, by: .unknown, detail: key.detail, count: counted.count,
-                        on: log.database)
+                        .signInRefused, key.userID, by: key.by == nil ? .unknown : .user, actorID: key.by,
+                        detail: key.detail, count: counted.count, on: log.database)
                 }
             } catch {
                 refusals.withLock { $0.putBack(counted, for: key) }

@@ -22,6 +22,7 @@ struct CodeProofs: Sendable {
         for purposes: (Identifier) async throws -> [CodePurpose],
         then body: (Identifier, CodePurpose) async throws -> Value
     ) async throws -> Value {
+        AuditedAttempt.note(.code)
         var shown = try read(request)
         let device = try request.device?.checked()
         let deadline = context.deadline.forDatabase
@@ -29,6 +30,7 @@ struct CodeProofs: Sendable {
             try await limits.admit(.code, from: context.clientAddress)
             throw Self.wrong
         }
+        AuditedAttempt.note(.code, of: .identifier(identifier))
         let allowed = try await purposes(identifier)
         let proof = try await compare(shown, of: identifier, for: allowed, on: device, context: context)
         guard let proof else { throw Self.wrong(for: context) }

@@ -32,7 +32,7 @@ struct OutboxDelivery: Sendable {
             try await appleGrants.exchange(entry, of: subject)
         case .message:
             try await messages.deliver(entry)
-        case .passwordReset(let language):
+        case .passwordReset(_, let language):
             try await passwordResets.deliver(entry, language: language)
         case .identifierLost(let channel, let language):
             try await lossNotice.deliver(entry, to: channel, language: language)

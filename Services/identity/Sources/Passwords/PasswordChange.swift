@@ -13,7 +13,6 @@ struct PasswordChange: Sendable {
     let notices: AccountNotices
     let delivery: OutboxDelivery
     let worker: OutboxWorker
-    let audit: AuditWorker
 
     func callAsFunction(
         _ request: ChangePasswordRequest, by user: ForwardedUser, context: GatehouseRequestContext
@@ -34,7 +33,6 @@ struct PasswordChange: Sendable {
             guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
             try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
                 guard try await hasher.verify(current, against: hash, deadline: deadline) else {
-                    audit.refused(account.id, detail: "password")
                     throw Problem(.invalidCredentials, "The current password is not right.")
                 }
             }

@@ -36,7 +36,8 @@ struct PasswordReset: Sendable {
         let language = messages.language(of: acceptLanguage)
         let text = Data(identifier.value.utf8)
         try await OutboxStore.enqueue(
-            .passwordReset(language: language.code), user: nil, dueAtOnce: true, on: outbox.database,
+            .passwordReset(channel: identifier.kind, language: language.code), user: nil, dueAtOnce: true,
+            on: outbox.database,
             sealing: { try sealer.seal(text, context: PasswordResetDelivery.context(of: $0)) })
         worker.ring()
     }

@@ -10,7 +10,6 @@ struct PasswordSignIn: Sendable {
     let sessions: SessionIssuer
     let limits: AttemptLimits
     let home: PhoneRegion?
-    let audit: AuditWorker
     let logger: Logger
 
     func callAsFunction(_ request: LoginRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
@@ -44,15 +43,10 @@ struct PasswordSignIn: Sendable {
         _ identifier: Identifier, _ password: Password, context: GatehouseRequestContext
     ) async throws -> Account {
         let found = try await passwords.account(identifiedBy: identifier, deadline: context.deadline.forDatabase)
+        if let found { AuditedAttempt.note(.password, of: .user(found.account.id)) }
         let isRight = try await hasher.verify(password, against: found?.passwordHash, deadline: context.deadline)
-        guard isRight, let found, let hash = found.passwordHash else {
-            if let found { audit.refused(found.account.id, detail: "password") }
-            throw Problem(.invalidCredentials)
-        }
-        guard found.account.state == .active else {
-            audit.refused(found.account.id, detail: "disabled")
-            throw Problem(.accountDisabled)
-        }
+        guard isRight, let found, let hash = found.passwordHash else { throw Problem(.invalidCredentials) }
+        guard found.account.state == .active else { throw Problem(.accountDisabled) }
         if hasher.isOutdated(hash) {
             await rehash(password, of: found.account, replacing: hash, deadline: context.deadline)
         }

@@ -63,6 +63,7 @@ struct Housekeeping: Sendable {
         Chore(
             table: "known_networks", key: "id",
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.networkLifetime))"),
+        Chore(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
     ]
 
     /// When one table fails, the others are done all the same, and it is tried again the next time.

@@ -46,4 +46,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 15, name: "credential_origins", up: PackageResources._015_credential_origins_up_sql,
         down: PackageResources._015_credential_origins_down_sql),
+    PostgresMigration(
+        number: 16, name: "audit_counts", up: PackageResources._016_audit_counts_up_sql,
+        down: PackageResources._016_audit_counts_down_sql),
 ]

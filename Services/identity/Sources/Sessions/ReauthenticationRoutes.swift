@@ -21,6 +21,7 @@ struct ReauthenticationRoutes: Sendable {
     ) async throws {
         switch (request.password, request.identityToken) {
         case (let text?, nil):
+            try password.hasher.requireRoom()
             try await password(text, of: user, context: context)
         case (nil, let token?):
             guard let apple else { throw Problem(.invalidAppleToken) }

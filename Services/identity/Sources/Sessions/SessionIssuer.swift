@@ -35,6 +35,7 @@ struct SessionIssuer: Sendable {
     ) async throws -> Issued {
         for _ in 0..<3 {
             let account = try await prove()
+            AuditedAttempt.note(methods.contains(.password) ? .password : .code, of: .user(account.id))
             let issued = try await issue(for: account, on: device, by: methods, context: context, refusal: refusal)
             if let issued { return issued }
         }

@@ -17,11 +17,19 @@ import Testing
             .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID(), below: 2),
             .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .takeBack(session: UUID()),
             .exchangeCode(subject: "001"),
-            .passwordReset(language: nil),
+            .passwordReset(channel: .email, language: nil),
             .deletion(.sweepSessions),
         ]
         for task in tasks {
             #expect(try JSONDecoder().decode(OutboxTask.self, from: JSONEncoder().encode(task)) == task)
         }
+    }
+
+    /// A mail server that is slow or away holds no text message up.
+    @Test func resetsWaitInTheQueueOfTheirChannel() throws {
+        #expect(OutboxTask.passwordReset(channel: .phone, language: nil).destination == .phone)
+        #expect(OutboxTask.passwordReset(channel: .email, language: nil).destination == .mail)
+        let old = try JSONDecoder().decode(OutboxTask.self, from: Data(#"{"passwordReset":{"language":"de"}}"#.utf8))
+        #expect(old == .passwordReset(channel: nil, language: "de") && old.destination == .mail)
     }
 }

@@ -1,4 +1,4 @@
-// What happened: to everybody, or to one person.
+// The audit log: of all users, or of one.
 
 import { button, field, heading, link, make, row, table, values } from "./elements.js";
 import { complain, fill } from "./notices.js";
@@ -6,26 +6,25 @@ import { call } from "./session.js";
 import { actionName, actions, clientName, count, detailName, time } from "./words.js";
 
 export const auditSection = {
-    title: "Audit",
+    title: "Audit log",
     draw: async (page) => {
-        const query = { user: page.id, limit: 100 };
+        // Without the views: operators look at this page far more often than anything else happens.
+        const query = { user: page.id, except: "viewed", limit: 20 };
         const { entries } = await call("GET", "/admin/audit", { query, signal: page.signal });
-        // Operators have looked at this page far more often than anything happened.
-        const shown = entries.filter((entry) => entry.action !== "viewed").slice(0, 20);
         return [
-            shown.length
-                ? table("Audit", head, shown.map(cells))
-                : make("p", { class: "note" }, "Nothing happened lately."),
-            make("p", {}, link(`#/audit?user=${encodeURIComponent(page.id)}`, "All of it, with who looked at it")),
+            entries.length
+                ? table("Audit log", head, entries.map(cells))
+                : make("p", { class: "note" }, "No entries."),
+            make("p", {}, link(`#/audit?user=${encodeURIComponent(page.id)}`, "All entries, with operators' views")),
         ];
     },
 };
 
-const head = ["When", "What", "Whom", "Who did it", "From", "Client", "More of it"];
+const head = ["Time", "Action", "User", "By", "Address", "Client", "Detail"];
 
 const filters = [
-    { name: "user", label: "Id of the person", type: "search", autocomplete: "off", spellcheck: "false" },
-    { name: "action", label: "What", options: [["", "Anything"], ...actions.map((each) => [each, actionName(each)])] },
+    { name: "user", label: "User id", type: "search", autocomplete: "off", spellcheck: "false" },
+    { name: "action", label: "Action", options: [["", "Any"], ...actions.map((each) => [each, actionName(each)])] },
     { name: "since", label: "From", type: "datetime-local" },
     { name: "until", label: "Until", type: "datetime-local" },
 ];
@@ -35,7 +34,7 @@ export async function showAudit(place, query, signal) {
     const told = make("p", { class: "note", role: "status" });
     const form = make(
         "form",
-        { role: "search", class: "filters", "aria-label": "Audit" },
+        { role: "search", class: "filters", "aria-label": "Audit log" },
         filters.map((each) => field({ ...each, value: query.get(each.name) ?? "" })),
         make("p", { class: "field" }, make("button", { type: "submit", class: "main" }, "Show")),
     );
@@ -53,20 +52,20 @@ export async function showAudit(place, query, signal) {
             list(search, signal, (number, more) => {
                 told.textContent = number
                     ? `${count(number, "entry", "entries")}, the newest first${more ? ", and there are more" : ""}.`
-                    : "Nothing is found.";
+                    : "No entries are found.";
             }),
         );
     }
-    place.replaceChildren(heading(1, "Audit"), form, told, found);
+    place.replaceChildren(heading(1, "Audit log"), form, told, found);
     start();
 }
 
 async function list(query, signal, tell) {
     let page = await call("GET", "/admin/audit", { query, signal });
     tell(page.entries.length, page.next);
-    if (!page.entries.length) return make("p", { class: "note" }, "There is nothing.");
+    if (!page.entries.length) return make("p", { class: "note" }, "No entries.");
     const body = make("tbody");
-    const shown = table("Audit", head, page.entries.map(cells), body);
+    const shown = table("Audit log", head, page.entries.map(cells), body);
     const more = button("Show more", async () => {
         more.disabled = true;
         try {
@@ -103,7 +102,7 @@ const short = (id) => id.slice(0, 8);
 
 function doer({ by, user }) {
     if (!by) return undefined;
-    if (by.kind === "user" && (!by.id || by.id === user)) return "The person";
+    if (by.kind === "user" && (!by.id || by.id === user)) return "The user";
     const kind = by.kind.charAt(0).toUpperCase() + by.kind.slice(1);
     if (by.id) return make("span", {}, `${kind} `, link(`#/users/${encodeURIComponent(by.id)}`, short(by.id)));
     return [kind, by.name].filter(Boolean).join(" ");

@@ -2,8 +2,8 @@
 
 import { showAudit } from "./audit.js";
 import { button, heading, make } from "./elements.js";
-import { showFigures } from "./figures.js";
 import { announce, clear, complain } from "./notices.js";
+import { showOverview } from "./overview.js";
 import { showPerson } from "./person.js";
 import { prove } from "./proof.js";
 import { abandon, listen, operator, signOut } from "./session.js";
@@ -56,7 +56,7 @@ async function open(signal) {
 function show(place, id, query, signal) {
     if (place === "users" && id) return showPerson(view, decoded(id), signal);
     if (place === "audit") return showAudit(view, query, signal);
-    if (place === "figures") return showFigures(view, signal);
+    if (place === "overview") return showOverview(view, signal);
     return showUsers(view, query, signal);
 }
 

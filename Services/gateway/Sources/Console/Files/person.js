@@ -43,7 +43,7 @@ export async function showPerson(place, id, signal) {
         }
     }
 
-    place.replaceChildren(make("p", {}, link("#/users", "People")), title, ...frames.map(({ frame }) => frame));
+    place.replaceChildren(make("p", {}, link("#/users", "Users")), title, ...frames.map(({ frame }) => frame));
     draw();
 }
 

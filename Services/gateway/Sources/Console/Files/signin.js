@@ -20,8 +20,7 @@ export function showSignIn(place, then) {
 }
 
 function show(place, content) {
-    const note = make("p", { class: "note" }, "For who helps users of this Gatehouse.");
-    place.replaceChildren(heading(1, "Sign in"), note, ...content);
+    place.replaceChildren(heading(1, "Sign in to the console"), ...content);
     place.querySelector("input").focus();
 }
 

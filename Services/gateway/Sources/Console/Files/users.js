@@ -23,7 +23,7 @@ export async function showUsers(place, query, signal) {
     const told = make("p", { class: "note", role: "status" });
     const form = make(
         "form",
-        { role: "search", class: "filters", "aria-label": "People" },
+        { role: "search", class: "filters", "aria-label": "Users" },
         filters.map((each) => field({ ...each, value: query.get(each.name) ?? "" })),
     );
     let timer;
@@ -53,11 +53,11 @@ export async function showUsers(place, query, signal) {
     }
     function tell(number, more) {
         const others = more ? ", and there are more" : "";
-        told.textContent = number ? `${count(number, "person", "people")}${others}.` : "Nobody is found.";
+        told.textContent = number ? `${count(number, "user", "users")}${others}.` : "No user is found.";
     }
     function results(page, asked, aborted) {
         const body = make("tbody");
-        const shown = table("People", head, page.users.map(cells), body);
+        const shown = table("Users", head, page.users.map(cells), body);
         const more = button("Show more", async () => {
             more.disabled = true;
             try {
@@ -86,7 +86,7 @@ export async function showUsers(place, query, signal) {
         event.preventDefault();
         start();
     });
-    place.replaceChildren(heading(1, "People"), form, told, found);
+    place.replaceChildren(heading(1, "Users"), form, told, found);
     // The view is there before its list.
     start();
 }

@@ -16,10 +16,10 @@ enum BuiltInRoutes {
         "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
     ]
 
-    /// Where a password is hashed.
+    /// Where each request has a password hashed. Where a password is optional, identity refuses the requests that have
+    /// one while all places are taken, so that Apple and codes work in a flood.
     private static let hashing: Set<String> = [
         "/v1/auth/register", "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset",
-        "/v1/auth/reauthenticate",
     ]
 
     /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.

@@ -20,6 +20,7 @@ struct AccountMerging: Sendable {
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> MergeResponse {
         try age.require(user)
+        if request.password != nil { try proofs.hasher.requireRoom() }
         let device = try request.device?.checked()
         return try await proofs.prove(request, by: user, context: context) { proved in
             guard let own = try await accounts.account(user.id, deadline: context.deadline.forDatabase) else {

@@ -4,6 +4,8 @@ import Foundation
 struct AuditSearch: Sendable, Equatable {
     var userID: UUID?
     var event: String?
+    /// An event that is left out.
+    var exceptEvent: String?
     var since: Date?
     var until: Date?
 }

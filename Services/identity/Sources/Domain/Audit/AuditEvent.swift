@@ -2,7 +2,8 @@
 enum AuditEvent: String, Sendable, CaseIterable {
     case registered
     case signedIn = "signed_in"
-    /// Attempts to sign in with a wrong password, or to a disabled account: one entry counts those of some minutes.
+    /// Wrong passwords, codes and Apple tokens, merges that were refused, and attempts to sign in to a disabled account.
+    /// One entry counts those of some minutes.
     case signInRefused = "sign_in_refused"
     case profileChanged = "profile_changed"
     /// An identifier became the user's, or was proved.

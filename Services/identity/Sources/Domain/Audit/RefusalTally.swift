@@ -1,12 +1,14 @@
 import Foundation
 
-/// Counts refused sign-ins, so that the audit log has one entry for those of some minutes and not one for each: how many
+/// Counts refused attempts to open an account, so that the audit log has one entry for those of some minutes and not one for each: how many
 /// there are is up to strangers.
 struct RefusalTally: Sendable {
     struct Key: Hashable, Sendable {
         var userID: UUID
         /// Why: a word of ours.
         var detail: String
+        /// The user who is signed in.
+        var by: UUID?
     }
 
     struct Refusals: Sendable, Equatable {

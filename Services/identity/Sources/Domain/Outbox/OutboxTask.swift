@@ -17,8 +17,10 @@ enum OutboxTask: Codable, Sendable, Equatable {
     /// A message is sent that lies sealed beside the task.
     case message(channel: Identifier.Kind)
     /// Whoever has asked for a new password is sent what sets one.
-    /// - Parameter language: that of the message, where Gatehouse writes it.
-    case passwordReset(language: String?)
+    /// - Parameters:
+    ///   - channel: where the message goes; `nil` in tasks of older versions.
+    ///   - language: that of the message, where Gatehouse writes it.
+    case passwordReset(channel: Identifier.Kind?, language: String?)
     /// The user is told that somebody else has proved one of their identifiers.
     /// - Parameters:
     ///   - channel: the kind of the other one, to which the message goes.
@@ -60,7 +62,7 @@ extension OutboxTask {
         case .snapshot, .revokeSessions, .endSession, .takeBack: .tokens
         case .exchangeCode: .apple
         case .message(let channel), .identifierLost(let channel, _): channel == .phone ? .phone : .mail
-        case .passwordReset: .mail
+        case .passwordReset(let channel, _): channel == .phone ? .phone : .mail
         case .deletion(let step): step.destination
         }
     }

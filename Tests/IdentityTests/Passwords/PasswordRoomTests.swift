@@ -1,0 +1,58 @@
+import Contracts
+import Foundation
+import ServiceKit
+import Settings
+import TestKit
+import Testing
+
+@testable import IdentityService
+
+/// identity whose places for passwords are all taken.
+private enum CrowdedIdentity: ServiceApplication {
+    static let name = IdentityApplication.name
+    static let defaultPort = IdentityApplication.defaultPort
+
+    static func configuration(from settings: Settings) -> IdentityConfiguration {
+        var configuration = IdentityApplication.configuration(from: settings)
+        configuration.hashingThreads = 1
+        configuration.hashingQueue = -1
+        return configuration
+    }
+
+    static func build(_ configuration: IdentityConfiguration, boot: ServiceBoot) async throws -> ServiceAssembly {
+        try await IdentityApplication.build(configuration, boot: boot)
+    }
+}
+
+extension ServiceTests {
+    /// A flood of passwords.
+    @Suite struct PasswordRoomTests {
+        /// A request with a password is refused before anything of it is looked at. One with something else goes on.
+        @Test func aFullQueueRefusesPasswordsAtOnceAndNothingElse() async throws {
+            try await withOperator { admin in
+                try await withService(CrowdedIdentity.self, settings: admin.identity.settings) { crowded in
+                    let identity = Harness(
+                        url: crowded.url, database: admin.identity.database, databaseURL: admin.identity.databaseURL,
+                        tokens: admin.identity.tokens, devices: admin.identity.devices, apple: admin.identity.apple,
+                        settings: admin.identity.settings)
+                    let crowdedAdmin = AdminHarness(identity: identity, operatorID: admin.operatorID)
+                    func code(_ path: String, _ json: String) async throws -> String? {
+                        try await identity.send(.POST, "/v1/auth/" + path, as: UUID(), json: json).code
+                    }
+                    #expect(try await code("reauthenticate", #"{"password":"tulpenzwiebel"}"#) == "UNAVAILABLE")
+                    #expect(try await code("reauthenticate", #"{"identityToken":"x"}"#) == "INVALID_APPLE_TOKEN")
+                    let merge = #"{"password":"tulpenzwiebel","identifier":"nothing"}"#
+                    #expect(try await code("merge", merge) == "UNAVAILABLE")
+                    #expect(try await code("merge", #"{"identityToken":"x"}"#) == "INVALID_APPLE_TOKEN")
+                    #expect(
+                        try await code("merge", #"{"identifier":"ada@example.com","code":"000000"}"#)
+                            == "INVALID_CREDENTIALS")
+                    let create = #"{"identifier":"nothing","password":"tulpenzwiebel"}"#
+                    #expect(try await crowdedAdmin.send(.POST, "/users", json: create).code == "UNAVAILABLE")
+                    let without = #"{"identifier":"ada@example.com"}"#
+                    #expect(try await crowdedAdmin.send(.POST, "/users", json: without).status == 201)
+                }
+            }
+        }
+    }
+}
