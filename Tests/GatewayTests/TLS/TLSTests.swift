@@ -76,6 +76,33 @@ struct TLSTests {
         }
     }
 
+    @Test("Of TLS 1.2 only suites with forward secrecy and authenticated encryption are spoken")
+    func cipherSuites() async throws {
+        try await withFolder { folder in
+            let files = try await TestCertificate.make(in: folder)
+            let certificate = try server(files)
+            try await GatewayHarness.withGateway(.init { $0.certificate = certificate }) { gateway in
+                func isServed(with suites: [NIOTLSCipher]) async throws -> Bool {
+                    var configuration = TLSConfiguration.makeClientConfiguration()
+                    configuration.trustRoots = .file(files.authority.path)
+                    configuration.maximumTLSVersion = .tlsv12
+                    configuration.cipherSuiteValues = suites
+                    let tls = try NIOSSLContext(configuration: configuration)
+                    return (try? await get("/open", port: gateway.port, tls: tls))?.status == 200
+                }
+                // One of the two for each kind of key.
+                for suites: [NIOTLSCipher] in [
+                    [.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256],
+                    [.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256],
+                ] { #expect(try await isServed(with: suites)) }
+                for suites: [NIOTLSCipher] in [
+                    [.TLS_RSA_WITH_AES_128_GCM_SHA256], [.TLS_RSA_WITH_AES_128_CBC_SHA],
+                    [.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, .TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA],
+                ] { #expect(try await !isServed(with: suites), "\(suites)") }
+            }
+        }
+    }
+
     @Test("Another certificate is used once it is there, and open connections go on")
     func reload() async throws {
         try await withFolder { folder in

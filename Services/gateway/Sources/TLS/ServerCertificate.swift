@@ -75,6 +75,13 @@ final class ServerCertificate: Service {
         }
     }
 
+    /// Of TLS 1.2 those with forward secrecy and authenticated encryption (RFC 9325 §4.2); TLS 1.3 has no others.
+    private static let cipherSuites: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
     /// - Returns: also when the first of the chain expires, in seconds since 1970.
     static func read(
         certificateFile: String, keyFile: String
@@ -99,6 +106,7 @@ final class ServerCertificate: Service {
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         // RFC 8996, RFC 9325 §3.1.1.
         configuration.minimumTLSVersion = .tlsv12
+        configuration.cipherSuiteValues = cipherSuites
         configuration.applicationProtocols = ["h2", "http/1.1"]
         configuration.shutdownTimeout = .seconds(1)
         do {
