@@ -46,7 +46,8 @@ struct AccessLogTests {
         let forwarded = line("\"method\": POST")
         for part in [
             "\"path\": /team/x", "\"route\": /team", "\"status\": 200", "\"client\": 1.2.3.4", "\"durationMs\": ",
-            "\"upstreamMs\": ", "\"bytesIn\": 8", "\"bytesOut\": 5", "\"request_id\": abcdefgh12345678", "\"trace_id\": ",
+            "\"upstreamMs\": ", "\"bytesIn\": 8", "\"bytesOut\": 5", "\"request_id\": abcdefgh12345678",
+            "\"trace_id\": ",
             "\"protocol\": HTTP/1.1",
         ] {
             #expect(forwarded.contains(part), "\(part) in \(forwarded)")

@@ -80,8 +80,7 @@ struct RouteTable: Sendable {
 
     /// The route for a canonical path and one method.
     ///
-    /// Literal segments go before parameters, whatever the method; whole paths before prefixes, longer prefixes before
-    /// shorter ones.
+    /// Literal segments go before parameters, whole paths before prefixes, longer prefixes before shorter ones.
     /// What would reach `/internal` of any upstream is not found.
     func match(path: UnsafeRawBufferPointer, method: MethodSet) -> Match {
         var search = Search(method: method)
@@ -140,10 +139,10 @@ struct RouteTable: Sendable {
         var end = start
         while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
         let segment = path[start..<end]
-        if let child = nodes[index].literals[Self.hash(segment)], nodes[child].segment.elementsEqual(segment) {
-            if let found = find(path, from: end + 1, at: child, &search) { return found }
-            // The path is a literal route's, which lacks the method: no parameter takes it.
-            if !search.allowed.isEmpty { return nil }
+        if let child = nodes[index].literals[Self.hash(segment)], nodes[child].segment.elementsEqual(segment),
+            let found = find(path, from: end + 1, at: child, &search)
+        {
+            return found
         }
         if let child = nodes[index].parameter, !segment.isEmpty {
             return find(path, from: end + 1, at: child, &search)
