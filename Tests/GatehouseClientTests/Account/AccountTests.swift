@@ -61,7 +61,8 @@ struct AccountTests {
             ])
         #expect(
             requests.map(\.json) == [
-                #"{"currentPassword":"old","newPassword":"new"}"#, #"{"identifier":"ada@example.com"}"#,
+                #"{"currentPassword":"old","newPassword":"new"}"#,
+                #"{"device":{"name":"Ada's phone"},"identifier":"ada@example.com"}"#,
                 #"{"newPassword":"new","token":"t"}"#,
             ])
         #expect(requests.map(\.bearer) == ["Bearer access-first", nil, nil])
