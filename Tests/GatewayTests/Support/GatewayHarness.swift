@@ -42,6 +42,8 @@ struct GatewayHarness: Sendable {
         var teamPorts: [Int]?
         var ownPort: Int?
         var teamTimeout = Duration.seconds(30)
+        /// For requests to Gatehouse's own services.
+        var patience = Duration.milliseconds(1500)
         var teamHealthCheck: HealthCheck?
         /// What clients are shown.
         var certificate: ServerCertificate?
@@ -110,7 +112,7 @@ struct GatewayHarness: Sendable {
         }
         let routes =
             BuiltInRoutes.routes(
-                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, patience: .milliseconds(1500)) + [
+                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, patience: options.patience) + [
                 route("/team", .required), route("/open", .none), route("/optional", .optional),
                 route("/couriers", .required, roles: ["courier"]), route("/small", .none, limit: 1000),
                 route("/bearer", .required, forwards: true),

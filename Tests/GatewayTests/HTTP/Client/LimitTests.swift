@@ -156,6 +156,8 @@ struct LimitTests {
         let options = GatewayHarness.Options {
             $0.settings.maximumPasswordsInFlight = 2
             $0.settings.placeTimeout = .milliseconds(50)
+            // The places stay taken, however busy the machine is.
+            $0.patience = .seconds(60)
             $0.ownBehaviour = { request in
                 let isHeld = request.head.uri == "/v1/auth/login"
                 return isHeld ? [.pause] : RecordingUpstream.answer("own")(request)
