@@ -54,7 +54,7 @@ struct AccountNotices: Sendable {
             kind, to: former.identifier, values: [.link: place], lifetime: IdentifierUndo.lifetime, on: transaction)
     }
 
-    /// Where nobody sends to such an identifier there is no message.
+    /// No message is enqueued where no sender is configured for that kind of identifier.
     private func enqueue(
         _ kind: MessageKind, to identifier: Identifier, values: [MessagePlaceholder: String] = [:],
         lifetime: TimeInterval, on transaction: PostgresTransaction

@@ -37,7 +37,7 @@ export async function prove() {
     return outcome === "code" ? proveWithCode(address) : outcome === "proved";
 }
 
-// Whoever reads at an address that is not verified need not be the operator.
+// A reader of messages to an unverified address need not be the operator.
 function verifiedAddress(person) {
     if (person.email && person.emailVerified) return person.email;
     return person.phone && person.phoneVerified ? person.phone : null;

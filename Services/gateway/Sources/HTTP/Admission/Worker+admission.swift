@@ -181,7 +181,7 @@ extension Worker {
         if let tracing = gateway.tracing {
             serverSpan = sample(&trace, given: given, by: tracing.sampler)
         } else if !gateway.settings.followsClientTraces {
-            // Nobody records the gateway's part. A client does not decide that others record theirs.
+            // The gateway records nothing, and a client does not decide that services record their part.
             trace.flags = 0
         }
         let head = ForwardedRequestHead(
