@@ -60,23 +60,28 @@ struct Journey: Sendable {
     }
 
     func signInWithApple(_ request: AppleSignInRequest) async throws -> AuthResponse {
-        let answer = try await api.call("POST", "/v1/auth/apple", json: request)
+        let answer = try await whenServed("POST", "/v1/auth/apple", json: request)
         try #require(answer.status == 200, "\(answer.text)")
         return try answer.decode(AuthResponse.self)
     }
 
-    /// Asks again after a 503, as apps do.
     func register(identifier: String = uniqueEmail(), device: SessionDevice? = nil) async throws -> AuthResponse {
         let request = RegisterRequest(identifier: identifier, password: Self.password, device: device)
-        var session: AuthResponse?
-        try await eventually("a user is registered") {
-            let answer = try await api.call("POST", "/v1/auth/register", json: request)
-            if answer.status == 503 { return false }
-            try #require(answer.status == 201, "\(answer.text)")
-            session = try answer.decode(AuthResponse.self)
-            return true
+        let answer = try await whenServed("POST", "/v1/auth/register", json: request)
+        try #require(answer.status == 201, "\(answer.text)")
+        return try answer.decode(AuthResponse.self)
+    }
+
+    /// Asks again after a 503, as apps do: the gateway sees up to a second late that a service is back.
+    private func whenServed(
+        _ method: String, _ path: String, json: some Encodable & Sendable
+    ) async throws -> TestHTTPClient.Response {
+        var answer: TestHTTPClient.Response?
+        try await eventually("\(path) is served") {
+            answer = try await api.call(method, path, json: json)
+            return answer?.status != 503
         }
-        return try #require(session)
+        return try #require(answer)
     }
 
     func refresh(_ token: String) async throws -> TestHTTPClient.Response {
