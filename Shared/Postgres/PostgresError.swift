@@ -110,6 +110,9 @@ extension PostgresError {
         [.cancelled, .timedOut, .connectionLost].contains(code) || sqlState?.endsSession == true
     }
 
+    /// Whether this side stopped waiting for an answer.
+    var isGivenUp: Bool { code == .timedOut || code == .cancelled }
+
     /// What is said of a pooler that nobody has told of.
     static let unknownPooler = """
         the session's settings did not arrive: a pooler stands between, which the configuration has to say \

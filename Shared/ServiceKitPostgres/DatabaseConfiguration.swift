@@ -23,6 +23,7 @@ public struct DatabaseConfiguration: Sendable {
         pool.acquireTimeout = settings.patience
         pool.maximumConnections = settings.int(
             "databaseMaximumConnections", default: pool.maximumConnections, in: 1...1000)
+        pool.reservedConnections = min(1, pool.maximumConnections - 1)
         connection = Self.address(settings)
         connection.applicationName = settings.service
         // What a service keeps it has to write: a standby, or a primary of yesterday, will not do.

@@ -66,16 +66,19 @@ extension DatabaseFacts {
                     - current_setting('superuser_reserved_connections')::bigint,
                 -- What kind of process each is, is shown of one's own role alone.
                 (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL),
+                (SELECT NULLIF(rolconnlimit, -1)::bigint FROM pg_roles WHERE rolname = session_user),
+                (SELECT count(*) FROM pg_stat_activity WHERE usename = session_user),
                 (SELECT max(age(datfrozenxid))::bigint FROM pg_database),
                 (SELECT extract(epoch FROM statement_timestamp() - min(prepared))::double precision
                     FROM pg_prepared_xacts)
             """)
-        let (version, number, isEncrypted, off, maximum, connections, age, prepared) = try rows[0].decode(
-            (String, Int, Bool, [String], Int, Int, Int, Double?).self)
+        let (version, number, isEncrypted, off, maximum, connections, roleLimit, roleConnections, age, prepared) =
+            try rows[0].decode((String, Int, Bool, [String], Int, Int, Int?, Int, Int, Double?).self)
         self.init(
             version: version, versionNumber: number, ahead: clock.timeIntervalSince(middle), isEncrypted: isEncrypted,
             needsEncryption: configuration.isProduction && !configuration.connection.staysOnThisMachine, off: off,
-            maximumConnections: maximum, connections: connections,
+            maximumConnections: maximum, connections: connections, roleLimit: roleLimit,
+            roleConnections: roleConnections,
             poolConnections: configuration.pool.maximumConnections,
             transactionAge: age, preparedTransactionAge: prepared,
             migrations: try await migrator.status(on: connection))

@@ -18,6 +18,10 @@ struct DatabaseFacts: Sendable, Equatable {
     var maximumConnections: Int
     /// Connections that all clients have open now.
     var connections: Int
+    /// `CONNECTION LIMIT` of the role that signs in; `nil` where it has none.
+    var roleLimit: Int?
+    /// Connections that this role has open now.
+    var roleConnections: Int
     /// Of the service's pool, in one replica.
     var poolConnections: Int
     /// The age of the oldest transaction number; at 2 thousand million PostgreSQL stops.
@@ -32,7 +36,7 @@ struct DatabaseFacts: Sendable, Equatable {
         return [versionNumber < 140_000 ? tooOld : .fine(state)] + migrationFindings(service)
             + [
                 encryption(service), ClockFinding.finding("PostgreSQL", ahead: ahead), durability, room(service),
-                wraparound, prepared,
+                roleRoom(service), wraparound, prepared,
             ]
             .compactMap(\.self)
     }
@@ -94,6 +98,26 @@ struct DatabaseFacts: Sendable, Equatable {
         let remedy = """
             Raise max_connections, lower \(service.uppercased())_DATABASE_MAXIMUM_CONNECTIONS, or use a pooler \
             (docs/operations/managed-databases.md).
+            """
+        return free <= 0 ? .problem(text, remedy: remedy) : .warning(text, remedy: remedy)
+    }
+
+    /// Without a limit, the connections of one service can take those of all.
+    private func roleRoom(_ service: String) -> Finding? {
+        let remedy = """
+            ALTER ROLE … CONNECTION LIMIT, to what all replicas need and one more while the service is rolled out \
+            (docs/operations/managed-databases.md).
+            """
+        guard let roleLimit, roleLimit < maximumConnections else {
+            return .warning(
+                "The role of \(service) may open all \(maximumConnections) connections of PostgreSQL.",
+                remedy: remedy)
+        }
+        let free = roleLimit - roleConnections
+        guard free < poolConnections else { return nil }
+        let text = """
+            The role of \(service) has \(roleConnections) of its \(roleLimit) connections open, and a further replica \
+            may need \(poolConnections).
             """
         return free <= 0 ? .problem(text, remedy: remedy) : .warning(text, remedy: remedy)
     }

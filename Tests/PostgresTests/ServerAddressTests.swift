@@ -97,4 +97,25 @@ import Testing
         #expect(try await resolver.addresses(of: "h", until: .now + .milliseconds(20)) == ["10.0.0.1"])
         for _ in 1...3 { gate.signal() }
     }
+
+    @Test func theOrderOfServers() throws {
+        let servers = ["a", "b", "c"].map { ServerAddress(host: $0) }
+        func hosts(_ order: ServerOrder) throws -> [String?] { try order.applied(to: servers).map(\.host) }
+        #expect(try hosts(ServerOrder()) == ["a", "b", "c"])
+        #expect(try hosts(ServerOrder(first: servers[1])) == ["b", "a", "c"])
+        #expect(try hosts(ServerOrder(last: [servers[0]])) == ["b", "c", "a"])
+        #expect(try hosts(ServerOrder(excluded: [servers[0], servers[2]])) == ["b"])
+        #expect(throws: PostgresError.self) { try hosts(ServerOrder(excluded: Set(servers))) }
+    }
+
+    @Test func aVanishedHostIsNoticedByTheKernel() throws {
+        func value(_ keyword: String, _ url: String) throws -> String? {
+            try PostgresConfiguration(url: url).connectionParameters(for: ServerAddress(), mark: "")
+                .last { $0.keyword == keyword }?.value
+        }
+        #expect(try value("tcp_user_timeout", "postgres://h/d") == "3000")
+        #expect(try value("keepalives_idle", "postgres://h/d") == "2")
+        // What the address says is left as it is.
+        #expect(try value("tcp_user_timeout", "postgres://h/d?tcp_user_timeout=9000") == nil)
+    }
 }

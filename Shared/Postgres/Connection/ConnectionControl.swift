@@ -1,20 +1,33 @@
 import Foundation
 import Synchronization
 
-/// What may be asked of a connection from any thread while its own thread waits for the server:
-/// whether it can be used again, and to stop waiting.
-final class ConnectionControl: Sendable {
+/// How a connection is after its last operation.
+struct ConnectionReport: Sendable {
     enum Status: Sendable {
         /// Open, and in no transaction.
         case idle
         /// Open, in a transaction (which may have failed).
         case inTransaction
+        /// Given up before the server answered: of no further use, and open until the server answers.
+        case unanswered
         /// Not open yet, or not any more.
         case closed
     }
 
+    var status = Status.closed
+    /// When the last operation began.
+    var askedAt = ContinuousClock.now
+    /// When the last byte arrived from the server.
+    var heardAt = ContinuousClock.now
+}
+
+/// What may be asked of a connection from any thread while its own thread waits for the server:
+/// whether it can be used again, and to stop waiting.
+final class ConnectionControl: Sendable {
+    typealias Status = ConnectionReport.Status
+
     private struct State {
-        var status = Status.closed
+        var report = ConnectionReport()
         var socket: Int32 = -1
         /// The operation under way; numbered, so that a late interruption does not hit the next one.
         var operation: UInt64?
@@ -31,25 +44,33 @@ final class ConnectionControl: Sendable {
 
     /// Becomes readable when the operation under way is interrupted.
     var interruptDescriptor: Int32 { pipe.readEnd }
-    var status: Status { state.withLock(\.status) }
+    var report: ConnectionReport { state.withLock(\.report) }
+    var status: Status { report.status }
     var isInterrupted: Bool { state.withLock(\.isInterrupted) }
 
     /// Whether the connection is idle and the server has said nothing since its last answer: what it says to an idle
     /// connection is nearly always that it closes it.
     var isIdleAndQuiet: Bool {
-        let (status, socket) = state.withLock { ($0.status, $0.socket) }
+        let (status, socket) = state.withLock { ($0.report.status, $0.socket) }
         guard status == .idle else { return false }
         var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         return poll(&descriptor, 1, 0) == 0
     }
 
-    func begin(_ operation: UInt64) {
-        state.withLock { $0.operation = operation }
+    func begin(_ operation: UInt64, at now: ContinuousClock.Instant) {
+        state.withLock {
+            $0.operation = operation
+            $0.report.askedAt = now
+        }
     }
 
-    func end(_ status: Status, socket: Int32) {
+    /// - Parameter heardAt: when the last byte arrived, unless that is known already.
+    func end(_ status: Status, socket: Int32 = -1, heardAt: ContinuousClock.Instant? = nil) {
         let wasInterrupted = state.withLock { state in
-            defer { state = State(status: status, socket: socket) }
+            state.report.status = status
+            if let heardAt { state.report.heardAt = heardAt }
+            (state.socket, state.operation) = (socket, nil)
+            defer { state.isInterrupted = false }
             return state.isInterrupted
         }
         if wasInterrupted { pipe.drain() }

@@ -11,6 +11,9 @@ final class LibpqConnection {
     /// Whether libpq still holds bytes that the socket did not take.
     private var isUnflushed = false
 
+    /// When the last byte arrived.
+    private(set) var heardAt = ContinuousClock.now
+
     /// What the session was marked with.
     let mark = String(UInt64.random(in: 0...UInt64.max), radix: 16)
 
@@ -49,6 +52,10 @@ final class LibpqConnection {
         default: .closed
         }
     }
+
+    /// Whether the server has all of a batch and has not answered all of it. One that lacks the end of a batch cannot
+    /// be at its COMMIT.
+    var isUnanswered: Bool { PQtransactionStatus(raw) == PQTRANS_ACTIVE && !isUnflushed }
 
     /// Goes through addresses, TLS and authentication until the connection can be used.
     func connect(until deadline: ContinuousClock.Instant) throws(PostgresError) {
@@ -127,9 +134,25 @@ final class LibpqConnection {
         while PQisBusy(raw) != 0 {
             let events = try wait(for: isUnflushed ? POLLIN | POLLOUT : POLLIN, until: deadline)
             if events & Int16(POLLOUT) != 0 { try flush() }
-            if events & ~Int16(POLLOUT) != 0, PQconsumeInput(raw) == 0 { throw connectionLoss }
+            if events & ~Int16(POLLOUT) != 0 {
+                if PQconsumeInput(raw) == 0 { throw connectionLoss }
+                heardAt = .now
+            }
         }
         return PQgetResult(raw).map(ResultStorage.init)
+    }
+
+    /// Reads on until the server has answered everything.
+    func drain(until deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var ends = 0
+        // libpq gives nil after the results of each statement, and twice in a row only at the end.
+        while isUnanswered, ends < 2 {
+            switch try nextResult(until: deadline)?.status {
+            case nil: ends += 1
+            case PGRES_COPY_IN?, PGRES_COPY_OUT?, PGRES_COPY_BOTH?: return
+            default: ends = 0
+            }
+        }
     }
 
     // MARK: Waiting

@@ -151,6 +151,9 @@ public struct PostgresConfiguration: Sendable {
                     "the address or PGOPTIONS has options, which do not reach the server through a pooler")
             }
         }
+        // A host that is gone without a reset is noticed by the kernel within four seconds.
+        let limits = ["tcp_user_timeout": "3000", "keepalives_idle": "2", "keepalives_interval": "1"]
+        given += limits.filter { parameters[$0.key] == nil }.map { ($0.key, $0.value) }
         // Looking for a Kerberos ticket costs each connection time and memory; who uses Kerberos says so.
         if parameters["gssencmode"] == nil { given.append(("gssencmode", "disable")) }
         return given

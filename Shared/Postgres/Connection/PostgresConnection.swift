@@ -3,8 +3,8 @@ import CLibpq
 /// One connection to PostgreSQL.
 ///
 /// It waits for the server on a thread of its own, never on those that Swift's tasks share. Calls from several tasks
-/// run one after another. A call that is cancelled or runs out of time while the server works closes the connection,
-/// because nobody can know what would arrive on it next; every later call throws `closed`.
+/// run one after another. A call that is cancelled or runs out of time while the server works ends the connection,
+/// because what arrives on it next may belong to that call; every later call throws `closed`.
 public actor PostgresConnection: PostgresQuerying {
     /// The connection's own thread.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -12,6 +12,10 @@ public actor PostgresConnection: PostgresQuerying {
     nonisolated let control: ConnectionControl
     private nonisolated let thread = ConnectionThread()
     private var libpq: LibpqConnection?
+    /// Given up before the server answered, and kept open for ``drain()``.
+    private var unanswered: LibpqConnection?
+    /// Whether the owner calls ``drain()``. Without, what is given up is closed.
+    private let isDrained: Bool
     private var statements: StatementCache
     /// Goes before each transaction where others use the session in between.
     private let transactionSettings: PostgresQuery?
@@ -20,8 +24,9 @@ public actor PostgresConnection: PostgresQuerying {
     private let statementStart: [PostgresQuery]
     private var lastOperation: UInt64 = 0
 
-    private init(_ configuration: PostgresConfiguration) throws(PostgresError) {
+    private init(_ configuration: PostgresConfiguration, isDrained: Bool) throws(PostgresError) {
         control = try ConnectionControl()
+        self.isDrained = isDrained
         self.configuration = configuration
         let settings = configuration.transactionSettings
         transactionSettings = settings
@@ -41,20 +46,19 @@ public actor PostgresConnection: PostgresQuerying {
     /// - Throws: ``PostgresError`` with code `connectionFailed`, `timedOut` (after `connectTimeout`) or `cancelled`.
     public static func connect(_ configuration: PostgresConfiguration) async throws(PostgresError) -> PostgresConnection
     {
-        try await connect(configuration, preferring: nil).connection
+        try await connect(configuration, in: ServerOrder(), isDrained: false).connection
     }
 
-    /// Opens a connection to the first server that answers, `preferred` before the others.
+    /// Opens a connection to the first server that answers.
+    ///
+    /// - Parameter isDrained: whether the caller will ``drain()`` the connection where a call was given up.
     static func connect(
-        _ configuration: PostgresConfiguration, preferring preferred: ServerAddress?,
-        resolver: NameResolver = .shared
-    ) async throws(PostgresError) -> (connection: PostgresConnection, server: ServerAddress) {
+        _ configuration: PostgresConfiguration, in order: ServerOrder, isDrained: Bool
+    ) async throws(PostgresError) -> (connection: PostgresConnection, server: ServerInstance) {
         let deadline = ContinuousClock.now + configuration.connectTimeout
-        var servers = try await resolver.resolve(configuration.servers, until: deadline)
-        if let preferred, let index = servers.firstIndex(of: preferred) {
-            servers.insert(servers.remove(at: index), at: 0)
-        }
-        let connection = try PostgresConnection(configuration)
+        let servers = try order.applied(
+            to: try await NameResolver.shared.resolve(configuration.servers, until: deadline))
+        let connection = try PostgresConnection(configuration, isDrained: isDrained)
         return (connection, try await connection.open(servers, until: deadline))
     }
 
@@ -62,12 +66,26 @@ public actor PostgresConnection: PostgresQuerying {
     static let descriptors = 3
 
     /// Whether the connection has ended, by ``close()`` or by a failure.
-    public nonisolated var isClosed: Bool { control.status == .closed }
+    public nonisolated var isClosed: Bool { [.closed, .unanswered].contains(control.status) }
 
     /// Ends the connection, after the calls that came before. Closing twice is harmless.
     public func close() {
-        libpq = nil
-        control.end(.closed, socket: -1)
+        (libpq, unanswered) = (nil, nil)
+        control.end(.closed)
+    }
+
+    /// Waits until the server has answered what was given up, and closes the connection. Cancelling the task closes it
+    /// at once. Either way the server goes on with what it does.
+    ///
+    /// - Returns: When the last byte arrived.
+    func drain() async -> ContinuousClock.Instant {
+        let end = ContinuousClock.now + .seconds(1_000_000_000)
+        if let unanswered {
+            try? await supervise(until: end) { () throws(PostgresError) in try unanswered.drain(until: end) }
+        }
+        let heardAt = unanswered?.heardAt ?? control.report.heardAt
+        close()
+        return heardAt
     }
 
     /// Runs one statement, prepared at its first use, and returns its rows.
@@ -155,14 +173,14 @@ public actor PostgresConnection: PostgresQuerying {
     /// Opens the connection to the first of the servers that will do, each within its share of the time.
     private func open(
         _ servers: [ServerAddress], until deadline: ContinuousClock.Instant
-    ) async throws(PostgresError) -> ServerAddress {
+    ) async throws(PostgresError) -> ServerInstance {
         try await supervise(until: deadline) { () throws(PostgresError) in
             var failures: [PostgresError] = []
             for (index, server) in servers.enumerated() {
                 let now = ContinuousClock.now
                 do throws(PostgresError) {
-                    try open(server, until: now + (deadline - now) / (servers.count - index))
-                    return server
+                    let startedAt = try open(server, until: now + (deadline - now) / (servers.count - index))
+                    return ServerInstance(address: server, startedAt: startedAt)
                 } catch {
                     libpq = nil
                     failures.append(error)
@@ -174,17 +192,19 @@ public actor PostgresConnection: PostgresQuerying {
         }
     }
 
-    private func open(_ server: ServerAddress, until deadline: ContinuousClock.Instant) throws(PostgresError) {
+    /// Returns when the server was started.
+    private func open(_ server: ServerAddress, until deadline: ContinuousClock.Instant) throws(PostgresError) -> Int64 {
         let libpq = try LibpqConnection(configuration, to: server, control: control)
         try libpq.connect(until: deadline)
         self.libpq = libpq
         let session = PostgresQuery(
             unsafe: """
                 SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off',
-                    current_setting('\(PostgresConfiguration.markName)', true)
+                    current_setting('\(PostgresConfiguration.markName)', true),
+                    (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
                 """)
         let row = try exchange([session], with: libpq, until: deadline, isPrepared: false)[0]
-        let (takesWrites, mark) = try row.decode((Bool, String?).self)
+        let (takesWrites, mark, startedAt) = try row.decode((Bool, String?, Int64).self)
         if configuration.pooler == .none, mark != libpq.mark {
             throw PostgresError(.connectionFailed, PostgresError.unknownPooler)
         }
@@ -193,6 +213,7 @@ public actor PostgresConnection: PostgresQuerying {
                 .connectionFailed, "the server at \(server.host ?? "its socket") takes no writes",
                 sqlState: .readOnlyTransaction)
         }
+        return startedAt
     }
 
     /// Runs `body`, which may wait on this thread, so that cancelling the task interrupts its waiting.
@@ -201,12 +222,13 @@ public actor PostgresConnection: PostgresQuerying {
         _ body: () throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
         guard isShielded || !Task.isCancelled else { throw PostgresError(.cancelled, "the task was cancelled") }
-        guard deadline > .now else {
+        let now = ContinuousClock.now
+        guard deadline > now else {
             throw PostgresError(.timedOut, "the deadline passed before the statement was sent")
         }
         lastOperation += 1
         let operation = lastOperation
-        control.begin(operation)
+        control.begin(operation, at: now)
         let outcome: Result<Value, PostgresError>
         if isShielded {
             outcome = Result(catching: body)
@@ -219,9 +241,14 @@ public actor PostgresConnection: PostgresQuerying {
                 control.interrupt(operation)
             }
         }
-        if case .failure(let error) = outcome, error.endsSession { libpq = nil }
+        let heardAt = libpq?.heardAt
+        if case .failure(let error) = outcome, error.endsSession {
+            if isDrained, error.isGivenUp, libpq?.isUnanswered == true { unanswered = libpq }
+            libpq = nil
+        }
         if libpq?.status == .closed { libpq = nil }
-        control.end(libpq?.status ?? .closed, socket: libpq?.socket ?? -1)
+        let status = libpq?.status ?? (unanswered == nil ? .closed : .unanswered)
+        control.end(status, socket: libpq?.socket ?? -1, heardAt: heardAt)
         return try outcome.get()
     }
 

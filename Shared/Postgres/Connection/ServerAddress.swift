@@ -47,6 +47,39 @@ struct ServerAddress: Sendable, Hashable {
     }
 }
 
+/// A running server.
+struct ServerInstance: Sendable, Hashable {
+    /// Where it was reached.
+    let address: ServerAddress
+    /// When it was started, in microseconds since 1970 by its own clock. Two servers differ in it, also where one took
+    /// the other's address, and it is the same at each of a server's addresses.
+    let startedAt: Int64
+}
+
+/// Which servers are tried, and in which order.
+struct ServerOrder: Sendable {
+    var first: ServerAddress?
+    var last: Set<ServerAddress> = []
+    var excluded: Set<ServerAddress> = []
+
+    /// - Throws: ``PostgresError`` where all are excluded.
+    func applied(to servers: [ServerAddress]) throws(PostgresError) -> [ServerAddress] {
+        let allowed = servers.filter { !excluded.contains($0) }
+        guard !allowed.isEmpty else { throw .noOtherServer }
+        return allowed.filter { $0 == first } + allowed.filter { $0 != first && !last.contains($0) }
+            + allowed.filter { $0 != first && last.contains($0) }
+    }
+}
+
+extension PostgresError {
+    /// The server holds connections whose statements were given up, up to the maximum of the pool.
+    static var noOtherServer: PostgresError {
+        PostgresError(
+            .connectionFailed,
+            "the server has not answered statements that were given up, and the address leads to no other server")
+    }
+}
+
 extension String {
     /// As libpq tells a host's name from the folder or abstract name of a Unix socket.
     fileprivate var isPathOfSocket: Bool { hasPrefix("/") || hasPrefix("@") }

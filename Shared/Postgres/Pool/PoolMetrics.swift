@@ -1,8 +1,8 @@
 import Instruments
 
 /// What a pool tells about itself:
-/// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`) and `postgres_pool_waiting`: counts, brought
-///   up to date each second while the pool is run and whenever a connection is opened;
+/// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`, `unanswered`) and `postgres_pool_waiting`:
+///   counts, brought up to date each second while the pool is run and whenever a connection is opened;
 /// - `postgres_pool_acquire_seconds`: how long callers waited for a connection;
 /// - `postgres_errors_total` by `code`.
 struct PoolMetrics: Sendable {
@@ -11,6 +11,7 @@ struct PoolMetrics: Sendable {
     private let idle: Gauge
     private let leased: Gauge
     private let opening: Gauge
+    private let unanswered: Gauge
     private let waiting: Gauge
     private let acquire: DurationHistogram
 
@@ -25,6 +26,7 @@ struct PoolMetrics: Sendable {
         idle = connections("idle")
         leased = connections("leased")
         opening = connections("opening")
+        unanswered = connections("unanswered")
         waiting = Gauge(
             "postgres_pool_waiting", help: "Callers that wait for a connection of a pool.", labels: [("pool", pool)],
             factory: factory)
@@ -38,6 +40,7 @@ struct PoolMetrics: Sendable {
         idle.set(state.idle.count)
         leased.set(state.leased)
         opening.set(state.opening)
+        unanswered.set(state.unanswered.count)
         waiting.set(state.waiting.count)
     }
 

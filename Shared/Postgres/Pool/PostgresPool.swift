@@ -15,16 +15,17 @@ import Synchronization
 public final class PostgresPool: PostgresQuerying, Service {
     typealias State = PoolState<PostgresConnection, Waiter>
     typealias Member = PoolMember<PostgresConnection>
-    typealias Waiter = CheckedContinuation<Result<Member, PostgresError>, Never>
+    typealias Lease = PoolLease<PostgresConnection>
+    typealias Waiter = CheckedContinuation<Result<Lease, PostgresError>, Never>
 
     let configuration: PostgresConfiguration
     private let pool: PostgresPoolConfiguration
     private let logger: Logger
     private let metrics: PoolMetrics
     private let state: Mutex<State>
-    /// The server that took the last connection: tried first, so that one that hangs is not waited for each time.
-    private let lastServer = Mutex<ServerAddress?>(nil)
-    private let lastWaiter = Atomic<UInt64>(0)
+    private let lastID = Atomic<UInt64>(0)
+    /// What waits for the answers to statements that were given up, by the connection's number.
+    private let drains = Mutex<[UInt64: Task<Void, Never>]>([:])
     /// Whether a task is under way that ends the waiting of those whose time is over.
     private let isExpiring = Atomic(false)
 
@@ -40,8 +41,8 @@ public final class PostgresPool: PostgresQuerying, Service {
         state = Mutex(State(pool))
     }
 
-    /// How many descriptors the pool has open at the most.
-    public var maximumDescriptors: Int { pool.maximumConnections * PostgresConnection.descriptors }
+    /// How many descriptors the pool has open at the most: one connection more while it looks for another server.
+    public var maximumDescriptors: Int { (pool.maximumConnections + 1) * PostgresConnection.descriptors }
 
     // MARK: Statements
 
@@ -53,14 +54,24 @@ public final class PostgresPool: PostgresQuerying, Service {
     public func query(
         _ query: PostgresQuery, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> PostgresResult {
+        try await self.query(query, deadline: deadline, usesReserve: false)
+    }
+
+    /// Runs one statement, if need be on a connection that is reserved for readiness checks and feeds
+    /// (``PostgresPoolConfiguration/reservedConnections``): when requests hold all others. Not for statements of which
+    /// a client could make many.
+    @discardableResult
+    public func query(
+        _ query: PostgresQuery, deadline: ContinuousClock.Instant? = nil, usesReserve: Bool
+    ) async throws(PostgresError) -> PostgresResult {
         let deadline = deadline ?? configuration.defaultDeadline
         while true {
-            let member = try await acquire(until: deadline)
-            defer { release(member) }
+            let lease = try await acquire(until: deadline, usesReserve: usesReserve)
+            defer { release(lease) }
             do throws(PostgresError) {
-                return try await member.connection.run(query, deadline: deadline)
+                return try await lease.member.connection.run(query, deadline: deadline)
             } catch {
-                note(error)
+                note(error, of: lease)
                 // The statement crossed the server's farewell on the way and was not run; anything else is the
                 // caller's to decide.
                 if error.sqlState != .idleSessionTimeout { throw error }
@@ -77,12 +88,12 @@ public final class PostgresPool: PostgresQuerying, Service {
         deadline: ContinuousClock.Instant? = nil, isolation: isolated (any Actor)? = #isolation,
         _ body: (PostgresConnection) async throws -> Value
     ) async throws -> Value {
-        let member = try await acquire(until: deadline ?? configuration.defaultDeadline)
-        defer { release(member) }
+        let lease = try await acquire(until: deadline ?? configuration.defaultDeadline, usesReserve: false)
+        defer { release(lease) }
         do {
-            return try await body(member.connection)
+            return try await body(lease.member.connection)
         } catch let error as PostgresError {
-            note(error)
+            note(error, of: lease)
             throw error
         }
     }
@@ -104,33 +115,41 @@ public final class PostgresPool: PostgresQuerying, Service {
     }
 
     /// Whether the server answers within a second, and takes writes if the configuration `needsPrimary`. For readiness
-    /// checks.
+    /// checks: a pool whose connections are all in use is ready.
     public func probe() async -> Bool {
-        do {
-            let answer = try await query(
-                "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'",
-                deadline: .now + .seconds(1))
-            let takesWrites = try answer[0].decode(Bool.self)
-            guard configuration.needsPrimary, !takesWrites else { return true }
-            replaceConnections()
-            return false
+        let deadline = ContinuousClock.now + .seconds(1)
+        do throws(PostgresError) {
+            let lease = try await acquire(until: deadline, usesReserve: true)
+            defer { release(lease) }
+            do throws(PostgresError) {
+                let answer = try await lease.member.connection.run(
+                    "SELECT NOT pg_is_in_recovery() AND current_setting('transaction_read_only') = 'off'",
+                    deadline: deadline)
+                let takesWrites = try answer[0].decode(Bool.self)
+                guard configuration.needsPrimary, !takesWrites else { return true }
+                replaceConnections(to: lease.member.server)
+                return false
+            } catch {
+                note(error, of: lease)
+                return false
+            }
         } catch {
-            return false
+            return error.code == .poolExhausted
         }
     }
 
     /// Takes note of a failure. What refuses one write refuses all: another server is the primary now, which the other
     /// connections would learn one request after the other.
-    private func note(_ error: PostgresError) {
+    private func note(_ error: PostgresError, of lease: Lease) {
         metrics.failed(error)
-        if configuration.needsPrimary, error.sqlState == .readOnlyTransaction { replaceConnections() }
+        if configuration.needsPrimary, error.sqlState == .readOnlyTransaction {
+            replaceConnections(to: lease.member.server)
+        }
     }
 
-    private func replaceConnections() {
-        let members = state.withLock { $0.retire(now: .now) }
-        if !members.isEmpty { logger.warning("PostgreSQL takes no writes: its connections are opened anew") }
-        members.forEach(end)
-        openConnections()
+    private func replaceConnections(to server: ServerInstance) {
+        let closed = update { $0.retire(server, now: .now) }.closing
+        if !closed.isEmpty { logger.warning("PostgreSQL takes no writes: its connections are opened anew") }
     }
 
     // MARK: Life
@@ -149,40 +168,76 @@ public final class PostgresPool: PostgresQuerying, Service {
 
     /// Closes the idle connections, refuses new callers, and closes the other connections as they come back.
     public func close() {
-        let (waiters, members) = state.withLock { $0.close() }
-        for waiter in waiters { waiter.resume(returning: .failure(PostgresError(.closed, "the pool is closed"))) }
-        members.forEach(end)
+        update { $0.close() }
     }
 
     /// Returns whether the server is away.
     private func maintain() -> Bool {
-        let now = ContinuousClock.now
-        let (old, isFailing) = state.withLock { ($0.trim(now: now), $0.isFailing) }
-        old.forEach(end)
-        openConnections()
-        state.withLock { metrics.record($0) }
-        return isFailing
+        update { $0.maintain(now: .now) }
+        return state.withLock { state in
+            metrics.record(state)
+            return state.isFailing
+        }
     }
 
-    // MARK: Taking and giving back
-
-    private func acquire(until deadline: ContinuousClock.Instant) async throws(PostgresError) -> Member {
-        // What the server closed while nobody used it is thrown away here, before anything is sent on it.
-        while let member = state.withLock({ $0.lease() }) {
-            if member.connection.control.isIdleAndQuiet {
-                metrics.acquired(after: .zero)
-                return member
+    /// Changes the state, and does what follows.
+    @discardableResult
+    private func update(_ change: (inout State) -> State.Effects) -> State.Effects {
+        let effects = state.withLock { change(&$0) }
+        for (lease, waiter) in effects.leases { waiter.resume(returning: .success(lease)) }
+        for (waiter, error) in effects.refusals { waiter.resume(returning: .failure(error)) }
+        if effects.isSilent { logger.warning("PostgreSQL is silent: its connections are opened anew") }
+        effects.closing.forEach(end)
+        effects.draining.forEach(drain)
+        for member in effects.undraining { drains.withLock { $0[member.id] }?.cancel() }
+        if let opening = effects.opening {
+            for _ in 0..<opening.number {
+                Task { await self.openConnection(opening.servers, isSearch: false) }
             }
-            release(member, isReusable: false)
+        }
+        if let servers = effects.search { Task { await self.openConnection(servers, isSearch: true) } }
+        return effects
+    }
+
+    private func end(_ member: Member) {
+        Task { await member.connection.close() }
+    }
+
+    private func drain(_ member: Member) {
+        drains.withLock { drains in
+            drains[member.id] = Task {
+                let heardAt = await member.connection.drain()
+                self.drains.withLock { $0[member.id] = nil }
+                self.update { $0.drained(member, heardAt: heardAt, now: .now) }
+            }
+        }
+        // It may have been given up before there was a task to cancel.
+        if !state.withLock({ $0.isUnanswered(member) }) { drains.withLock { $0[member.id] }?.cancel() }
+    }
+
+    // MARK: Leasing
+
+    private func acquire(
+        until deadline: ContinuousClock.Instant, usesReserve: Bool
+    ) async throws(PostgresError) -> Lease {
+        // What the server closed while nobody used it is thrown away here, before anything is sent on it.
+        while let lease = state.withLock({ $0.lease(usesReserve: usesReserve) }) {
+            if lease.member.connection.control.isIdleAndQuiet {
+                metrics.acquired(after: .zero)
+                return lease
+            }
+            release(lease, isClosed: true)
         }
         let start = ContinuousClock.now
         guard deadline > start else { throw PostgresError(.timedOut, "the deadline passed") }
         let end = configuration.onWait?()
-        let id = lastWaiter.add(1, ordering: .relaxed).newValue
-        let patience = min(deadline, start + pool.acquireTimeout)
+        let id = lastID.add(1, ordering: .relaxed).newValue
+        let timeout = min(deadline, start + pool.acquireTimeout)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
-                admit(State.Waiting(id: id, deadline: patience, waiter: waiter), now: start)
+                let caller = State.Waiting(id: id, deadline: timeout, usesReserve: usesReserve, waiter: waiter)
+                update { $0.admit(caller, now: start) }
+                endWaitsInTime()
                 // The handler may have run before there was anybody to take out: then, or before this was called.
                 if Task.isCancelled { cancel(waiting: id) }
             }
@@ -191,9 +246,9 @@ public final class PostgresPool: PostgresQuerying, Service {
         }
         metrics.acquired(after: .now - start)
         do throws(PostgresError) {
-            let member = try outcome.get()
+            let lease = try outcome.get()
             end?(nil)
-            return member
+            return lease
         } catch {
             end?(error.traceCode)
             metrics.failed(error)
@@ -206,54 +261,18 @@ public final class PostgresPool: PostgresQuerying, Service {
         waiter?.resume(returning: .failure(PostgresError(.cancelled, "the task was cancelled")))
     }
 
-    private func admit(_ waiting: State.Waiting, now: ContinuousClock.Instant) {
-        let admission = state.withLock { $0.admit(waiting, now: now) }
-        switch admission {
-        case .leased(let member): waiting.waiter.resume(returning: .success(member))
-        case .refused(let error): waiting.waiter.resume(returning: .failure(error))
-        case .waits:
-            openConnections()
-            endWaitsInTime()
-        }
-    }
-
-    private func release(_ member: Member) {
-        release(member, isReusable: member.connection.control.status == .idle)
-    }
-
-    private func release(_ member: Member, isReusable: Bool) {
-        let placement = state.withLock { $0.release(member, isReusable: isReusable, now: .now) }
-        place(placement)
-        if case .close = placement { openConnections() }
-    }
-
-    private func place(_ placement: State.Placement) {
-        switch placement {
-        case .handOver(let member, let waiter): waiter.resume(returning: .success(member))
-        case .keep: break
-        case .close(let member): end(member)
-        }
-    }
-
-    private func end(_ member: Member) {
-        Task { await member.connection.close() }
+    private func release(_ lease: Lease, isClosed: Bool = false) {
+        var report = lease.member.connection.control.report
+        if isClosed { report.status = .closed }
+        update { $0.release(lease, report, now: .now) }
     }
 
     // MARK: Opening
 
-    private func openConnections() {
-        let number = state.withLock { $0.startOpening(now: .now) }
-        for _ in 0..<number {
-            Task { await self.openConnection() }
-        }
-    }
-
-    private func openConnection() async {
+    private func openConnection(_ servers: ServerOrder, isSearch: Bool) async {
         do throws(PostgresError) {
             let openedAt = ContinuousClock.now
-            let (connection, server) = try await PostgresConnection.connect(
-                configuration, preferring: lastServer.withLock(\.self))
-            lastServer.withLock { $0 = server }
+            let (connection, server) = try await PostgresConnection.connect(configuration, in: servers, isDrained: true)
             do throws(PostgresError) {
                 try await pool.check?(connection)
             } catch {
@@ -261,19 +280,17 @@ public final class PostgresPool: PostgresQuerying, Service {
                 throw error
             }
             let lifetime = pool.maximumAge * Double.random(in: 0.9...1)
-            let member = PoolMember(connection: connection, openedAt: openedAt, expiresAt: .now + lifetime)
-            place(state.withLock { $0.opened(member, now: .now) })
+            let member = Member(
+                id: lastID.add(1, ordering: .relaxed).newValue, connection: connection, server: server,
+                openedAt: openedAt, expiresAt: .now + lifetime)
+            update { $0.opened(member, isSearch: isSearch, now: .now) }
         } catch {
             metrics.failed(error)
             let jitter = Double.random(in: 0.5...1)
-            let (isNew, waiters) = state.withLock {
-                (!$0.isFailing, $0.openingFailed(error, now: .now, jitter: jitter))
-            }
-            if isNew { logger.warning("PostgreSQL cannot be reached", metadata: ["error": "\(error)"]) }
-            waiters.forEach { $0.resume(returning: .failure(error)) }
+            let wasFailing = state.withLock(\.isFailing)
+            update { $0.openingFailed(error, isSearch: isSearch, now: .now, jitter: jitter) }
+            if !wasFailing { logger.warning("PostgreSQL cannot be reached", metadata: ["error": "\(error)"]) }
         }
-        // A failure or success changes how many more may be opened.
-        openConnections()
         state.withLock { metrics.record($0) }
     }
 
@@ -281,17 +298,17 @@ public final class PostgresPool: PostgresQuerying, Service {
 
     /// Waits end to within 20 ms: one task for all who wait costs less than one for each.
     private func endWaitsInTime() {
-        guard isExpiring.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else { return }
+        guard state.withLock({ !$0.waiting.isEmpty }),
+            isExpiring.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+        else { return }
         Task {
             while state.withLock({ !$0.waiting.isEmpty }) {
                 try? await Task.sleep(for: .milliseconds(20))
-                let waiters = state.withLock { $0.expire(now: .now) }
-                let error = PostgresError(.poolExhausted, "no connection became free in time")
-                waiters.forEach { $0.resume(returning: .failure(error)) }
+                update { $0.expire(now: .now) }
             }
             isExpiring.store(false, ordering: .relaxed)
             // Somebody may have joined after the last look.
-            if state.withLock({ !$0.waiting.isEmpty }) { endWaitsInTime() }
+            endWaitsInTime()
         }
     }
 }

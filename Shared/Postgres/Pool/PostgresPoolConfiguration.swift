@@ -4,8 +4,12 @@ public struct PostgresPoolConfiguration: Sendable {
     public var name = "default"
     /// Connections that are kept open even when nobody needs them; 0 unless set. Kept while the pool is run.
     public var minimumConnections = 0
-    /// The most connections that are open at once; 16 unless set.
+    /// The most connections that are open at once; 16 unless set. One whose caller gave up before the answer counts
+    /// until the server has answered.
     public var maximumConnections = 16
+    /// How many of these requests may not use. They are for readiness checks and feeds, which have to go on when
+    /// requests hold all others; 0 unless set.
+    public var reservedConnections = 0
     /// The age at which a connection is replaced, up to a tenth earlier so that not all are replaced at once; 30 min
     /// unless set.
     public var maximumAge: Duration = .seconds(1800)
@@ -19,6 +23,10 @@ public struct PostgresPoolConfiguration: Sendable {
     public var minimumBackoff: Duration = .milliseconds(50)
     /// The longest pause between attempts to connect; 0.5 s unless set.
     public var maximumBackoff: Duration = .milliseconds(500)
+
+    /// How long a statement stays unanswered, with no byte from the server on any connection, until all its connections
+    /// are replaced; 0.75 s unless set. Found when a caller gives up.
+    public var silenceLimit: Duration = .milliseconds(750)
 
     /// What each new connection is asked before anybody is given it; nothing unless set. A connection of which it throws
     /// is closed, as if it could not have been opened.

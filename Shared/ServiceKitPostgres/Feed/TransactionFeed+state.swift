@@ -50,7 +50,7 @@ extension TransactionFeed {
                     WHERE transaction_id >= \(firstOf: source.table, notIn: seen)
                         AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
                             AND pg_visible_in_snapshot(transaction_id, pg_current_snapshot())))
-            """)
+            """, usesReserve: true)
         let (history, snapshot, isPurgedBeyond, isAhead, hasEntries) = try rows[0].decode(
             (String?, String, Bool, Bool, Bool).self)
         guard let history else {
@@ -64,7 +64,7 @@ extension TransactionFeed {
 
     private func beginEpoch() async throws(PostgresError) {
         try await pool.query(
-            "INSERT INTO \(unescaped: source.epoch) DEFAULT VALUES ON CONFLICT DO NOTHING")
+            "INSERT INTO \(unescaped: source.epoch) DEFAULT VALUES ON CONFLICT DO NOTHING", usesReserve: true)
     }
 }
 

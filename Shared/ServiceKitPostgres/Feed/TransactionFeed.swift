@@ -110,7 +110,7 @@ public struct TransactionFeed<Entry: Sendable>: Sendable {
                 AND (\(seen) IS NULL OR NOT pg_visible_in_snapshot(transaction_id, \(seen)::pg_snapshot)
                     AND pg_visible_in_snapshot(transaction_id, \(snapshot)::pg_snapshot))
             ORDER BY \(unescaped: source.table).transaction_id, id LIMIT \(pageSize)
-            """)
+            """, usesReserve: true)
         let entries = try rows.map(decode)
         var next = FeedCursor(history: now.history, seen: snapshot)
         if rows.count == pageSize, let end = rows.last {

@@ -8,7 +8,8 @@ import Testing
     private static let good = DatabaseFacts(
         version: "15.4", versionNumber: 150_004, ahead: 0, isEncrypted: true, needsEncryption: true, off: [],
         maximumConnections: 100,
-        connections: 20, poolConnections: 16, transactionAge: 1000, preparedTransactionAge: nil, migrations: [])
+        connections: 20, roleLimit: 52, roleConnections: 17, poolConnections: 16, transactionAge: 1000,
+        preparedTransactionAge: nil, migrations: [])
 
     /// What is found besides what is fine.
     private func complaints(_ change: (inout DatabaseFacts) -> Void) -> [String] {
@@ -34,6 +35,13 @@ import Testing
         #expect(complaints { $0.connections = 84 } == [])
         #expect(complaints { $0.connections = 85 }.first?.hasPrefix("warning: PostgreSQL has 85 of 100") == true)
         #expect(complaints { $0.connections = 100 }.first?.hasPrefix("problem:") == true)
+        #expect(
+            complaints { $0.roleLimit = nil }
+                == ["warning: The role of tokens may open all 100 connections of PostgreSQL."])
+        #expect(complaints { $0.roleLimit = 100 }.first?.hasPrefix("warning: The role of tokens may open") == true)
+        #expect(complaints { $0.roleConnections = 36 } == [])
+        #expect(complaints { $0.roleConnections = 37 }.first?.hasPrefix("warning: The role of tokens has 37") == true)
+        #expect(complaints { $0.roleConnections = 52 }.first?.hasPrefix("problem: The role of tokens has 52") == true)
         #expect(complaints { $0.transactionAge = 1_500_000_000 }.first?.hasPrefix("problem:") == true)
         #expect(complaints { $0.preparedTransactionAge = 7200 }.first?.hasPrefix("warning:") == true)
         #expect(complaints { $0.preparedTransactionAge = 60 } == [])

@@ -44,6 +44,21 @@ import Testing
         }
     }
 
+    @Test func readersAreServedWhileRequestsHoldTheirConnections() async throws {
+        try await TokensFixture.with { tokens in
+            var limits = PostgresPoolConfiguration.patient
+            (limits.maximumConnections, limits.reservedConnections) = (2, 1)
+            let pool = PostgresPool(configuration: try .patient(tokens.database.url), pool: limits)
+            defer { pool.close() }
+            let session = UUID()
+            try await revoke(session, on: pool)
+            try await pool.withConnection { _ in
+                let found = try await read(RevocationFeed(pool: pool), after: nil)
+                #expect(found.sessions == [session])
+            }
+        }
+    }
+
     @Test func anEntrySaysHowOldItIs() async throws {
         try await TokensFixture.with { tokens in
             try await tokens.database.pool.query(

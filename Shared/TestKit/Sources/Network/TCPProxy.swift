@@ -17,15 +17,18 @@ public final class TCPProxy: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { client in
                 guard link.carries(client) else { return client.eventLoop.makeFailedFuture(ChannelError.eof) }
+                if link.isSilent { return client.eventLoop.makeSucceededVoidFuture() }
                 return ClientBootstrap(group: client.eventLoop)
                     .channelInitializer { upstream in
                         upstream.eventLoop.makeCompletedFuture {
-                            try upstream.pipeline.syncOperations.addHandler(RelayHandler(to: client, link: link))
+                            try upstream.pipeline.syncOperations.addHandler(
+                                RelayHandler(to: client, link: link, counts: true))
                         }
                     }
                     .connect(host: "127.0.0.1", port: link.server)
                     .flatMapThrowing { upstream in
-                        try client.pipeline.syncOperations.addHandler(RelayHandler(to: upstream, link: nil))
+                        try client.pipeline.syncOperations.addHandler(
+                            RelayHandler(to: upstream, link: link, counts: false))
                     }
             }
         listener = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
@@ -44,6 +47,10 @@ public final class TCPProxy: Sendable {
     public func sever(afterBytesFromServer count: Int) {
         link.cut(after: count, severs: true)
     }
+
+    /// From now on nothing passes and nothing is closed, as when packets are dropped. New connections are accepted, and
+    /// find no one.
+    public func goSilent() { link.goSilent() }
 
     /// Takes new connections to another server, as a name does that leads elsewhere; those there are stay.
     public func redirect(to server: Int) { link.server = server }
@@ -77,6 +84,7 @@ private final class Link: Sendable {
         /// Whether the connections all end with the last of them, and no new one begins.
         var severs = false
         var isSevered = false
+        var isSilent = false
         var clients: [ObjectIdentifier: any Channel] = [:]
     }
 
@@ -111,6 +119,12 @@ private final class Link: Sendable {
             state.severs = severs
         }
     }
+
+    func goSilent() {
+        state.withLock { $0.isSilent = true }
+    }
+
+    var isSilent: Bool { state.withLock(\.isSilent) }
 
     func sever() {
         let clients = state.withLock { state in
@@ -148,16 +162,20 @@ private final class RelayHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
-    private let link: Link?
+    private let link: Link
+    /// Whether these are the bytes from the server.
+    private let counts: Bool
 
-    init(to other: any Channel, link: Link?) {
+    init(to other: any Channel, link: Link, counts: Bool) {
         self.other = other
         self.link = link
+        self.counts = counts
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if link.isSilent { return }
         var buffer = unwrapInboundIn(data)
-        let (bytes, ends) = link?.admit(buffer.readableBytes) ?? (buffer.readableBytes, false)
+        let (bytes, ends) = counts ? link.admit(buffer.readableBytes) : (buffer.readableBytes, false)
         let written = other.writeAndFlush(buffer.readSlice(length: bytes))
         if ends {
             context.close(promise: nil)
@@ -166,7 +184,7 @@ private final class RelayHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        other.close(promise: nil)
+        if !link.isSilent { other.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
