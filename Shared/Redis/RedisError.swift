@@ -51,8 +51,16 @@ public struct RedisError: Error, Sendable, CustomStringConvertible {
     init(serverMessage: String, code: Code = .server) {
         self.code = code
         self.message = serverMessage
-        self.serverCode = String(serverMessage.prefix { $0 != " " })
+        self.serverCode = Self.serverCode(of: serverMessage)
         self.underlying = nil
+    }
+
+    /// The first word of an error answer. Redis before version 7 puts that of a command in a script into an `ERR`: "ERR
+    /// Error running script (call to f_…): @user_script:4: @user_script: 4: -READONLY You can't write".
+    private static func serverCode(of message: String) -> String {
+        let isOfScript = message.utf8.starts(with: "ERR Error running script ".utf8)
+        let inner = isOfScript ? message.split(separator: ": ").first { $0.utf8.first == UInt8(ascii: "-") } : nil
+        return String((inner?.dropFirst() ?? message[...]).prefix { $0 != " " })
     }
 
     /// Whether Redis cannot serve at the moment, as opposed to a command that is wrong or a caller that gave up.

@@ -54,6 +54,19 @@ import Testing
         }
     }
 
+    @Test func aSentinelIsRefused() async throws {
+        let line = "redis_mode:sentinel"
+        let info = "$\(line.utf8.count)\r\n\(line)\r\n"
+        try await withScriptedServer(info: info, answer: "+OK\r\n", thenClose: false) { configuration in
+            try await withRedisClient(configuration) { redis in
+                try await eventually("it is said why") {
+                    let error = await #expect(throws: RedisError.self) { try await redis.send("SET", "key", "1") }
+                    return error?.isUnavailable == true && error?.message.contains("Redis Sentinel") == true
+                }
+            }
+        }
+    }
+
     /// Managed ones, say, whose users may not ask.
     @Test func aServerThatTellsNothingOfItselfServes() async throws {
         try await withRedisServer { server in

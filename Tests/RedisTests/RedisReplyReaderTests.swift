@@ -37,6 +37,17 @@ import Testing
         #expect(RedisError(serverMessage: message).isUnavailable)
     }
 
+    /// As Redis 6 words what a command of a script meets.
+    @Test(arguments: [
+        ("ERR Error running script (call to f_1028): @user_script:4: @user_script: 4: -READONLY You can't", "READONLY"),
+        ("ERR Error running script (call to f_1028): @user_script:4: -OOM command not allowed: no memory", "OOM"),
+        ("ERR Error running script (call to f_1028): @user_script:4: attempt to index a nil value", "ERR"),
+        ("ERR value is not an integer: -READONLY", "ERR"),
+    ])
+    func findsTheCodeOfACommandInAScript(message: String, code: String) {
+        #expect(RedisError(serverMessage: message).serverCode == code)
+    }
+
     @Test func readsAnAnswerByteByByte() throws {
         let reader = RedisReplyReader(maximumReplyBytes: 100)
         let text = Array("*2\r\n$3\r\nabc\r\n:7\r\n".utf8)

@@ -4,7 +4,7 @@ import Instruments
 /// - `postgres_pool_connections` by `state` (`idle`, `leased`, `opening`, `unanswered`) and `postgres_pool_waiting`:
 ///   counts, brought up to date each second while the pool is run and whenever a connection is opened;
 /// - `postgres_pool_acquire_seconds`: how long callers waited for a connection;
-/// - `postgres_errors_total` by `code`.
+/// - `postgres_errors_total` by `code` and `sqlstate`, which is empty where the server gave none.
 struct PoolMetrics: Sendable {
     private let pool: String
     private let factory: (any MetricsFactory)?
@@ -49,13 +49,14 @@ struct PoolMetrics: Sendable {
     }
 
     func failed(_ error: PostgresError) {
-        errors(error.code).increment()
+        errors(error.code, error.sqlState).increment()
     }
 
-    private func errors(_ code: PostgresError.Code) -> Counter {
+    private func errors(_ code: PostgresError.Code, _ sqlState: SQLState? = nil) -> Counter {
         Counter(
             "postgres_errors_total", help: "Failures of PostgreSQL, or of reaching it, by their code.",
-            labels: [("pool", pool), ("code", code.description)], factory: factory)
+            labels: [("pool", pool), ("code", code.description), ("sqlstate", sqlState?.description ?? "")],
+            factory: factory)
     }
 }
 

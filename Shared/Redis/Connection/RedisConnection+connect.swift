@@ -77,6 +77,10 @@ extension RedisConnection {
         if try await tells("cluster_enabled:1", of: "cluster", deadline: deadline) {
             throw RedisError(.notConnected, "The server is a node of a Redis Cluster, which is not supported.")
         }
+        if try await tells("redis_mode:sentinel", of: "server", deadline: deadline) {
+            throw RedisError(
+                .notConnected, "The server is a Redis Sentinel, which is not supported: give the primary's address.")
+        }
         // The name may lead to the primary by the next attempt.
         if try await tells("role:slave", of: "replication", deadline: deadline) {
             throw RedisError(.notConnected, "The server is a replica, which takes no writes.")

@@ -29,10 +29,10 @@ import Testing
             let other = UUID()
             _ = try await devices.register(DeviceStoreTests.registration(token: "01"), user: user, session: session)
             _ = try await devices.register(DeviceStoreTests.registration(token: "02"), user: user, session: other)
-            #expect(try await revocations.cursor() == nil)
+            #expect(try await revocations.position().cursor == nil)
             #expect(try await revocations.apply(Self.page([session, UUID()], cursor: "c1"), after: nil) == 1)
             #expect(try await devices.devices(of: user).map(\.sessionId) == [other])
-            #expect(try await revocations.cursor() == "c1")
+            #expect(try await revocations.position().cursor == "c1")
         }
     }
 
@@ -52,6 +52,53 @@ import Testing
         }
     }
 
+    @Test func onlyALongAbsenceLosesEntries() {
+        let now = Date.now
+        let day: TimeInterval = 86400
+        func position(_ cursor: String?, readAgo: TimeInterval?) -> RevocationStore.Position {
+            .init(cursor: cursor, readAt: readAgo.map { now - $0 })
+        }
+        #expect(position("c1", readAgo: 7 * day).mayLoseEntries(at: now))
+        #expect(position("c1", readAgo: nil).mayLoseEntries(at: now))
+        #expect(!position("c1", readAgo: 7 * day - 1).mayLoseEntries(at: now))
+        // Nothing was read before.
+        #expect(!position(nil, readAgo: nil).mayLoseEntries(at: now))
+    }
+
+    @Test func theFeedsEndIsNotedWithTheCursor() async throws {
+        try await Self.withStores { _, revocations in
+            var page = Self.page([session], cursor: "c1")
+            page.more = true
+            _ = try await revocations.apply(page, after: nil)
+            #expect(try await revocations.position() == .init(cursor: "c1", readAt: nil))
+            _ = try await revocations.apply(Self.page([], cursor: "c2"), after: "c1")
+            #expect(try await !revocations.position().isStale(at: .now))
+            _ = try await revocations.apply(page, after: "c2")
+            #expect(try await revocations.position().readAt != nil)
+        }
+    }
+
+    /// The second replica's work is done by the first: what is barred already is not written again.
+    @Test func aSessionThatIsBarredIsNotWrittenAgain() async throws {
+        try await Self.withStores { devices, revocations in
+            let page = Self.page([session], cursor: "c1")
+            _ = try await revocations.apply(page, after: nil)
+            try await devices.database.query(
+                """
+                CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'written'; END $$
+                """)
+            try await devices.database.query(
+                """
+                CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON revoked_sessions FOR EACH STATEMENT
+                EXECUTE FUNCTION refuse()
+                """)
+            #expect(try await revocations.apply(page, after: "c1") == 0)
+            // One that lives longer is.
+            let longer = Self.page([session], cursor: "c2", expires: .now + 7200)
+            await #expect(throws: PostgresError.self) { try await revocations.apply(longer, after: "c1") }
+        }
+    }
+
     @Test func pagesMayBeRepeated() async throws {
         try await Self.withStores { _, revocations in
             let page = Self.page([session, session], cursor: "c1")
@@ -59,7 +106,7 @@ import Testing
             let second = try await revocations.apply(page, after: "c1")
             let empty = try await revocations.apply(Self.page([], cursor: "c2"), after: "c1")
             #expect([first, second, empty] == [0, 0, 0])
-            #expect(try await revocations.cursor() == "c2")
+            #expect(try await revocations.position().cursor == "c2")
         }
     }
 
@@ -68,7 +115,7 @@ import Testing
             _ = try await devices.register(DeviceStoreTests.registration(), user: user, session: session)
             _ = try await revocations.apply(Self.page([], cursor: "c5"), after: nil)
             #expect(try await revocations.apply(Self.page([session], cursor: "c1"), after: nil) == nil)
-            #expect(try await revocations.cursor() == "c5")
+            #expect(try await revocations.position().cursor == "c5")
             #expect(try await devices.devices(of: user).count == 1)
         }
     }

@@ -21,7 +21,8 @@ import Testing
             await #expect(throws: PostgresError.self) { try await pool.query("SELECT 1/0") }
             let acquired = try metrics.expectTimer("postgres_pool_acquire_seconds", [("pool", "test")])
             #expect(acquired.values.count == 2)
-            let errors = try metrics.expectCounter("postgres_errors_total", [("pool", "test"), ("code", "server")])
+            let errors = try metrics.expectCounter(
+                "postgres_errors_total", [("pool", "test"), ("code", "server"), ("sqlstate", "22012")])
             #expect(errors.totalValue == 1)
             #expect(try metrics.expectMeter("postgres_pool_waiting", [("pool", "test")]).lastValue == 0)
             running.cancel()

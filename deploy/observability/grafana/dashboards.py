@@ -455,7 +455,7 @@ dashboards = [
         ),
         (
             "Errors",
-            graph("PostgreSQL", rates("postgres_errors_total", "pool", "code")),
+            graph("PostgreSQL", rates("postgres_errors_total", "pool", "code", "sqlstate")),
             graph("Oldest prepared transaction", ("max(tokens_oldest_prepared_transaction_seconds)", "age"), unit="s"),
             graph(
                 "Removing what has ended",

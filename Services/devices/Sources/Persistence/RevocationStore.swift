@@ -11,13 +11,33 @@ struct RevocationStore: Sendable {
 
     let database: PostgresPool
 
-    /// Where to read on; `nil` before the first page.
-    func cursor() async throws(PostgresError) -> String? {
-        try await database.query("SELECT cursor FROM revocation_feed").first?.decode(String?.self)
+    /// How far the feed has been read.
+    struct Position: Sendable, Equatable {
+        /// Where to read on; `nil` before the first page.
+        var cursor: String?
+        /// When the feed was last read to its end; `nil` before that.
+        var readAt: Date?
+
+        /// Whether entries may be lost where the feed is read from its beginning: tokens keeps them for seven days.
+        func mayLoseEntries(at now: Date) -> Bool {
+            cursor != nil && now.timeIntervalSince(readAt ?? .distantPast) >= 7 * 86400
+        }
+
+        /// Whether the time was noted so long ago that it is noted again, though nothing is new.
+        func isStale(at now: Date) -> Bool {
+            now.timeIntervalSince(readAt ?? .distantPast) >= 3600
+        }
+    }
+
+    func position() async throws(PostgresError) -> Position {
+        let (cursor, readAt) = try await database.query("SELECT cursor, read_at FROM revocation_feed")[0].decode(
+            (String?, Date?).self)
+        return Position(cursor: cursor, readAt: readAt)
     }
 
     /// Detaches the devices of the page's sessions and bars these from registering, and moves the cursor in the same
-    /// transaction. May be repeated.
+    /// transaction. May be repeated: a session that is barred already costs one look-up. So replicas that read the same
+    /// page at the same time do its work once.
     ///
     /// - Parameter cursor: the one that the page was asked for with.
     /// - Returns: how many devices were detached; `nil` when another replica has moved the cursor meanwhile, and so has
@@ -34,7 +54,7 @@ struct RevocationStore: Sendable {
                 let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
                 guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
                 let count = try await Self.revoke(batch, in: transaction)
-                if isLast { try await Self.move(to: page.cursor, in: transaction) }
+                if isLast { try await Self.move(past: page, in: transaction) }
                 return count
             }
             guard let count else { return nil }
@@ -46,6 +66,10 @@ struct RevocationStore: Sendable {
     private static func revoke(
         _ entries: [RevocationPage.Entry], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> Int {
+        let barred = try await barred(entries.map(\.sessionID), in: transaction)
+        let entries = entries.filter { entry in
+            barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin) } ?? true
+        }
         guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
         let sessions = entries.map(\.sessionID)
         // The locks come first (see `session_is_live`): the statements after them see every registration that was
@@ -62,8 +86,23 @@ struct RevocationStore: Sendable {
         return try await transaction.query("DELETE FROM devices WHERE session_id = ANY(\(sessions))").affectedRows
     }
 
-    private static func move(to cursor: String, in transaction: PostgresTransaction) async throws(PostgresError) {
-        try await transaction.query("UPDATE revocation_feed SET cursor = \(cursor)")
+    /// Until when those of the sessions are barred that are. The devices of these were detached in the transaction that
+    /// barred them, and no other can have been registered since.
+    private static func barred(
+        _ sessions: [UUID], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [UUID: Date] {
+        let rows = try await transaction.query(
+            "SELECT session_id, expires_at FROM revoked_sessions WHERE session_id = ANY(\(sessions))")
+        return Dictionary(uniqueKeysWithValues: try rows.decode((UUID, Date).self))
+    }
+
+    private static func move(past page: RevocationPage, in transaction: PostgresTransaction) async throws(PostgresError)
+    {
+        try await transaction.query(
+            """
+            UPDATE revocation_feed SET cursor = \(page.cursor),
+                read_at = CASE WHEN \(page.more) THEN read_at ELSE statement_timestamp() END
+            """)
     }
 
     /// Forgets sessions whose access tokens have all expired, some at a time.

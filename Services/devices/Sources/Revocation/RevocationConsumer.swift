@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 import Instruments
 import Logging
 import ServiceKit
@@ -19,7 +20,7 @@ struct RevocationConsumer: Service {
     let logger: Logger
     private let resets = Counter(
         "devices_revocation_feed_resets_total",
-        help: "How often the feed had to be read from its beginning, with entries lost.")
+        help: "How often entries of the feed were lost: it had not been read for longer than tokens keeps them.")
     private let metrics = RevocationFeedMetrics(
         isLost: Gauge(
             "devices_revocation_feed_lost", help: "1 while the revocation feed of tokens cannot be read."),
@@ -53,14 +54,19 @@ struct RevocationConsumer: Service {
 
     /// Asks for the page after the cursor, and applies it.
     private func readPage() async throws -> RevocationPage {
-        let cursor = try await store.cursor()
-        let page = try await tokens.revocations(after: cursor, waiting: Self.wait)
-        if page.reset, cursor != nil {
-            // Entries that tokens has purged meanwhile are lost: devices of those sessions stay attached.
-            logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
-            resets.increment()
+        let position = try await store.position()
+        let page = try await tokens.revocations(after: position.cursor, waiting: Self.wait)
+        if page.reset {
+            if position.mayLoseEntries(at: .now) {
+                // Entries that tokens has purged meanwhile are lost: devices of those sessions stay attached.
+                logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
+                resets.increment()
+            } else if position.cursor != nil {
+                logger.info("revocation feed is read again from its beginning")
+            }
         }
-        if !page.entries.isEmpty || page.cursor != cursor, let count = try await store.apply(page, after: cursor) {
+        let isNew = !page.entries.isEmpty || page.cursor != position.cursor || position.isStale(at: .now)
+        if isNew, let count = try await store.apply(page, after: position.cursor) {
             detached.increment(by: count)
         }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}

@@ -1,0 +1,1 @@
+ALTER TABLE revocation_feed DROP COLUMN read_at;
