@@ -38,6 +38,35 @@ import Testing
         #expect(text.contains("process_start_time_seconds "))
     }
 
+    @Test(
+        "The memory limit is the smallest of the control groups'",
+        arguments: [
+            ([:], nil),
+            (["/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "268435456\n"], 268_435_456),
+            (["/proc/self/cgroup": "0::/\n", "/sys/fs/cgroup/memory.max": "max\n"], nil),
+            (
+                [
+                    "/proc/self/cgroup": "0::/pods/one\n", "/sys/fs/cgroup/pods/memory.max": "1000000\n",
+                    "/sys/fs/cgroup/pods/one/memory.max": "2000000\n",
+                ], 1_000_000
+            ),
+            (
+                [
+                    "/proc/self/cgroup": "5:cpu,memory:/docker/abc\n4:pids:/docker/abc\n",
+                    "/sys/fs/cgroup/memory/memory.limit_in_bytes": "134217728\n",
+                ], 134_217_728
+            ),
+            (
+                [
+                    "/proc/self/cgroup": "5:memory:/\n",
+                    "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+                ], nil
+            ),
+        ] as [([String: String], Int?)])
+    func memoryLimit(files: [String: String], limit: Int?) {
+        #expect(ProcessMetrics.memoryLimit { files[$0] } == limit)
+    }
+
     @Test func distributesOverBuckets() {
         let registry = PrometheusRegistry()
         let timer = Timer(label: "wait", dimensions: [("a", "b")], factory: registry)

@@ -13,6 +13,9 @@ enum ProcessMetrics {
         if let resident = residentBytes() {
             add("process_resident_memory_bytes", "gauge", "Memory that is resident.", Double(resident), to: &text)
         }
+        if let limit = memoryLimit() {
+            add("process_memory_limit_bytes", "gauge", "Memory that the container may take.", Double(limit), to: &text)
+        }
         if let descriptors = openDescriptors() {
             add("process_open_fds", "gauge", "File descriptors that are open.", Double(descriptors), to: &text)
         }
@@ -35,6 +38,33 @@ enum ProcessMetrics {
         guard let status = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
         let pages = status.split(separator: " ").dropFirst().first.flatMap { Int($0) }
         return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
+    }
+
+    /// The smallest limit of the control groups that the process is in; `nil` without one.
+    ///
+    /// - Parameter read: the text of a file; `nil` if there is none.
+    static func memoryLimit(
+        read: (String) -> String? = { try? String(contentsOfFile: $0, encoding: .utf8) }
+    ) -> Int? {
+        // Lines of ID:CONTROLLERS:PATH (cgroups(7)). Version 2 has one, without controllers.
+        let groups = (read("/proc/self/cgroup") ?? "").split(separator: "\n")
+        let limits = groups.flatMap { line -> [Int] in
+            let parts = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3 else { return [] }
+            let isVersion2 = parts[1].isEmpty
+            guard isVersion2 || parts[1].split(separator: ",").contains("memory") else { return [] }
+            let (mount, file) =
+                isVersion2
+                ? ("/sys/fs/cgroup", "memory.max") : ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            // The limits of all groups above hold too. In a container the root is often the container's own group.
+            let names = parts[2].split(separator: "/")
+            return (0...names.count).compactMap { count in
+                let folder = ([mount] + names.prefix(count).map(String.init)).joined(separator: "/")
+                return read("\(folder)/\(file)").flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+            }
+        }
+        // Version 1 has the largest number of whole pages where it has no limit, version 2 has "max".
+        return limits.filter { $0 < 1 << 60 }.min()
     }
 
     private static func openDescriptors() -> Int? {

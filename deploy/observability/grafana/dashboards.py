@@ -13,7 +13,7 @@ folder = Path(__file__).resolve().parent / "dashboards"
 SERVICES = "gateway|identity|tokens|devices"
 # redis_exporter, which may run beside, has some of the same names.
 OF_REDIS = '{job=~"gateway|identity|tokens"}'
-SIGN_INS = "/v1/auth/(apple|login|register)"
+SIGN_INS = "/v1/auth/(apple|login|register|code/verify)"
 WIDTH, HEIGHT = 24, 8
 
 
