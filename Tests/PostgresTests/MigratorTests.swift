@@ -119,6 +119,143 @@ import Testing
         }
     }
 
+    // MARK: - Indexes of tables in use
+
+    /// A step that builds an index of `people`.
+    private static let indexed = indexed("CREATE INDEX CONCURRENTLY people_by_id\n    ON people (id);")
+    private static let unique = indexed(
+        "-- One row a name.\nCREATE UNIQUE INDEX CONCURRENTLY people_by_name ON people (id);",
+        people: "CREATE TABLE people (id integer)")
+
+    private static func indexed(
+        _ statements: String, people: String = "CREATE TABLE people (id integer PRIMARY KEY)"
+    ) -> [PostgresMigration] {
+        [
+            PostgresMigration(number: 1, name: "people", up: Array(people.utf8), down: Array("DROP TABLE people".utf8)),
+            PostgresMigration(number: 2, name: "indexed", indexes: Array(statements.utf8), up: [], down: []),
+        ]
+    }
+
+    /// Runs `body` while a build of `indexed` waits for a transaction that has written to the table.
+    private func withBuildUnderWay(
+        _ body: (LeasedDatabase, _ build: Task<[Int], any Error>, _ finish: () async throws -> Void) async throws ->
+            Void
+    ) async throws {
+        try await withDatabase(migrations: [Self.indexed[0]]) { database in
+            let (writer, building) = (try await database.connect(), try await database.connect())
+            try await writer.execute(script: "BEGIN; INSERT INTO people VALUES (1)")
+            var migrator = PostgresMigrator(migrations: Self.indexed, logger: .quiet)
+            // A script that waited for the writer would keep others waiting for as long.
+            migrator.lockTimeout = .seconds(60)
+            let build = Task { [migrator] in try await migrator.up(on: building) }
+            try await eventually("the index is built") { try await isValid("people_by_id", database) == false }
+            try await body(database, build) { try await writer.execute(script: "COMMIT") }
+            await writer.close()
+        }
+    }
+
+    @Test func writersDoNotWaitForABuild() async throws {
+        try await withBuildUnderWay { database, build, finish in
+            try await database.pool.query("INSERT INTO people VALUES (2)", deadline: .now + .seconds(30))
+            #expect(try await isValid("people_by_id", database) == false)
+            try await finish()
+            #expect(try await build.value == [2])
+            #expect(try await isValid("people_by_id", database) == true)
+        }
+    }
+
+    /// A migrator that waited in a statement would have a snapshot, and the build would wait for its end.
+    @Test func aBuildIsNotKeptFromItsEndByAnotherMigrator() async throws {
+        try await withBuildUnderWay { database, build, finish in
+            let connection = try await database.connect()
+            async let other = PostgresMigrator(migrations: Self.indexed, logger: .quiet).up(on: connection)
+            try await eventually("the other one has asked for the lock") {
+                try await database.pool.query(
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'
+                    """)[0].decode(Int.self) == 1
+            }
+            try await finish()
+            #expect(try await build.value == [2])
+            #expect(try await other == [])
+            #expect(try await isValid("people_by_id", database) == true)
+        }
+    }
+
+    @Test func anInterruptedBuildStartsAnew() async throws {
+        try await withBuildUnderWay { database, build, finish in
+            try await database.pool.query(
+                """
+                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'
+                """)
+            await #expect(throws: PostgresError.self) { try await build.value }
+            #expect(try await isValid("people_by_id", database) == false)
+            try await finish()
+            let connection = try await database.connect()
+            let migrator = PostgresMigrator(migrations: Self.indexed, logger: .quiet)
+            #expect(try await migrator.status(on: connection).map(\.state) == [.applied, .pending])
+            #expect(try await migrator.up(on: connection) == [2])
+            #expect(try await isValid("people_by_id", database) == true)
+        }
+    }
+
+    /// Before its step, and after it: earlier versions took steps although an index of theirs was invalid.
+    @Test func anInvalidIndexThatWasLeftBehindIsBuiltAnew() async throws {
+        try await withDatabase(migrations: [Self.unique[0]]) { database in
+            let connection = try await database.connect()
+            let migrator = PostgresMigrator(migrations: Self.unique, logger: .quiet)
+            for taken in [[2], []] {
+                try await connection.execute(script: "DROP INDEX IF EXISTS people_by_name")
+                try await connection.execute(script: "INSERT INTO people VALUES (1), (1)")
+                await #expect(throws: PostgresError.self) {
+                    try await connection.execute(
+                        script: "CREATE UNIQUE INDEX CONCURRENTLY people_by_name ON people (id)")
+                }
+                #expect(try await isValid("people_by_name", database) == false)
+                try await connection.execute(script: "DELETE FROM people")
+                #expect(try await migrator.up(on: connection) == taken)
+                #expect(try await isValid("people_by_name", database) == true)
+            }
+        }
+    }
+
+    /// An invalid unique index refuses rows, too.
+    @Test func aUniqueIndexThatRowsContradictIsNotLeftBehind() async throws {
+        try await withDatabase(migrations: [Self.unique[0]]) { database in
+            let connection = try await database.connect()
+            try await connection.execute(script: "INSERT INTO people VALUES (1), (1)")
+            let migrator = PostgresMigrator(migrations: Self.unique, logger: .quiet)
+            let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
+            #expect(error?.sqlState == .uniqueViolation)
+            #expect(error?.message.contains("2_indexed") == true)
+            #expect(try await isValid("people_by_name", database) == nil)
+            #expect(try await migrator.status(on: connection).map(\.state) == [.applied, .pending])
+        }
+    }
+
+    @Test(arguments: [
+        "CREATE INDEX people_by_id ON people (id)", "CREATE INDEX CONCURRENTLY ON people (id)",
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS people_by_id ON people (id)", "DROP TABLE people",
+    ])
+    func otherStatementsAreRefused(statement: String) async throws {
+        try await withDatabase { database in
+            let connection = try await database.connect()
+            let migrator = PostgresMigrator(migrations: Self.indexed(statement), logger: .quiet)
+            let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
+            #expect(error?.code == .migration)
+        }
+    }
+
+    /// nil if there is no such index.
+    private func isValid(_ index: String, _ database: LeasedDatabase) async throws -> Bool? {
+        try await database.pool.query("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(\(index))")
+            .decode(Bool.self).first
+    }
+
+    // MARK: -
+
     private func migrator(_ migrations: PostgresMigration...) -> PostgresMigrator {
         PostgresMigrator(migrations: migrations, logger: .quiet)
     }

@@ -1,20 +1,50 @@
-/// One numbered step of a database's schema: two scripts, of which one undoes the other.
+/// One numbered step of a database's schema: two scripts, of which one undoes the other, and indexes that are built
+/// before the first of them while the tables are in use.
 public struct PostgresMigration: Sendable, Equatable {
     /// Its place in the order, from 1. Never reused.
     public let number: Int
     /// What it does, in a word or two: the part of the file's name after the number.
     public let name: String
+    /// Statements `CREATE [UNIQUE] INDEX CONCURRENTLY name ON …;` and comments. Each statement runs alone, outside a
+    /// transaction, before `up`; writers of the table do not wait for it. The tables and columns must exist before the
+    /// step. A later step that drops one of the indexes removes its statement from here.
+    public let indexes: [UInt8]
     /// The script that takes the step. It runs in a transaction of its own, so it must not contain BEGIN or COMMIT.
     public let up: [UInt8]
     /// The script that takes it back.
     public let down: [UInt8]
 
-    /// A migration from the bytes of its two files.
-    public init(number: Int, name: String, up: [UInt8], down: [UInt8]) {
+    /// A migration from the bytes of its files.
+    public init(number: Int, name: String, indexes: [UInt8] = [], up: [UInt8], down: [UInt8]) {
         self.number = number
         self.name = name
+        self.indexes = indexes
         self.up = up
         self.down = down
+    }
+}
+
+/// An index that is built while its table is in use.
+struct ConcurrentIndex: Equatable {
+    /// Unquoted, so it may stand in a statement as it is.
+    let name: String
+    let statement: String
+
+    /// - Throws: ``PostgresError`` with code `migration` if there is a statement of another form.
+    static func list(_ migration: PostgresMigration) throws(PostgresError) -> [ConcurrentIndex] {
+        let lines = String(decoding: migration.indexes, as: UTF8.self).split(separator: "\n")
+        let statements = lines.filter { !$0.hasPrefix("--") }.joined(separator: "\n").split(separator: ";")
+        var indexes: [ConcurrentIndex] = []
+        for statement in statements where !statement.allSatisfy(\.isWhitespace) {
+            let form = /\s*(CREATE (?:UNIQUE )?INDEX CONCURRENTLY ([a-z0-9_]+)\s+ON .+)/.dotMatchesNewlines()
+            guard let match = statement.wholeMatch(of: form) else {
+                throw PostgresError(
+                    .migration,
+                    "migration \(migration.number)_\(migration.name): \(statement) is not CREATE INDEX CONCURRENTLY")
+            }
+            indexes.append(ConcurrentIndex(name: String(match.2), statement: String(match.1)))
+        }
+        return indexes
     }
 }
 

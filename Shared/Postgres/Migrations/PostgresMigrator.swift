@@ -3,17 +3,23 @@ public import Logging
 /// Brings a database's schema to the state that the program was written for.
 ///
 /// Any number of replicas may do so at once: an advisory lock lets one work while the others wait and then find nothing
-/// left to do. Each migration and its entry in the table `schema_migrations` are one transaction, so a migration that
-/// fails, or a process that dies, leaves no half of one behind.
+/// left to do. Each migration's script and its entry in the table `schema_migrations` are one transaction, so a script
+/// that fails, or a process that dies, leaves no half of one behind.
+///
+/// A migration's ``PostgresMigration/indexes`` are built before its script, outside a transaction. A build that is
+/// interrupted leaves an invalid index: the next run drops it and builds it again.
 public struct PostgresMigrator: Sendable {
     private let migrations: [PostgresMigration]
     private let logger: Logger
-    /// For everything together, waiting for other replicas included. Migrations may take long: the connection's
-    /// statement and lock time-outs do not apply.
+    /// For each script, waiting for its locks included. Scripts may take long: the connection's statement and lock
+    /// time-outs do not apply.
     public var timeout: Duration = .seconds(600)
-    /// How long a script may wait for a lock on a table. Whoever uses the table meanwhile has to wait behind it, so a
-    /// script that waited this long in vain is rolled back and run again after a pause, until `timeout` is over.
-    public var lockTimeout: Duration = .seconds(2)
+    /// For each index, and for waiting while another process migrates the database.
+    public var buildTimeout: Duration = .seconds(21_600)
+    /// How long a script may wait for a lock on a table. Users of the table wait behind it meanwhile, so a
+    /// script that waited this long in vain is rolled back and run again after a pause, until `timeout` is over. Less
+    /// than PostgreSQL's `deadlock_timeout` (1 s): of a script and a request that wait for each other, the script yields.
+    public var lockTimeout: Duration = .milliseconds(500)
 
     /// Takes the migrations in any order.
     public init(migrations: [PostgresMigration], logger: Logger) {
@@ -22,22 +28,31 @@ public struct PostgresMigrator: Sendable {
     }
 
     /// Takes all steps that have not been taken, up to number `last` if given. Steps of a newer program are left alone.
+    /// Indexes of steps that have been taken are built again if they are invalid or missing, unless a newer program has
+    /// migrated the database.
     ///
     /// - Returns: The numbers of the steps taken now.
     /// - Throws: ``PostgresError``: code `migration` if numbers repeat, a taken step's script has changed, or a step
-    ///   that was not taken comes before one that was; code `server` if a script fails.
+    ///   that was not taken comes before one that was; code `server` if a script or an index fails.
     @discardableResult
     public func up(on connection: PostgresConnection, to last: Int? = nil) async throws -> [Int] {
-        try await locked(connection) { deadline in
-            let status = try await checkedStatus(on: connection, deadline: deadline)
+        try await locked(connection) {
+            let status = try await checkedStatus(on: connection)
             let newest = status.last { $0.state != .pending }?.number ?? 0
             let pending = Set(status.filter { $0.state == .pending }.map(\.number))
             if let late = pending.min(), late < newest {
                 throw PostgresError(.migration, "migration \(late) has not been taken, but \(newest) has")
             }
-            let steps = migrations.filter { pending.contains($0.number) && $0.number <= last ?? .max }
+            let known = migrations.filter { $0.number <= last ?? .max }
+            if !status.contains(where: { $0.state == .unknown }) {
+                for step in known where !pending.contains(step.number) {
+                    try await buildIndexes(of: step, on: connection)
+                }
+            }
+            let steps = known.filter { pending.contains($0.number) }
             for step in steps {
-                try await run(step.up, of: step, on: connection, deadline: deadline) {
+                try await buildIndexes(of: step, on: connection)
+                try await run(step.up, of: step, on: connection) {
                     """
                     INSERT INTO schema_migrations (number, name, checksum)
                     VALUES (\(step.number), \(step.name), sha256(\(step.up)))
@@ -56,8 +71,8 @@ public struct PostgresMigrator: Sendable {
     ///   if a script fails.
     @discardableResult
     public func down(on connection: PostgresConnection, to last: Int) async throws -> [Int] {
-        try await locked(connection) { deadline in
-            let status = try await checkedStatus(on: connection, deadline: deadline)
+        try await locked(connection) {
+            let status = try await checkedStatus(on: connection)
             let taken = status.filter { $0.state != .pending && $0.number > last }.reversed()
             let steps = try taken.map { entry in
                 guard let step = migrations.first(where: { $0.number == entry.number }) else {
@@ -66,7 +81,7 @@ public struct PostgresMigrator: Sendable {
                 return step
             }
             for step in steps {
-                try await run(step.down, of: step, on: connection, deadline: deadline) {
+                try await run(step.down, of: step, on: connection) {
                     "DELETE FROM schema_migrations WHERE number = \(step.number)"
                 }
                 logger.info("migration taken back", metadata: ["migration": "\(step.number)_\(step.name)"])
@@ -79,14 +94,7 @@ public struct PostgresMigrator: Sendable {
     ///
     /// - Throws: ``PostgresError``.
     public func status(on connection: PostgresConnection) async throws -> [PostgresMigrationStatus] {
-        try await status(on: connection, deadline: .now + timeout)
-    }
-
-    // MARK: -
-
-    private func status(
-        on connection: PostgresConnection, deadline: ContinuousClock.Instant
-    ) async throws -> [PostgresMigrationStatus] {
+        let deadline = ContinuousClock.now + timeout
         let exists = try await connection.query(
             "SELECT to_regclass('schema_migrations') IS NOT NULL", deadline: deadline)
         var applied: [Int: (name: String, isSame: Bool)] = [:]
@@ -113,13 +121,13 @@ public struct PostgresMigrator: Sendable {
         return (known + unknown).sorted { $0.number < $1.number }
     }
 
-    private func checkedStatus(
-        on connection: PostgresConnection, deadline: ContinuousClock.Instant
-    ) async throws -> [PostgresMigrationStatus] {
+    // MARK: -
+
+    private func checkedStatus(on connection: PostgresConnection) async throws -> [PostgresMigrationStatus] {
         guard Set(migrations.map(\.number)).count == migrations.count, migrations.allSatisfy({ $0.number > 0 }) else {
             throw PostgresError(.migration, "the numbers of migrations start at 1 and do not repeat")
         }
-        let status = try await status(on: connection, deadline: deadline)
+        let status = try await status(on: connection)
         if let changed = status.first(where: { $0.state == .changed }) {
             throw PostgresError(
                 .migration, "migration \(changed.number)_\(changed.name) was changed after it had been taken")
@@ -127,16 +135,68 @@ public struct PostgresMigrator: Sendable {
         return status
     }
 
+    /// Builds those of the step's indexes that are missing, and those that are invalid anew.
+    private func buildIndexes(of step: PostgresMigration, on connection: PostgresConnection) async throws {
+        for index in try ConcurrentIndex.list(step) {
+            do {
+                try await build(index, on: connection, deadline: .now + buildTimeout)
+            } catch let error as PostgresError {
+                throw described(error, of: step)
+            }
+        }
+    }
+
+    private func build(
+        _ index: ConcurrentIndex, on connection: PostgresConnection, deadline: ContinuousClock.Instant
+    ) async throws {
+        while true {
+            let isValid = try await isValid(index, on: connection)
+            do throws(PostgresError) {
+                switch isValid {
+                case true?:
+                    return
+                case false?:
+                    logger.notice("invalid index dropped", metadata: ["index": "\(index.name)"])
+                    try await connection.execute(
+                        script: "DROP INDEX CONCURRENTLY IF EXISTS \(index.name)", deadline: deadline)
+                case nil:
+                    logger.info("index is built", metadata: ["index": "\(index.name)"])
+                    try await connection.execute(script: index.statement, deadline: deadline)
+                }
+            } catch {
+                // Another session that changes the table's indexes, such as an operator's, may wait for this one.
+                if error.sqlState == .deadlockDetected, .now + lockTimeout < deadline {
+                    try await Task.sleep(for: lockTimeout)
+                    continue
+                }
+                // An invalid unique index would refuse rows.
+                if !connection.isClosed, try await self.isValid(index, on: connection) == false {
+                    try await connection.execute(
+                        script: "DROP INDEX CONCURRENTLY IF EXISTS \(index.name)", deadline: deadline)
+                }
+                throw error
+            }
+        }
+    }
+
+    /// - Returns: nil if the index does not exist.
+    private func isValid(_ index: ConcurrentIndex, on connection: PostgresConnection) async throws -> Bool? {
+        try await connection.query(
+            "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(\(index.name))", deadline: .now + timeout
+        ).decode(Bool.self).first
+    }
+
     /// Runs a script as often as it takes to get its locks: each time only for as long as others may be kept waiting.
     private func run(
         _ script: [UInt8], of step: PostgresMigration, on connection: PostgresConnection,
-        deadline: ContinuousClock.Instant, recordedBy record: () -> PostgresQuery
+        recordedBy record: () -> PostgresQuery
     ) async throws {
         let record = record()
+        let deadline = ContinuousClock.now + timeout
         while true {
             do {
                 return try await attempt(script, of: step, on: connection, deadline: deadline, recordedBy: record)
-            } catch let error as PostgresError where error.sqlState == .lockNotAvailable {
+            } catch let error as PostgresError where Self.mayBeRepeated(error) {
                 guard ContinuousClock.now + lockTimeout < deadline else { throw error }
                 logger.notice(
                     "migration waits for a lock", metadata: ["migration": "\(step.number)_\(step.name)"])
@@ -144,6 +204,11 @@ public struct PostgresMigrator: Sendable {
             // For as long, those who waited behind it have the table.
             try await Task.sleep(for: lockTimeout)
         }
+    }
+
+    /// The script did not get a lock in time, or users of its tables take them in another order: it was rolled back.
+    private static func mayBeRepeated(_ error: PostgresError) -> Bool {
+        error.sqlState == .lockNotAvailable || error.sqlState == .deadlockDetected
     }
 
     private func attempt(
@@ -158,25 +223,27 @@ public struct PostgresMigrator: Sendable {
                     script: "SET LOCAL lock_timeout = \(milliseconds)", deadline: deadline)
                 try await connection.execute(script: String(decoding: script, as: UTF8.self), deadline: deadline)
             } catch {
-                throw PostgresError(
-                    error.code, "migration \(step.number)_\(step.name): \(error.message)", sqlState: error.sqlState,
-                    constraint: error.constraint, outcomeIsUnknown: error.outcomeIsUnknown, underlying: error)
+                throw described(error, of: step)
             }
         }
     }
 
+    private func described(_ error: PostgresError, of step: PostgresMigration) -> PostgresError {
+        PostgresError(
+            error.code, "migration \(step.number)_\(step.name): \(error.message)", sqlState: error.sqlState,
+            constraint: error.constraint, outcomeIsUnknown: error.outcomeIsUnknown, underlying: error)
+    }
+
     /// Runs `body` while no other process migrates this database.
     private func locked<Value: Sendable>(
-        _ connection: PostgresConnection, _ body: (ContinuousClock.Instant) async throws -> Value
+        _ connection: PostgresConnection, _ body: () async throws -> Value
     ) async throws -> Value {
         guard connection.configuration.pooler == .none else {
             throw PostgresError(.migration, "migrations need a session of their own: give an address past the pooler")
         }
-        let deadline = ContinuousClock.now + timeout
-        // The lock is held by the session: if this process dies, the server frees it.
         try await connection.execute(
-            script: "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock(\(Self.lock))",
-            deadline: deadline)
+            script: "SET statement_timeout = 0; SET lock_timeout = 0", deadline: .now + timeout)
+        try await lock(connection)
         let outcome: Result<Value, any Error>
         do {
             try await connection.execute(
@@ -187,16 +254,33 @@ public struct PostgresMigrator: Sendable {
                         checksum bytea NOT NULL,
                         applied_at timestamptz NOT NULL DEFAULT now()
                     )
-                    """, deadline: deadline)
-            outcome = .success(try await body(deadline))
+                    """, deadline: .now + timeout)
+            outcome = .success(try await body())
         } catch {
             outcome = .failure(error)
         }
         if connection.isClosed { return try outcome.get() }
         try await connection.execute(
             script: "SELECT pg_advisory_unlock(\(Self.lock)); RESET statement_timeout; RESET lock_timeout",
-            deadline: deadline)
+            deadline: .now + timeout)
         return try outcome.get()
+    }
+
+    /// Takes the lock, which the session holds: if this process dies, the server frees it as soon as the statement that
+    /// runs has ended.
+    ///
+    /// A session that waited in `pg_advisory_lock` would have a snapshot, for whose end a concurrent build waits.
+    private func lock(_ connection: PostgresConnection) async throws {
+        let deadline = ContinuousClock.now + buildTimeout
+        while true {
+            let isLocked = try await connection.query(
+                "SELECT pg_try_advisory_lock(\(Self.lock))", deadline: .now + timeout)[0].decode(Bool.self)
+            if isLocked { return }
+            guard .now < deadline else {
+                throw PostgresError(.timedOut, "another process has migrated the database for \(buildTimeout)")
+            }
+            try await Task.sleep(for: .milliseconds(200))
+        }
     }
 
     /// Advisory locks are per database; the number only has to differ from other uses ("migrate" in ASCII).

@@ -89,4 +89,36 @@ import Testing
             }
         }
     }
+
+    /// A step with an index of the audit log needs the tables' owner. Without it, it leaves nothing half done.
+    @Test func aMigrationOfTheLogTakesTheOwnersBack() async throws {
+        try await withDatabase { database in
+            let role = "identity_\(UUID().uuidString.prefix(8).lowercased())"
+            let pool = database.pool
+            try await pool.query("CREATE ROLE \(unescaped: role) LOGIN PASSWORD 'identity'")
+            try await pool.query("GRANT CREATE ON SCHEMA public TO \(unescaped: role)")
+            var url = try #require(URLComponents(string: database.url))
+            (url.user, url.password) = (role, "identity")
+            let connection = try await PostgresConnection.patient(try #require(url.string))
+            let migrator = PostgresMigrator(migrations: identityMigrations, logger: .quiet)
+            try await migrator.up(on: connection, to: 11)
+
+            try await psql(["name=\(role)", "days=730"], on: database.url)
+            let error = await #expect(throws: PostgresError.self) { try await migrator.up(on: connection) }
+            #expect(error?.sqlState == "42501")
+            #expect(error?.message == "migration 12_administration: must be owner of table audit_entries")
+            let invalid = try await pool.query("SELECT indexrelid FROM pg_index WHERE NOT indisvalid")
+            #expect(invalid.isEmpty)
+
+            try await psql(["name=\(role)", "days=730", "owner=\(role)"], on: database.url)
+            #expect(try await migrator.up(on: connection) == identityMigrations.map(\.number).filter { $0 > 11 })
+            try await psql(["name=\(role)", "days=730"], on: database.url)
+            #expect(try await migrator.up(on: connection) == [])
+            await connection.close()
+            for owner in [role, "\(role)_audit"] {
+                try await pool.query("DROP OWNED BY \(unescaped: owner) CASCADE")
+                try await pool.query("DROP ROLE \(unescaped: owner)")
+            }
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import TestKit
 import Testing
@@ -7,5 +8,147 @@ import Testing
 @Suite struct MigrationTests {
     @Test func theListIsThatOfTheFiles() throws {
         #expect(try migrationFiles(of: "identity") == identityMigrations)
+    }
+
+    /// The indexes of 4, 9, 12 and 13 are in the scripts of these steps, too, which had landed before.
+    @Test func indexesThatAreBuiltBeforeAStepAreThoseOfItsScript() async throws {
+        func indexes(_ migrations: [PostgresMigration]) async throws -> [String] {
+            try await withDatabase(migrations: migrations) { database in
+                try await database.pool.query(
+                    "SELECT indexdef::text FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname"
+                ).decode(String.self)
+            }
+        }
+        let landed = identityMigrations.prefix { $0.number <= 13 }
+        let scripts = landed.map {
+            PostgresMigration(number: $0.number, name: $0.name, up: $0.up, down: $0.down)
+        }
+        #expect(try await indexes(scripts) == indexes(Array(landed)))
+    }
+
+    /// The server works on after the death of the program, and the next program waits for that.
+    @Test func aKilledMigrationIsResumed() async throws {
+        try await withDatabase(migrations: identityMigrations.filter { $0.number < 12 }) { database in
+            let environment = [
+                "IDENTITY_DATABASE_URL": database.url, "GATEHOUSE_ENVIRONMENT": "development",
+                "PATH": ProcessInfo.processInfo.environment["PATH"] ?? "",
+            ]
+            let writer = try await database.connect()
+            try await writer.execute(script: "BEGIN; INSERT INTO users (id) VALUES (gen_random_uuid())")
+            let arguments = ["migrate", "up", "--to", "13"]
+            let program = BuiltPrograms.path(of: "identity")
+            let first = try TestProcess(program, arguments, environment: environment)
+            try await eventually("the index is built") { try await invalid(database) == ["users_by_role"] }
+            first.signal(SIGKILL)
+            await first.waitForExit()
+
+            let second = try TestProcess(program, arguments, environment: environment)
+            try await eventually("the second program has asked for the lock") {
+                try await database.pool.query(
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'
+                    """)[0].decode(Int.self) == 1
+            }
+            #expect(try await invalid(database) == ["users_by_role"])
+            try await writer.execute(script: "COMMIT")
+            #expect(await second.waitForExit() == 0)
+            #expect(try await invalid(database) == [])
+            let connection = try await database.connect()
+            let status = try await PostgresMigrator(migrations: identityMigrations, logger: .quiet)
+                .status(on: connection)
+            #expect(status.prefix(13).allSatisfy { $0.state == .applied })
+        }
+    }
+
+    /// `GATEHOUSE_MIGRATION_ROWS=10000000` prints how long writers waited among as many rows.
+    @Test func registrationsGoOnWhileIndexesAreBuilt() async throws {
+        let setting = ProcessInfo.processInfo.environment["GATEHOUSE_MIGRATION_ROWS"]
+        let rows = setting.flatMap { Int($0) } ?? 20_000
+        try await withDatabase(migrations: identityMigrations.filter { $0.number < 12 }) { database in
+            let connection = try await database.connect()
+            try await connection.execute(
+                script: """
+                    SET statement_timeout = 0;
+                    SET synchronous_commit = off;
+                    SET session_replication_role = replica;
+                    INSERT INTO users (id) SELECT md5(number::text)::uuid FROM generate_series(1, \(rows)) AS number;
+                    INSERT INTO identifiers (kind, value, user_id, verified)
+                    SELECT 'email', number || '@example.com', md5(number::text)::uuid, true
+                    FROM generate_series(1, \(rows)) AS number;
+                    INSERT INTO audit_entries (user_id, actor, event)
+                    SELECT md5(number::text)::uuid, 'user', 'signed_in' FROM generate_series(1, \(rows)) AS number;
+                    RESET session_replication_role;
+                    ANALYZE users, identifiers, audit_entries;
+                    """, deadline: .now + .seconds(3600))
+            let load = Load()
+            let pool = database.pool
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 1...2 {
+                    group.addTask {
+                        while await !load.isDone {
+                            let isBuilding = await load.isBuilding
+                            let start = ContinuousClock.now
+                            try await Self.register(UUID(), pool)
+                            await load.add(ContinuousClock.now - start, isBuilding)
+                        }
+                    }
+                }
+                try await eventually("registrations go on") { await load.before.count >= 100 }
+                await load.beginBuild()
+                let start = ContinuousClock.now
+                try await PostgresMigrator(migrations: identityMigrations, logger: .quiet).up(on: connection, to: 13)
+                if setting != nil { print("12 and 13, \(rows) rows a table: \(ContinuousClock.now - start)") }
+                await load.end()
+                try await group.waitForAll()
+            }
+            #expect(try await invalid(database) == [])
+            let during = await load.during
+            #expect(!during.isEmpty)
+            guard setting != nil else { return }
+            for (name, unsorted) in [("before", await load.before), ("during", during)] {
+                let times = unsorted.sorted()
+                print(
+                    "\(times.count) registrations \(name): median \(times[times.count / 2]), "
+                        + "99 % \(times[times.count * 99 / 100]), slowest \(times[times.count - 1])")
+            }
+        }
+    }
+
+    private actor Load {
+        private(set) var isBuilding = false
+        private(set) var isDone = false
+        /// How long registrations took that began before the migration, and since.
+        private(set) var before: [Duration] = []
+        private(set) var during: [Duration] = []
+
+        func add(_ time: Duration, _ isBuilding: Bool) {
+            if isBuilding { during.append(time) } else { before.append(time) }
+        }
+
+        func beginBuild() { isBuilding = true }
+        func end() { isDone = true }
+    }
+
+    private static func register(_ user: UUID, _ pool: PostgresPool) async throws {
+        try await pool.withTransaction { transaction in
+            try await transaction.query("INSERT INTO users (id) VALUES (\(user))")
+            try await transaction.query(
+                """
+                INSERT INTO identifiers (kind, value, user_id, verified)
+                VALUES ('email', \("\(user)"), \(user), false)
+                """)
+            try await transaction.query(
+                """
+                INSERT INTO audit_entries (user_id, actor, event, session_id)
+                VALUES (\(user), 'user', 'signed_in', \(user))
+                """)
+        }
+    }
+
+    /// Names of the indexes that are being built or whose build was interrupted.
+    private func invalid(_ database: LeasedDatabase) async throws -> [String] {
+        try await database.pool.query("SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid")
+            .decode(String.self)
     }
 }

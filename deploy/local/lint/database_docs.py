@@ -106,8 +106,10 @@ def schemas(root):
     for service in SERVICES:
         schema = found[service] = Schema()
         for path in sorted((root / f"Services/{service}/Sources/Migrations").glob("*.up.sql")):
-            for statement in statements(path.read_text()):
-                schema.apply(statement, path.relative_to(root))
+            indexes = path.with_name(path.name.replace(".up.", ".indexes."))
+            for script in [indexes, path] if indexes.exists() else [path]:
+                for statement in statements(script.read_text()):
+                    schema.apply(statement, script.relative_to(root))
     schema = found["every database"] = Schema()
     migrator = (root / "Shared/Postgres/Migrations/PostgresMigrator.swift").read_text()
     for match in re.findall(r"CREATE TABLE IF NOT EXISTS .*?\n\s*\)\n", migrator, re.S):

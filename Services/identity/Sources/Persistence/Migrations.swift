@@ -12,7 +12,8 @@ public let identityMigrations = [
         number: 3, name: "apple_consent", up: PackageResources._003_apple_consent_up_sql,
         down: PackageResources._003_apple_consent_down_sql),
     PostgresMigration(
-        number: 4, name: "audit_age", up: PackageResources._004_audit_age_up_sql,
+        number: 4, name: "audit_age",
+        indexes: PackageResources._004_audit_age_indexes_sql, up: PackageResources._004_audit_age_up_sql,
         down: PackageResources._004_audit_age_down_sql),
     PostgresMigration(
         number: 5, name: "apple_mail", up: PackageResources._005_apple_mail_up_sql,
@@ -26,7 +27,8 @@ public let identityMigrations = [
         number: 8, name: "audit_entries", up: PackageResources._008_audit_entries_up_sql,
         down: PackageResources._008_audit_entries_down_sql),
     PostgresMigration(
-        number: 9, name: "events", up: PackageResources._009_events_up_sql,
+        number: 9, name: "events",
+        indexes: PackageResources._009_events_indexes_sql, up: PackageResources._009_events_up_sql,
         down: PackageResources._009_events_down_sql),
     PostgresMigration(
         number: 10, name: "lost_identifiers", up: PackageResources._010_lost_identifiers_up_sql,
@@ -35,10 +37,12 @@ public let identityMigrations = [
         number: 11, name: "identifier_changes", up: PackageResources._011_identifier_changes_up_sql,
         down: PackageResources._011_identifier_changes_down_sql),
     PostgresMigration(
-        number: 12, name: "administration", up: PackageResources._012_administration_up_sql,
+        number: 12, name: "administration",
+        indexes: PackageResources._012_administration_indexes_sql, up: PackageResources._012_administration_up_sql,
         down: PackageResources._012_administration_down_sql),
     PostgresMigration(
-        number: 13, name: "session_ends", up: PackageResources._013_session_ends_up_sql,
+        number: 13, name: "session_ends",
+        indexes: PackageResources._013_session_ends_indexes_sql, up: PackageResources._013_session_ends_up_sql,
         down: PackageResources._013_session_ends_down_sql),
     PostgresMigration(
         number: 14, name: "known_networks", up: PackageResources._014_known_networks_up_sql,

@@ -5,22 +5,26 @@ public import Postgres
 ///
 /// Embedded files cannot be enumerated, so each service lists its own by hand; its tests compare that list with these.
 ///
-/// - Throws: if a file's name is not `0001_name.up.sql` or `0001_name.down.sql`, or one of the two is missing.
+/// - Throws: if a file's name is not `0001_name.up.sql`, `0001_name.down.sql` or `0001_name.indexes.sql`, or one of the
+///   first two is missing.
 public func migrationFiles(of service: String) throws -> [PostgresMigration] {
     let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../..").standardizedFileURL
     let folder = root.appending(path: "Services/\(service)/Sources/Migrations")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
-    let steps = Set(names.map { $0.replacing(/\.(up|down)\.sql$/, with: "") })
-    guard names.count == steps.count * 2 else {
+    let steps = Set(names.map { $0.replacing(/\.(up|down|indexes)\.sql$/, with: "") })
+    guard names.count(where: { $0.contains(/\.(up|down)\.sql$/) }) == steps.count * 2 else {
         throw TestKitError("In \(folder.path) every .up.sql needs a .down.sql.")
     }
     return try steps.sorted().map { step in
         guard let match = step.wholeMatch(of: /([0-9]{4})_([a-z0-9_]+)/), let number = Int(match.1) else {
             throw TestKitError("\(step) is not named as in 0001_name.")
         }
-        func read(_ direction: String) throws -> [UInt8] {
-            Array(try Data(contentsOf: folder.appending(path: "\(step).\(direction).sql")))
+        func read(_ kind: String) throws -> [UInt8] {
+            Array(try Data(contentsOf: folder.appending(path: "\(step).\(kind).sql")))
         }
-        return PostgresMigration(number: number, name: String(match.2), up: try read("up"), down: try read("down"))
+        return PostgresMigration(
+            number: number, name: String(match.2),
+            indexes: names.contains("\(step).indexes.sql") ? try read("indexes") : [],
+            up: try read("up"), down: try read("down"))
     }
 }

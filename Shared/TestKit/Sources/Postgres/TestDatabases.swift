@@ -76,6 +76,7 @@ final class TestDatabases: Sendable {
         for migration in migrations {
             hash.update(data: Array("\(migration.number) \(migration.name) \(migration.up.count)\n".utf8))
             hash.update(data: migration.up)
+            hash.update(data: migration.indexes)
         }
         return hash.finalize().prefix(16).map { String(format: "%02x", $0) }.joined()
     }
@@ -88,7 +89,8 @@ private actor Templates {
     func name(
         for migrations: [PostgresMigration], make: @escaping @Sendable () async throws -> String
     ) async throws -> String {
-        let key = migrations.map { "\($0.number) \($0.name) \($0.up.hashValue)" }.joined(separator: "\n")
+        let key = migrations.map { "\($0.number) \($0.name) \($0.up.hashValue) \($0.indexes.hashValue)" }.joined(
+            separator: "\n")
         let task = names[key] ?? Task { try await make() }
         names[key] = task
         return try await task.value

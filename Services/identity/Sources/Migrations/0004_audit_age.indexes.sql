@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY audit_by_age ON audit (at);
