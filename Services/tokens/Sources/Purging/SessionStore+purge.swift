@@ -39,17 +39,25 @@ extension SessionStore {
     func purgeUsers(
         in blocks: Range<Int64>, _ transaction: PostgresTransaction
     ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
-        try await transaction.query(
+        let idle = try await transaction.query(
             """
-            WITH idle AS MATERIALIZED (
-                SELECT id FROM users
-                WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
+            SELECT id FROM users
+            WHERE ctid >= \(start: blocks.lowerBound) AND ctid < \(start: blocks.upperBound)
+                AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
+                AND (signed_out_at IS NULL
+                    OR signed_out_at < statement_timestamp() - \(Self.signOutMemory) * interval '1 second')
+            FOR UPDATE SKIP LOCKED
+            """
+        ).decode(UUID.self)
+        // A sign-in may have committed a session between the snapshot of the first statement and its locks. The second
+        // statement has a newer snapshot, and the locks refuse further sessions.
+        return try await transaction.query(
+            """
+            WITH forgotten AS (
+                DELETE FROM users
+                WHERE id = ANY (\(idle))
                     AND NOT EXISTS (SELECT FROM sessions WHERE sessions.user_id = users.id)
-                    AND (signed_out_at IS NULL
-                        OR signed_out_at < statement_timestamp() - \(Self.signOutMemory) * interval '1 second')
-                FOR UPDATE SKIP LOCKED
-            ), forgotten AS (
-                DELETE FROM users WHERE id IN (SELECT id FROM idle) RETURNING id
+                RETURNING id
             )
             SELECT (SELECT count(*) FROM forgotten), \(blocks.upperBound) < \(blocksOf: "users")
             """)[0].decode((Int, Bool).self)
