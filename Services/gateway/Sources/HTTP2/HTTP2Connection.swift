@@ -81,7 +81,7 @@ final class HTTP2Connection: Timed {
         if !peer.isOverLimit { deadline = .max }
         let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
         stream.closeFuture.whenComplete { _ in own.value.streamEnded() }
-        let handler = HTTP2Stream(of: self)
+        let handler = HTTP2Stream(of: self, frames)
         let client = ClientConnection(worker: worker, peer: peer, stream: handler)
         handler.client = client
         try stream.pipeline.syncOperations.addHandlers(handler, client)

@@ -16,7 +16,8 @@ import NIOHTTP2
 /// - The table of the codec's encoder, which is searched from end to end for each field, has the size of RFC 7541 at most.
 /// - Small frames are merged (`DataFrameMerger`). A client that sends too many DATA frames for what is in them loses the
 ///   connection.
-/// - HEADERS that are longer than every peer takes go on in CONTINUATION frames, which the codec never writes.
+/// - HEADERS that are longer than every peer takes go on in CONTINUATION frames, which the codec never writes: it refuses
+///   them. So it is given a part of the fields, and the rest is added here.
 ///
 /// The codec judges everything else. HEADERS on a closed stream still end the connection (§5.1.1): their compression
 /// would have to be read before they could be dropped.
@@ -80,6 +81,8 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// Bytes of a DATA frame of the gateway's that are still to be written.
     private var outboundData = 0
     private var hasWrittenSettings = false
+    /// Fields that the next HEADERS of a stream have beside those that the codec writes.
+    private var furtherFields: [UInt32: ByteBuffer] = [:]
 
     /// - Parameter now: nanoseconds of a monotonic clock.
     init(
@@ -96,6 +99,13 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// Whether a stream that has just begun is one too many. It is asked once.
     func isExcess(_ stream: HTTP2StreamID) -> Bool {
         !refused.isEmpty && refused.remove(UInt32(Int(stream))) != nil
+    }
+
+    /// Adds fields to the next HEADERS that the codec writes on a stream.
+    ///
+    /// - Parameter fields: encoded, without use of the encoder's table; `nil`: none, the stream has ended.
+    func setFurtherFields(_ fields: ByteBuffer?, of stream: HTTP2StreamID) {
+        furtherFields[UInt32(Int(stream))] = fields
     }
 
     // MARK: From the client
@@ -283,7 +293,9 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             if frame.endsStream { streams.gatewayEnded(frame.stream) }
         case HTTP2FrameHeader.headers:
             if frame.endsStream { streams.gatewayEnded(frame.stream) }
-            if frame.length > HTTP2FrameHeader.mostPayload { bytes = frame.withContinuations(bytes) }
+            if let fields = furtherFields.removeValue(forKey: frame.stream) {
+                bytes = frame.appending(fields, to: bytes)
+            }
         case HTTP2FrameHeader.rstStream: streams.gatewayReset(frame.stream)
         case HTTP2FrameHeader.goAway:
             let payload = bytes.readerIndex + HTTP2FrameHeader.size

@@ -75,11 +75,12 @@ struct HTTP2FrameHeader {
         }
     }
 
-    /// Cuts HEADERS, whose frame is all that `bytes` hold, into frames that every peer takes.
-    func withContinuations(_ bytes: ByteBuffer) -> ByteBuffer {
+    /// Adds fields to HEADERS, whose frame is all that `bytes` hold, and cuts them into frames that every peer takes.
+    func appending(_ fields: ByteBuffer, to bytes: ByteBuffer) -> ByteBuffer {
         var payload = bytes
         payload.moveReaderIndex(forwardBy: Self.size)
-        var output = ByteBufferAllocator().buffer(capacity: bytes.readableBytes + 4 * Self.size)
+        payload.writeImmutableBuffer(fields)
+        var output = ByteBufferAllocator().buffer(capacity: payload.readableBytes + 8 * Self.size)
         var next = HTTP2FrameHeader(length: 0, type: type, flags: flags & ~Self.endHeaders, stream: stream)
         while payload.readableBytes > 0 {
             next.length = min(payload.readableBytes, Self.mostPayload)
@@ -89,5 +90,33 @@ struct HTTP2FrameHeader {
             next = HTTP2FrameHeader(length: 0, type: Self.continuation, stream: stream)
         }
         return output
+    }
+}
+
+extension ByteBuffer {
+    /// Writes a field of a header block as a literal without indexing and without Huffman's code (RFC 7541 §6.2.2):
+    /// it reads and changes nothing of the encoder's table.
+    mutating func writeLiteralField(_ name: String, _ value: String) {
+        writeInteger(UInt8(0))
+        for text in [name, value] {
+            writePrefixedLength(text.utf8.count)
+            writeString(text)
+        }
+    }
+
+    /// An integer with a prefix of seven bits (RFC 7541 §5.1).
+    private mutating func writePrefixedLength(_ length: Int) {
+        let most = 127
+        guard length >= most else {
+            writeInteger(UInt8(length))
+            return
+        }
+        writeInteger(UInt8(most))
+        var rest = length - most
+        while rest >= 128 {
+            writeInteger(UInt8(rest & 127 | 128))
+            rest >>= 7
+        }
+        writeInteger(UInt8(rest))
     }
 }

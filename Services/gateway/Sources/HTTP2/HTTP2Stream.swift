@@ -26,6 +26,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
     /// Bytes of the response's body that wait for the client to take more.
     private(set) var waiting = 0
     private let connection: HTTP2Connection
+    private let frames: HTTP2FrameGuard
     private var request = RequestPhase.head
     private var isHead = false
     /// Bytes of the body that its head speaks of and that have not come.
@@ -38,12 +39,20 @@ final class HTTP2Stream: ChannelDuplexHandler {
     /// Of the gateway's own bytes: the upstream's head and what the gateway adds.
     private var responseHead = ResponseHead(limits: .written)
     private var context: ChannelHandlerContext?
+    /// This stream, once fields were written that are not the codec's to encode.
+    private var longStream: HTTP2StreamID?
 
-    init(of connection: HTTP2Connection) { self.connection = connection }
+    init(of connection: HTTP2Connection, _ frames: HTTP2FrameGuard) {
+        self.connection = connection
+        self.frames = frames
+    }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        if let longStream { frames.setFurtherFields(nil, of: longStream) }
+    }
 
     // MARK: The request
 
@@ -154,7 +163,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
                     response = .ended
                     if let trailers {
                         if let data { write(data, context) }
-                        end(.headers(.init(headers: try fields(trailers), endStream: true)), context)
+                        end(headers(try fields(trailers), endStream: true, context), context)
                     } else {
                         let last = data ?? ByteBuffer()
                         end(.data(.init(data: .byteBuffer(last), endStream: true)), body: last.readableBytes, context)
@@ -186,9 +195,38 @@ final class HTTP2Stream: ChannelDuplexHandler {
         let framing = responseHead.framing(toHead: isHead)
         let endsStream = !isInterim && framing == .length(0)
         if !isInterim { response = endsStream ? .ended : .body(BodyReader(framing)) }
-        let head = HTTP2Frame.FramePayload.headers(.init(headers: fields, endStream: endsStream))
+        let head = headers(fields, endStream: endsStream, context)
         if endsStream { end(head, context) } else { context.write(wrapOutboundOut(head), promise: nil) }
         return true
+    }
+
+    /// HEADERS for the codec, which takes no more than a frame does. Fields that may need more go past it: in their order,
+    /// since a response may have several of one name.
+    private func headers(
+        _ fields: HPACKHeaders, endStream: Bool, _ context: ChannelHandlerContext
+    ) -> HTTP2Frame.FramePayload {
+        // Less the changes of the table's size that may stand before them (RFC 7541 §6.3).
+        var room = HTTP2FrameHeader.mostPayload - 32
+        // Huffman's longest code has 30 bits (RFC 7541 Appendix B). The rest is for the index and two lengths.
+        func most(_ name: String, _ value: String) -> Int { 4 * (name.utf8.count + value.utf8.count) + 16 }
+        guard fields.reduce(0, { $0 + most($1.name, $1.value) }) > room,
+            let id = try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)
+        else { return .headers(.init(headers: fields, endStream: endStream)) }
+        var encoded = HPACKHeaders()
+        var further = ByteBuffer()
+        for (name, value, indexing) in fields {
+            room -= most(name, value)
+            if room >= 0 {
+                encoded.add(name: name, value: value, indexing: indexing)
+            } else {
+                further.writeLiteralField(name, value)
+            }
+        }
+        // HEADERS that were written before have to be with the codec: the fields are for the next ones that it writes.
+        context.flush()
+        frames.setFurtherFields(further, of: id)
+        longStream = id
+        return .headers(.init(headers: encoded, endStream: endStream))
     }
 
     private func write(_ data: ByteBuffer, _ context: ChannelHandlerContext) {

@@ -45,7 +45,8 @@ struct ReadAheadTests {
     @Test("A stream of HTTP/2 is to be sent again, and no answer is kept for it too")
     func stream() throws {
         let parent = HTTP2Connection(on: EmbeddedChannel(loop: loop), worker: worker, peer: peer)
-        let stream = HTTP2Stream(of: parent)
+        let frames = HTTP2FrameGuard(maximumStreams: 1, now: { 0 }, onFault: {}, onFlood: {})
+        let stream = HTTP2Stream(of: parent, frames)
         let client = ClientConnection(worker: worker, peer: peer, stream: stream)
         let channel = try connect([stream, client])
         let head: HPACKHeaders = [":method": "GET", ":scheme": "https", ":authority": "h", ":path": "/livez"]
