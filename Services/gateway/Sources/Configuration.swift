@@ -237,6 +237,9 @@ extension GatewaySettings {
         addressLimit = RateLimit(
             capacity: settings.int("addressLimitBurst", default: 6_000, in: 1...10_000_000),
             perSecond: Double(settings.int("addressLimitPerSecond", default: 2_000, in: 1...10_000_000)))
+        connectionLimit = RateLimit(
+            capacity: settings.int("connectionLimitBurst", default: 2_000, in: 1...10_000_000),
+            perSecond: Double(settings.int("connectionLimitPerSecond", default: 200, in: 1...10_000_000)))
         userLimit = RateLimit(
             capacity: settings.int("userLimitBurst", default: 1_000, in: 1...10_000_000),
             perSecond: Double(settings.int("userLimitPerSecond", default: 200, in: 1...10_000_000)))
@@ -248,6 +251,7 @@ extension GatewaySettings {
             perSecond: Double(settings.int("refreshFailureLimitPerSecond", default: 5, in: 1...10_000_000)))
         if !settings.rateLimitsEnabled {
             addressLimit = nil
+            connectionLimit = nil
             userLimit = nil
             signInLimit = nil
             failureLimit = nil

@@ -37,7 +37,7 @@ struct ProxyYard {
         environment["GATEWAY_ADMIN_LISTEN_ADDRESS"] = "127.0.0.1:\(adminPort)"
         environment["GATEWAY_ROUTES_FILE"] = file.path
         environment["GATEWAY_TOKEN_CACHE_CAPACITY"] = "\(Self.cacheCapacity)"
-        for limit in ["ADDRESS", "USER"] {
+        for limit in ["ADDRESS", "CONNECTION", "USER"] {
             environment["GATEWAY_\(limit)_LIMIT_BURST"] = "10000000"
             environment["GATEWAY_\(limit)_LIMIT_PER_SECOND"] = "10000000"
         }

@@ -78,6 +78,7 @@ final class HTTP2Connection: Timed {
         }
         if peer.hasHadAllRequests { end() }
         streams += 1
+        peer.place.becomesBusy()
         if !peer.isOverLimit { deadline = .max }
         let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
         stream.closeFuture.whenComplete { _ in own.value.streamEnded() }
@@ -89,6 +90,7 @@ final class HTTP2Connection: Timed {
 
     private func streamEnded() {
         streams -= 1
+        if streams == 0 { peer.place.becomesIdle(at: worker.now) }
         guard streams == 0, !peer.isOverLimit else { return }
         let settings = worker.gateway.settings
         deadline = worker.now + (isEnding ? settings.lingerTimeout : settings.idleTimeout).nanoseconds
@@ -158,7 +160,9 @@ final class HTTP2Connection: Timed {
 
     /// Whether the connection may be closed now. NIO would do so with the last stream, and throw away what waits.
     fileprivate func mayClose() -> Bool {
-        if isCut || !channel.isActive || (channel.waitingBytes == 0 && channel.hasDelivered) { return true }
+        if isCut || peer.place.isClosing || !channel.isActive || (channel.waitingBytes == 0 && channel.hasDelivered) {
+            return true
+        }
         isEnding = true
         deadline = worker.now + Self.lookInterval
         return false

@@ -10,23 +10,32 @@ import Testing
 struct LimitTests {
     /// Opens connections and waits until they are counted: event loops do so in any order.
     private func fill(_ gateway: GatewayHarness, _ count: Int) async throws -> [RawClient] {
-        let before = gateway.gateway.openConnections.load(ordering: .relaxed)
+        let before = gateway.gateway.openConnections.count
         var clients: [RawClient] = []
         for _ in 0..<count { clients.append(try await gateway.connect()) }
         try await eventually("all connections are counted") {
-            gateway.gateway.openConnections.load(ordering: .relaxed) == before + count
+            gateway.gateway.openConnections.count == before + count
         }
         return clients
     }
 
-    @Test("Beyond the limit of connections a request is refused, and far beyond it nobody is heard")
+    /// Opens connections that all carry a request.
+    private func fillBusy(_ gateway: GatewayHarness, _ count: Int) async throws -> [RawClient] {
+        let clients = try await fill(gateway, count)
+        for client in clients { try await client.send(GatewayHarness.request("GET /open")) }
+        try await eventually("all requests are forwarded") { gateway.team.requests.count == count }
+        return clients
+    }
+
+    @Test("Where no connection is idle, a request beyond the limit is refused, and far beyond it nobody is heard")
     func connectionLimit() async throws {
         let options = GatewayHarness.Options {
             $0.settings.maximumConnections = 20
             $0.settings.overLimitTimeout = .seconds(60)
+            $0.teamBehaviour = { _ in [.pause] }
         }
         try await GatewayHarness.withGateway(options) { gateway in
-            var clients = try await fill(gateway, 20)
+            var clients = try await fillBusy(gateway, 20)
             clients += try await fill(gateway, 1)
             let farBeyond = try await gateway.connect()
             #expect(try await farBeyond.untilClosed().isEmpty)
@@ -34,10 +43,98 @@ struct LimitTests {
             try await last.send(GatewayHarness.request("GET /open"))
             let refused = try await last.answer()
             #expect(refused.status == 503 && refused.code == "UNAVAILABLE" && refused["connection"] == "close")
-            // The others are served as ever.
-            try await clients[0].send(GatewayHarness.request("GET /open"))
-            #expect(try await clients[0].answer().status == 200)
             for client in clients { await client.close() }
+        }
+    }
+
+    @Test("With all places taken, a newcomer gets that of the longest idle connection of who holds most")
+    func idleConnections() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumConnections = 5
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            $0.settings.expectsProxyHeader = true
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            func connect(from address: String) async throws -> RawClient {
+                let client = try await gateway.connect()
+                try await client.send("PROXY TCP6 \(address) 2001:db8::1 1 2\r\n" + GatewayHarness.request("GET /open"))
+                #expect(try await client.answer().status == 200)
+                return client
+            }
+            let other = try await connect(from: "2001:db8:2::1")
+            // Four networks of /64 in one /48.
+            var attacker: [RawClient] = []
+            for number in 0..<4 { attacker.append(try await connect(from: "2001:db8:1:\(number)::1")) }
+            // The first is no longer the one that is idle for longest.
+            try await attacker[0].send(GatewayHarness.request("GET /open"))
+            #expect(try await attacker[0].answer().status == 200)
+            let newcomers = [try await connect(from: "2001:db8:3::1"), try await connect(from: "2001:db8:4::1")]
+            for client in attacker[1...2] { #expect(try await client.untilClosed().isEmpty) }
+            for client in [other, attacker[0], attacker[3]] + newcomers {
+                try await client.send(GatewayHarness.request("GET /open"))
+                #expect(try await client.answer().status == 200)
+                await client.close()
+            }
+        }
+    }
+
+    @Test("A /48 holds as many connections as one address")
+    func connectionsOfANetwork() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumConnectionsPerAddress = 2
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            $0.settings.expectsProxyHeader = true
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            var clients: [RawClient] = []
+            for (address, status) in [
+                ("2001:db8:1::1", 200), ("2001:db8:1:1::1", 200), ("2001:db8:1:2::1", 503), ("2001:db8:2::1", 200),
+            ] {
+                let client = try await gateway.connect()
+                try await client.send("PROXY TCP6 \(address) 2001:db8::1 1 2\r\n" + GatewayHarness.request("GET /open"))
+                #expect(try await client.answer().status == status, "\(address)")
+                clients.append(client)
+            }
+            for client in clients { await client.close() }
+        }
+    }
+
+    @Test("An address that opens connections too fast has the next ones closed before anything is said")
+    func connectionRate() async throws {
+        let slow = RateLimit(capacity: 2, perSecond: 0.001)
+        let options = GatewayHarness.Options { $0.settings.connectionLimit = slow }
+        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
+            for number in 1...3 {
+                let client = try await RawClient.connect(port: gateway.port, tls: number == 1 ? nil : tls)
+                if number == 1 {
+                    try await eventually("it is counted") { gateway.gateway.openConnections.count == 1 }
+                }
+                // The first has no handshake, and counts.
+                // The second has its handshake, and then speaks HTTP/1.1 where HTTP/2 was agreed on.
+                if number == 2 {
+                    try await client.send(GatewayHarness.request("GET /open"))
+                    #expect(try await !client.untilClosed().isEmpty)
+                }
+                if number == 3 { #expect(try await client.untilClosed().isEmpty) }
+                await client.close()
+            }
+        }
+        let proxied = GatewayHarness.Options {
+            $0.settings.connectionLimit = slow
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            $0.settings.expectsProxyHeader = true
+        }
+        try await GatewayHarness.withGateway(proxied) { gateway in
+            for (address, isServed) in [("1.1.1.1", true), ("1.1.1.1", true), ("1.1.1.1", false), ("1.1.1.2", true)] {
+                let client = try await gateway.connect()
+                try await client.send("PROXY TCP4 \(address) 192.0.2.1 1 2\r\n" + GatewayHarness.request("GET /open"))
+                if isServed {
+                    #expect(try await client.answer().status == 200)
+                } else {
+                    #expect(try await client.untilClosed().isEmpty)
+                }
+                await client.close()
+            }
         }
     }
 
@@ -46,17 +143,19 @@ struct LimitTests {
         let ofAll = GatewayHarness.Options {
             $0.settings.maximumConnections = 2
             $0.settings.overLimitTimeout = .milliseconds(200)
+            $0.teamBehaviour = { _ in [.pause] }
         }
         let ofAddress = GatewayHarness.Options {
             $0.settings.maximumConnectionsPerAddress = 2
             $0.settings.overLimitTimeout = .milliseconds(200)
+            $0.teamBehaviour = { _ in [.pause] }
         }
         for options in [ofAll, ofAddress] { try await expectSilenceIsShort(options) }
     }
 
     private func expectSilenceIsShort(_ options: GatewayHarness.Options) async throws {
         try await GatewayHarness.withGateway(options) { gateway in
-            let clients = try await fill(gateway, 2)
+            let clients = try await fillBusy(gateway, 2)
             for text in ["", "G"] {
                 let beyond = try await gateway.connect()
                 try? await beyond.send(text)
@@ -64,8 +163,7 @@ struct LimitTests {
                 let (received, time) = try await SchedulingLag.time { try await beyond.untilClosed() }
                 #expect(received.isEmpty && time < .seconds(5))
             }
-            try await clients[0].send(GatewayHarness.request("GET /open"))
-            #expect(try await clients[0].answer().status == 200)
+            #expect(gateway.team.open == 2)
             for client in clients { await client.close() }
         }
     }

@@ -74,6 +74,7 @@ extension ClientConnection {
 
     private func forward(_ exchange: Exchange, expectsContinue: Bool, closes: Bool) {
         self.exchange = exchange
+        if stream == nil { peer.place.becomesBusy() }
         let hasBody = exchange.state.hasBody
         if hasBody { body = exchange.bodyReader }
         state.forward(
@@ -126,6 +127,7 @@ extension ClientConnection {
     /// The request's token needs keys that are being fetched, or its password a place.
     private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
         waitingPlace = place
+        if stream == nil { peer.place.becomesBusy() }
         state.wait(for: timeout, at: worker.now)
         noteDeadline()
     }

@@ -66,7 +66,9 @@ extension ClientConnection {
 
     /// A response is written whole, or what was left of its request's body is read.
     func finishResponse() {
-        switch state.responseEnded(hasInput: input.readableBytes > 0, at: worker.now) {
+        let now = worker.now
+        if stream == nil { peer.place.becomesIdle(at: now) }
+        switch state.responseEnded(hasInput: input.readableBytes > 0, at: now) {
         case .readNextRequest: lookedAt = 0
         case .discardBody: break
         case .linger: endOutput()

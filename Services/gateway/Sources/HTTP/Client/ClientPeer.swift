@@ -1,4 +1,4 @@
-import Synchronization
+import NIOCore
 
 /// The other end of a client's connection, and how it counts against the limits: of one HTTP/1.1 connection, or of all
 /// streams of one HTTP/2 connection.
@@ -13,31 +13,33 @@ final class ClientPeer {
     private var readsFields = true
     /// Whether there were too many connections already when this one came.
     private(set) var isOverLimit: Bool
-    /// By which it counts among the connections of its address.
-    private var countedAs: AddressKey?
+    /// By which it counts among the open connections.
+    private var countedAs: AddressKey
+    let place: ConnectionPlace
     private var requests = 0
 
-    init(_ address: ClientAddress, gateway: Gateway, isSecure: Bool) {
+    init(
+        _ address: ClientAddress, on channel: (any Channel)? = nil, gateway: Gateway, isSecure: Bool, now: Int64 = 0
+    ) {
         self.gateway = gateway
         self.isSecure = isSecure
         self.address = address
-        let open = gateway.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
-        isOverLimit = open > gateway.connectionLimit.soft
-        if !gateway.settings.trustedProxies.contains(address) { count(address) }
+        countedAs = address.key
+        place = ConnectionPlace(channel, now: now)
+        isOverLimit = gateway.openConnections.enter(
+            place, of: address.key, isCapped: !gateway.settings.trustedProxies.contains(address), now: now)
     }
 
     /// Its connection is closed.
-    func left() {
-        gateway.openConnections.wrappingSubtract(1, ordering: .relaxed)
-        if let countedAs { gateway.connectionsByAddress.leave(countedAs) }
-    }
+    func left() { gateway.openConnections.leave(place, of: countedAs) }
 
     /// A proxy that is believed has told whose connection it is.
     func comes(from source: ProxyHeader.Source) {
         switch source {
         case .client(let address):
             self.address = address
-            count(address)
+            if gateway.openConnections.move(place, from: countedAs, to: address.key) { isOverLimit = true }
+            countedAs = address.key
         case .proxy: break
         // The proxy has not looked at the requests, so `X-Forwarded-For` is the client's own.
         case .unknown: readsFields = false
@@ -46,11 +48,6 @@ final class ClientPeer {
 
     /// Whether the requests' fields tell who sent them, and are believed.
     var saysForWhom: Bool { readsFields && gateway.settings.trustedProxies.contains(address) }
-
-    private func count(_ address: ClientAddress) {
-        countedAs = address.key
-        if gateway.connectionsByAddress.enter(address.key) { isOverLimit = true }
-    }
 
     func countRequest() { requests += 1 }
 

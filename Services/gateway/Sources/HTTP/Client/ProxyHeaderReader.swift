@@ -22,6 +22,11 @@ final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
         bytes += unwrapInboundIn(data).readableBytesView
         do throws(ProxyHeader.Fault) {
             guard let header = try ProxyHeader.read(bytes) else { return }
+            if case .client(let address) = header.source,
+                !connection.worker.gateway.admitsConnection(from: address, now: connection.worker.now)
+            {
+                return context.close(promise: nil)
+            }
             connection.peer.comes(from: header.source)
             connection.wait(isPrepared: !connection.peer.isSecure)
             let rest = ByteBuffer(bytes: bytes[header.length...])

@@ -20,9 +20,9 @@ final class Gateway: Sendable {
     /// `nil`: no trace is recorded.
     let tracing: Tracing?
     let logger: Logger
-    let connectionLimit: ConnectionLimit
-    let openConnections = Atomic<Int>(0)
-    let connectionsByAddress: ConnectionCounts
+    let openConnections: OpenConnections
+    /// Of new connections, each of which may cost a TLS handshake.
+    let connectionLimiter: AddressLimiter?
     let places: RequestPlaces
     /// Of requests that wait for keys, apart from upstreams: a partner's key server that hangs takes no place of theirs.
     let keyWaits = RequestPlaces.Share(isGatehouse: false)
@@ -50,8 +50,12 @@ final class Gateway: Sendable {
         self.keys = keys
         self.revoked = revoked
         self.logger = logger
-        connectionLimit = ConnectionLimit(settings.maximumConnections)
-        connectionsByAddress = ConnectionCounts(limit: settings.maximumConnectionsPerAddress)
+        openConnections = OpenConnections(
+            limit: ConnectionLimit(settings.maximumConnections),
+            limitPerNetwork: settings.maximumConnectionsPerAddress,
+            onClosing: { [metrics] in metrics.countRefusal("connections") })
+        // Connections cost this process alone, so replicas do not share the count.
+        connectionLimiter = settings.connectionLimit.map { SharedLimits().addressLimiter($0, "connections") }
         places = RequestPlaces(
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
         passwords = PasswordPlaces(limit: settings.maximumPasswordsInFlight)
@@ -66,6 +70,17 @@ final class Gateway: Sendable {
     var isDraining: Bool {
         get { draining.load(ordering: .relaxed) }
         set { draining.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Counts a new connection before its TLS handshake.
+    ///
+    /// - Returns: whether its address opens connections slowly enough.
+    func admitsConnection(from address: ClientAddress, now: Int64) -> Bool {
+        guard let connectionLimiter, !settings.trustedProxies.contains(address),
+            connectionLimiter.take(address.key, now: now) != nil
+        else { return true }
+        metrics.countRefusal("connection rate")
+        return false
     }
 
     /// Whether requests with a bearer would be served.

@@ -16,7 +16,8 @@ final class GatewayMetrics: Sendable {
     /// Reasons of requests without a route that say something of load or of an attack: counted from 0, so that their
     /// first is seen too.
     private static let reasons = [
-        "connections", "slow reader", "streams", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RATE_LIMITED", "UNAVAILABLE",
+        "connections", "connection rate", "slow reader", "streams", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RATE_LIMITED",
+        "UNAVAILABLE",
     ]
 
     init() {

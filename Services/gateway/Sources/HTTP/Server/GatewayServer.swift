@@ -77,15 +77,18 @@ struct GatewayServer: Service {
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard gateway.openConnections.load(ordering: .relaxed) < gateway.connectionLimit.hard else {
+                    // What is thrown closes the channel.
+                    guard !gateway.openConnections.isFarOverLimit else {
                         gateway.metrics.countRefusal("connections")
-                        // Closes the channel.
                         throw TooManyConnections()
                     }
                     let worker = byLoop[ObjectIdentifier(channel.eventLoop)]!.value
+                    let address = ClientAddress(channel.remoteAddress)
+                    let now = worker.now
+                    guard gateway.admitsConnection(from: address, now: now) else { throw TooManyConnections() }
                     let peer = NIOLoopBound(
                         ClientPeer(
-                            ClientAddress(channel.remoteAddress), gateway: gateway, isSecure: certificate != nil),
+                            address, on: channel, gateway: gateway, isSecure: certificate != nil, now: now),
                         eventLoop: channel.eventLoop)
                     channel.closeFuture.whenComplete { _ in peer.value.left() }
                     let connection = ClientConnection(worker: worker, peer: peer.value)
@@ -108,7 +111,7 @@ struct GatewayServer: Service {
     /// Ends the idle connections, and waits for the others.
     private func drain(_ workers: [NIOLoopBound<Worker>]) async {
         let deadline = ContinuousClock.now + grace
-        while gateway.openConnections.load(ordering: .relaxed) > 0, ContinuousClock.now < deadline, !Task.isCancelled {
+        while gateway.openConnections.count > 0, ContinuousClock.now < deadline, !Task.isCancelled {
             for (loop, worker) in zip(group.makeIterator(), workers) {
                 loop.execute { worker.value.closeIdleConnections() }
             }

@@ -9,8 +9,10 @@ struct GatewaySettings: Sendable {
     var droppedFields: [[UInt8]] = []
     /// Open client connections in this process; those beyond are refused.
     var maximumConnections = 20_000
-    /// Of these so many of one address; trusted proxies may have more.
+    /// Of these so many of one IPv4 address or IPv6 /48; trusted proxies may have more.
     var maximumConnectionsPerAddress = 15_000
+    /// New connections of one address, each of which may cost a TLS handshake. `nil`: no limit.
+    var connectionLimit: RateLimit? = RateLimit(capacity: 2_000, perSecond: 200)
     /// For a connection beyond either limit to send its request, which is refused.
     var overLimitTimeout = Duration.seconds(1)
     /// After so many requests a connection is closed. The next one may go to another event loop.

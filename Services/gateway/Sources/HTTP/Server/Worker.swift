@@ -91,7 +91,7 @@ final class Worker {
     /// Counts that are kept here between two reports, so that no request pays for them.
     private func report() {
         routes.report()
-        gateway.metrics.report(connections: gateway.openConnections.load(ordering: .relaxed))
+        gateway.metrics.report(connections: gateway.openConnections.count)
     }
 
     // MARK: Connections
