@@ -58,7 +58,7 @@ struct PlaceQueueTests {
 
     @Test("A place that became free between two calls goes to the waiter at once")
     func between() {
-        let places = PasswordPlaces(limit: 1)
+        let places = OrderedPlaces(limit: 1)
         #expect(places.take() && !places.take())
         places.leave()
         let woken = Mutex<[Int]>([])

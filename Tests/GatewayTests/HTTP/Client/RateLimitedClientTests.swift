@@ -92,11 +92,14 @@ struct RateLimitedClientTests {
         }
     }
 
-    @Test("Of refreshes those that are refused are counted, and no others")
+    @Test("Of refreshes those that are refused are counted, and beyond the limit a few at a time go on")
     func failures() async throws {
         let options = GatewayHarness.Options {
             $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
+            $0.settings.placeTimeout = .milliseconds(50)
+            $0.settings.maximumRequestsOfRefusedNetwork = 2
             $0.ownBehaviour = { request in
+                if request.text == "held" { return [.pause] }
                 let status = request.text == "bad" ? "401 Unauthorized" : "200 OK"
                 return [.bytes("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")]
             }
@@ -105,11 +108,24 @@ struct RateLimitedClientTests {
             for _ in 0..<5 { #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200) }
             #expect(try await gateway.send("POST /v1/auth/refresh", body: "bad").status == 401)
             #expect(try await gateway.send("POST /oauth/token", body: "bad").status == 401)
-            let refused = try await gateway.send("POST /api/v1/auth/refresh", body: "good")
-            #expect(refused.status == 429 && refused["ratelimit-policy"]?.hasPrefix(#""failures""#) == true)
-            #expect(try await gateway.send("POST /oauth/token", body: "good").status == 429)
+            for _ in 0..<10 { #expect(try await gateway.send("POST /v1/auth/refresh", body: "bad").status == 401) }
+            #expect(try await gateway.send("POST /api/v1/auth/refresh", body: "good").status == 200)
+            #expect(try await gateway.send("POST /oauth/token", body: "good").status == 200)
+            let before = gateway.own.begun
+            var clients: [RawClient] = []
+            for count in 1...2 {
+                clients.append(try await gateway.connect())
+                try await clients.last?.send(GatewayHarness.request("POST /v1/auth/refresh", body: "held"))
+                try await eventually("it holds a place") { gateway.own.begun == before + count }
+            }
+            for path in ["/v1/auth/refresh", "/oauth/token"] {
+                let refused = try await gateway.send("POST \(path)", body: "good")
+                #expect(refused.status == 429 && refused["ratelimit-policy"]?.hasPrefix(#""failures""#) == true)
+            }
             #expect(try await gateway.send("POST /v1/auth/login", body: "bad").status == 401, "has a limit of its own")
-            #expect(gateway.own.begun == 8)
+            for client in clients { await client.close() }
+            try await eventually("the places are free") { gateway.own.open == 0 }
+            #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200)
         }
     }
 }

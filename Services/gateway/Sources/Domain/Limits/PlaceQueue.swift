@@ -48,8 +48,9 @@ struct PlaceQueue<Waiter> {
     }
 }
 
-/// The places of requests that have a password hashed, for the whole process. Such a request costs far more than a lock.
-final class PasswordPlaces: Sendable {
+/// A queue for places that all event loops share: of requests that have a password hashed, or that come from a network with
+/// many refused refreshes. Such a request costs far more than a lock.
+final class OrderedPlaces: Sendable {
     /// Called when the waiter has a place, on any thread.
     typealias Wake = @Sendable (_ ticket: Int) -> Void
 
@@ -80,4 +81,19 @@ final class PasswordPlaces: Sendable {
 
     /// - Returns: `false` where the waiter has a place, which it has to leave.
     func giveUp(_ ticket: Int) -> Bool { queue.withLock { $0.giveUp(ticket) } }
+}
+
+/// The places of requests from networks that have had more refusals than they may: a few for each network.
+final class NetworkPlaces: Sendable {
+    private static let queues = 1024
+
+    /// By the hash of the network, which no client can foresee. Two networks that have the same one share the places.
+    private let places: [OrderedPlaces]
+
+    /// - Parameter limit: places of each network.
+    init(limit: Int) { places = (0..<Self.queues).map { _ in OrderedPlaces(limit: limit) } }
+
+    func places(of address: AddressKey) -> OrderedPlaces {
+        places[Int(UInt(bitPattern: address.connectionNetwork.hashValue) % UInt(places.count))]
+    }
 }

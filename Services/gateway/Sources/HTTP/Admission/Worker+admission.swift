@@ -23,7 +23,7 @@ extension Worker {
         var place: RequestPlaces.Place?
         func leavePlaces() {
             if let taken = place.take() { gateway.places.leave(taken) }
-            client.leavePasswordPlace()
+            client.leaveQueuePlace()
         }
         func respond(_ response: LocalResponse, refusal: String? = nil) -> Admission {
             leavePlaces()
@@ -98,18 +98,25 @@ extension Worker {
             countResponse(of: route, response, since: now)
             return respond(response)
         }
-        if route.hashesPasswords, !client.takesPasswordPlace() {
+        if route.hashesPasswords, !client.takesPlace(in: gateway.passwords) {
             // A client that is refused at once tries again at once, and a flood of those would cost more than passwords.
             guard let waiting = waitingPlace(of: gateway.passwordWaits) else {
                 return refuse(Problem(.unavailable), reason: "passwords")
             }
-            return .waitForPassword(waiting)
+            return .waitInQueue(waiting, gateway.passwords)
         }
         if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
             return tooMany(refusal, of: "sign-in")
         }
         if route.limitsFailures, let refusal = gateway.failureLimiter?.refusal(of: address.key, now: now) {
-            return tooMany(refusal, of: "failures")
+            // Other users may share the address: its requests go on, a few at a time.
+            let places = gateway.refusedNetworks.places(of: address.key)
+            if !client.takesPlace(in: places) {
+                guard let waiting = waitingPlace(of: gateway.refusedWaits) else {
+                    return tooMany(refusal, of: "failures")
+                }
+                return .waitInQueue(waiting, places)
+            }
         }
 
         // Every other target was responded to.
@@ -204,7 +211,7 @@ extension Worker {
         return .forward(
             Exchange(
                 client: client, plan: plan, request: request, place: place,
-                holdsPasswordPlace: client.handOverPasswordPlace()))
+                queuePlaces: client.handOverQueuePlace()))
     }
 
     /// Decides whether the trace is recorded, and has the upstream told.

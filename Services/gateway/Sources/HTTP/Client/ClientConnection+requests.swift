@@ -33,11 +33,11 @@ extension ClientConnection {
         case .admitted(.waitForKeys(let place), _):
             wait(at: place, for: worker.clientTimes.keys)
             return false
-        case .admitted(.waitForPassword(let place), _):
+        case .admitted(.waitInQueue(let place, let queue), _):
             // Not all for the same time: those that are refused together would come together again.
             let time = worker.clientTimes.place
             wait(at: place, for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))))
-            waitForPassword()
+            wait(in: queue)
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
@@ -55,7 +55,7 @@ extension ClientConnection {
                 write(
                     response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
                 finishResponse()
-            case .waitForKeys, .waitForPassword: break
+            case .waitForKeys, .waitInQueue: break
             }
             return true
         }
@@ -124,7 +124,7 @@ extension ClientConnection {
 
     // MARK: Keys and places
 
-    /// The request's token needs keys that are being fetched, or its password a place.
+    /// The request's token needs keys that are being fetched, or the request a place.
     private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
         waitingPlace = place
         if stream == nil { peer.place.becomesBusy() }
@@ -132,39 +132,42 @@ extension ClientConnection {
         noteDeadline()
     }
 
-    private func waitForPassword() {
+    private func wait(in queue: OrderedPlaces) {
         let own = NIOLoopBound(self, eventLoop: worker.eventLoop)
-        passwordTicket = worker.gateway.passwords.wait { [loop = worker.eventLoop] ticket in
-            loop.execute { own.value.passwordPlaceIsFree(ticket) }
+        let ticket = queue.wait { [loop = worker.eventLoop] ticket in
+            loop.execute { own.value.placeIsFree(in: queue, ticket) }
         }
+        queuePlace = .waiting(queue, ticket: ticket)
     }
 
-    private func passwordPlaceIsFree(_ ticket: Int) {
+    private func placeIsFree(in queue: OrderedPlaces, _ ticket: Int) {
         // Otherwise it has waited long enough, or is gone, and knows of the place already.
-        guard passwordTicket == ticket else { return }
+        guard case .waiting(let own, ticket) = queuePlace, own === queue else { return }
         endWait()
     }
 
     func leaveWait() {
         if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
-        guard let ticket = passwordTicket.take() else { return }
-        holdsPasswordPlace = !worker.gateway.passwords.giveUp(ticket)
+        guard case .waiting(let queue, let ticket) = queuePlace else { return }
+        queuePlace = queue.giveUp(ticket) ? nil : .held(queue)
     }
 
-    /// - Returns: `false` where all places of requests that have a password hashed are taken.
-    func takesPasswordPlace() -> Bool {
-        if !holdsPasswordPlace { holdsPasswordPlace = worker.gateway.passwords.take() }
-        return holdsPasswordPlace
+    /// - Returns: `false` where all places of the queue are taken.
+    func takesPlace(in queue: OrderedPlaces) -> Bool {
+        if case .held(let own) = queuePlace, own === queue { return true }
+        guard queue.take() else { return false }
+        leaveQueuePlace()
+        queuePlace = .held(queue)
+        return true
     }
 
-    func leavePasswordPlace() {
-        if handOverPasswordPlace() { worker.gateway.passwords.leave() }
-    }
+    func leaveQueuePlace() { handOverQueuePlace()?.leave() }
 
-    /// - Returns: whether the caller has a place now.
-    func handOverPasswordPlace() -> Bool {
-        defer { holdsPasswordPlace = false }
-        return holdsPasswordPlace
+    /// - Returns: where the caller has a place now.
+    func handOverQueuePlace() -> OrderedPlaces? {
+        guard case .held(let queue) = queuePlace else { return nil }
+        queuePlace = nil
+        return queue
     }
 
     /// What the request waits for is there, or it has waited long enough: it is admitted or refused.

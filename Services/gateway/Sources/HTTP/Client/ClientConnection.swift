@@ -15,6 +15,12 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// More than what one read brings beyond that.
     private static let mostInput = 4 * inputLimit
 
+    enum QueuePlace {
+        case waiting(OrderedPlaces, ticket: Int)
+        /// An exchange takes it over.
+        case held(OrderedPlaces)
+    }
+
     let worker: Worker
     let peer: ClientPeer
     /// Where the connection is a stream of HTTP/2.
@@ -31,12 +37,10 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// Of the present request, once its head is read.
     var body: BodyReader?
     var exchange: Exchange?
-    /// The place of a request that waits for keys or to have a password hashed.
+    /// The place of a request that waits for keys or in a queue.
     var waitingPlace: RequestPlaces.Place?
-    /// Where it waits among those that have a password hashed.
-    var passwordTicket: Int?
-    /// Whether it has a place among them, which an exchange takes over.
-    var holdsPasswordPlace = false
+    /// The queue that the request waits in, or holds a place of.
+    var queuePlace: QueuePlace?
     var output = PendingOutput()
     /// Whether it will be told when the client has taken what waits.
     var awaitsTaking = false
@@ -53,7 +57,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     var settings: GatewaySettings { worker.gateway.settings }
     var isWritable: Bool { context?.channel.isWritable ?? false }
-    var waitsForKeys: Bool { state.phase == .waiting && passwordTicket == nil }
+    var waitsForKeys: Bool { state.phase == .waiting && queuePlace == nil }
 
     // MARK: Channel
 
@@ -107,7 +111,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func channelInactive(context: ChannelHandlerContext) {
         leaveWait()
-        leavePasswordPlace()
+        leaveQueuePlace()
         state.closed()
         exchange?.clientIsGone()
         exchange = nil

@@ -35,19 +35,20 @@ final class Exchange {
     var tunnel = Tunnel()
     /// `nil`: it is a stream, which counts among those.
     private var place: RequestPlaces.Place?
-    private var holdsPasswordPlace: Bool
+    /// The queue in which it holds a place.
+    private var queuePlaces: OrderedPlaces?
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
 
     /// - Parameters:
     ///   - place: among the requests in flight, which the exchange leaves.
-    ///   - holdsPasswordPlace: whether it also leaves one among those that have a password hashed.
+    ///   - queuePlaces: where it holds another place, which it leaves too.
     init(
         client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?,
-        holdsPasswordPlace: Bool = false
+        queuePlaces: OrderedPlaces? = nil
     ) {
         self.place = place
-        self.holdsPasswordPlace = holdsPasswordPlace
+        self.queuePlaces = queuePlaces
         self.client = client
         self.plan = plan
         self.request = request
@@ -71,8 +72,7 @@ final class Exchange {
     func leavePlaces() {
         if let place = place.take() { worker.gateway.places.leave(place) }
         if state.isStream { worker.gateway.streams.leave() }
-        if holdsPasswordPlace { worker.gateway.passwords.leave() }
-        holdsPasswordPlace = false
+        queuePlaces.take()?.leave()
     }
 
     /// A stream leaves its place among the requests in flight for one among the streams.

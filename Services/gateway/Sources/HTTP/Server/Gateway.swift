@@ -29,7 +29,11 @@ final class Gateway: Sendable {
     let partnerKeyWaits = RequestPlaces.Share(isGatehouse: false)
     /// Of requests that wait to have a password hashed.
     let passwordWaits = RequestPlaces.Share(isGatehouse: true)
-    let passwords: PasswordPlaces
+    let passwords: OrderedPlaces
+    /// Of requests that wait because their address has had many refusals.
+    let refusedWaits = RequestPlaces.Share(isGatehouse: true)
+    /// Of requests from addresses that have had more refusals than they may.
+    let refusedNetworks: NetworkPlaces
     /// Open WebSockets and event streams.
     let streams = CountedPlaces()
     let output: OutputBudget.Shared
@@ -58,7 +62,8 @@ final class Gateway: Sendable {
         connectionLimiter = settings.connectionLimit.map { SharedLimits().addressLimiter($0, "connections") }
         places = RequestPlaces(
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
-        passwords = PasswordPlaces(limit: settings.maximumPasswordsInFlight)
+        passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
+        refusedNetworks = NetworkPlaces(limit: settings.maximumRequestsOfRefusedNetwork)
         output = OutputBudget.Shared(limit: settings.maximumWaitingOutput)
         addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }

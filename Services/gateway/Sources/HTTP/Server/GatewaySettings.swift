@@ -24,6 +24,8 @@ struct GatewaySettings: Sendable {
     /// Of these so many that have a password hashed: fewer than identity has places for, so that a flood of sign-ins is
     /// refused here, where it costs next to nothing.
     var maximumPasswordsInFlight = 48
+    /// Requests at once on routes that count refusals, of a network that has had more refusals than it may.
+    var maximumRequestsOfRefusedNetwork = 8
     /// Open WebSockets and event streams in this process; more are refused.
     var maximumWebSockets = 4_096
     /// Connections to each address of an upstream, on each event loop.
@@ -34,7 +36,7 @@ struct GatewaySettings: Sendable {
     var headTimeout = Duration.seconds(10)
     /// For a request whose token names an unknown key, while the keys are fetched.
     var keyTimeout = Duration.seconds(6)
-    /// For a request with a password while all places of such requests are taken.
+    /// For a request in a queue: with a password, or from an address that has had many refusals.
     var placeTimeout = Duration.seconds(1)
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
