@@ -41,8 +41,8 @@ refuses "an alert without a page" "GatehouseLost has no page" $rules/redis.yml \
     's/alert: GatehouseRedisAway/alert: GatehouseLost/'
 refuses "a page without an alert" "GatehouseRedisAway.md: there is no such alert" $rules/redis.yml \
     's/alert: GatehouseRedisAway/alert: GatehouseLost/'
-refuses "an alert that no test sees fire" "GatehouseRedisSlow fires in no test" $tests/redis.yml \
-    's/labels: ALERTS{alertname="GatehouseRedisSlow"/labels: ALERTS{alertname="GatehouseRedisAway"/'
+refuses "an alert that no test sees fire" "GatehouseRedisAway fires in no test" $tests/redis.yml \
+    's/labels: ALERTS{alertname="GatehouseRedisAway"/labels: ALERTS{alertname="GatehouseRedisSlow"/'
 refuses "an alert that no test sees silent" "no test shows that GatehouseOutboxNotRead" $tests/outbox.yml \
     's/ALERTS{alertname="GatehouseOutboxNotRead"}/ALERTS{alertname="GatehouseOutboxTasksFail"}/'
 refuses "a log line that nobody writes" "nobody logs 'lost the feed'" $pages/GatehouseRevocationFeedLost.md \
