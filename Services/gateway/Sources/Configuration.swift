@@ -220,6 +220,7 @@ extension GatewaySettings {
         minimumResponseRate = settings.int("minimumAnswerRate", default: minimumResponseRate, in: 1...1_000_000_000)
         maximumWaitingOutput = settings.int(
             "maximumWaitingOutput", default: maximumWaitingOutput, in: 1 << 20...1 << 40)
+        maximumWaitingInput = settings.int("maximumWaitingInput", default: maximumWaitingInput, in: 1 << 20...1 << 40)
         maximumRequestsInFlight = settings.int(
             "maximumRequestsInFlight", default: maximumRequestsInFlight, in: 1...1_000_000)
         maximumRequestsInFlightPerAddress = settings.int(

@@ -23,6 +23,7 @@ struct RoutesFileTests {
                 roles: [courier]
                 maximumAuthenticationAge: 600
                 bodyLimit: 2048
+                bufferBodies: false
                 timeout: 30
                 stripPrefix: true
                 forwardAuthorization: true
@@ -48,6 +49,7 @@ struct RoutesFileTests {
         #expect(orders.methods == [.get, .post] && orders.authentication == .required && orders.roles == ["courier"])
         #expect(orders.maximumAuthenticationAge == 600 && file.routes.last?.maximumAuthenticationAge == nil)
         #expect(orders.bodyLimit == 2048 && orders.timeout == .seconds(30))
+        #expect(!orders.buffersBodies && file.routes.last?.buffersBodies == true)
         #expect(orders.prefixReplacement == [] && orders.forwardsAuthorization)
         #expect(orders.claims == [.email, .tokenID] && orders.issuers == ["https://partner.test"])
         guard case .upstream(let upstream) = orders.target else { return #expect(Bool(false)) }

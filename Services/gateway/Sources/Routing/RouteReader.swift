@@ -6,7 +6,8 @@ import Yams
 struct RouteReader {
     private static let keys: Set<String> = [
         "name", "path", "exact", "methods", "upstreams", "authentication", "roles", "maximumAuthenticationAge",
-        "bodyLimit", "timeout", "stripPrefix", "rewritePrefix", "rateLimit", "cors", "certificateAuthority",
+        "bodyLimit", "bufferBodies", "timeout", "stripPrefix", "rewritePrefix", "rateLimit", "cors",
+        "certificateAuthority",
         "forwardAuthorization", "claims", "issuers", "webSocket", "outliveToken", "credential", "healthCheck",
         "idleTimeout",
     ]
@@ -53,6 +54,7 @@ struct RouteReader {
             problem("maximumAuthenticationAge needs authentication: required")
         }
         let bodyLimit = number(mapping["bodyLimit"], "bodyLimit", in: 0...(1 << 50)) ?? 1_048_576
+        let buffersBodies = mapping["bufferBodies"].map { flag($0, "bufferBodies") } ?? true
         let timeout = number(mapping["timeout"], "timeout", in: 1...3600) ?? 15
         let stripsPrefix = flag(mapping["stripPrefix"], "stripPrefix")
         let rewrittenPrefix = rewrittenPrefix(mapping["rewritePrefix"])
@@ -78,7 +80,8 @@ struct RouteReader {
         return Route(
             name: name, pattern: pattern, methods: methods, authentication: authentication, roles: Set(verbatim: roles),
             maximumAuthenticationAge: maximumAge, target: .upstream(upstream), bodyLimit: bodyLimit,
-            timeout: .seconds(timeout), stripsPrefix: stripsPrefix, rewrittenPrefix: rewrittenPrefix,
+            buffersBodies: buffersBodies, timeout: .seconds(timeout), stripsPrefix: stripsPrefix,
+            rewrittenPrefix: rewrittenPrefix,
             forwardsAuthorization: forwardsAuthorization, claims: claims, issuers: Set(verbatim: issuers),
             allowsWebSocket: allowsWebSocket, outlivesToken: outlivesToken, limit: limit, cors: cors)
     }

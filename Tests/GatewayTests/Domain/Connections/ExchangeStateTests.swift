@@ -94,6 +94,52 @@ struct ExchangeStateTests {
         #expect(state.deadline == 360, "it never moves back")
     }
 
+    private static func buffering(timeout: Int64 = 300) -> State {
+        State(hasBody: true, bufferingTime: 50, bodyLimit: 100, timeout: timeout, arrivedAt: 5)
+    }
+
+    @Test("A request without a body, and one whose route does not buffer, waits for a connection at once")
+    func unbuffered() {
+        #expect(State(hasBody: false, bufferingTime: 50, bodyLimit: 0, timeout: 300, arrivedAt: 0).phase == .connecting)
+        let unbuffered = State(hasBody: true, bodyLimit: 100, timeout: 300, arrivedAt: 5)
+        #expect(unbuffered.phase == .connecting && unbuffered.nextDeadline == 305)
+    }
+
+    @Test("A body is buffered up to 64 KiB, or what memory allows, and no longer than its time")
+    func buffering() {
+        var state = Self.buffering()
+        #expect(state.phase == .buffering && !state.hasResponse && state.nextDeadline == 55)
+        let (most, least) = (BufferBudget.most, BufferBudget.least)
+        for (bytes, allowance, isEnough) in [
+            (0, most, false), (most - 1, most, false), (most, most, true), (most + 1, most, true),
+            (most - 1, 2 * most, false), (most, 2 * most, true), (least - 1, least, false), (least, least, true),
+        ] {
+            #expect(state.hasBuffered(bytes, of: allowance) == isEnough, "\(bytes) of \(allowance)")
+        }
+        #expect(state.timedOut(takesBody: true, at: 55) == .forward)
+        #expect(state.begin() == false)
+        #expect(state.phase == .connecting && state.nextDeadline == 305)
+    }
+
+    @Test("A body that takes all the time of its route is the client's fault, before any upstream is asked")
+    func bufferingWithoutTime() {
+        #expect(Self.buffering(timeout: 30).nextDeadline == 35)
+        #expect(Self.buffering(timeout: 30).timedOut(takesBody: true, at: 35) == .refuseSlowBody)
+    }
+
+    @Test("A body that is buffered whole is sent again where its connection was never made")
+    func bufferedRetry() {
+        var state = Self.buffering()
+        #expect(state.countBody(40) == true)
+        _ = state.begin()
+        #expect(fail(&state, .unreachable, isSafe: true) == Outcome(next: .retry, asksBudget: true))
+        _ = state.begin()
+        _ = state.connected(at: 20)
+        state.bodySent()
+        state.requestEnded()
+        #expect(fail(&state, .cut, isSafe: true) == Outcome(next: .refuse))
+    }
+
     // MARK: Failures
 
     @Test("Before the upstream can have acted on it, a request goes to another address", arguments: [false, true])
@@ -125,12 +171,13 @@ struct ExchangeStateTests {
     @Test("Of a body that was sent, or has ended, nothing is there to be sent again")
     func sentBody() {
         var begun = Self.sent(hasBody: true)
-        #expect(begun.countBody(1) == true)
+        begun.bodySent()
         #expect(fail(&begun, .cut, isSafe: true) == Outcome(next: .refuse))
         var ended = Self.sent(hasBody: true)
         ended.requestEnded()
         #expect(fail(&ended, .cut, isSafe: true) == Outcome(next: .refuse))
         var untouched = Self.sent(hasBody: true)
+        #expect(untouched.countBody(1) == true)
         #expect(fail(&untouched, .cut, isSafe: true) == Outcome(next: .retry))
     }
 

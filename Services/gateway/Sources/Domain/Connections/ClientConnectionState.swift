@@ -123,7 +123,7 @@ struct ClientConnectionState: Sendable {
         waitsForContinue = expectsContinue
     }
 
-    /// An upstream is there to take the body.
+    /// The body is wanted.
     mutating func bodyMayFlow() { waitsForContinue = false }
 
     mutating func discarded(_ bytes: Int) {

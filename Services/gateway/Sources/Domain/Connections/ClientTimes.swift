@@ -10,6 +10,8 @@ final class ClientTimes: Sendable {
     let keys: Int64
     /// For a place where a password is to be hashed and all are taken.
     let place: Int64
+    /// For the beginning of a request's body, before a connection to an upstream is taken.
+    let buffering: Int64
     /// For the next part of a response.
     let stream: Int64
     /// For a client to read what it was sent before its connection is closed.
@@ -20,15 +22,15 @@ final class ClientTimes: Sendable {
     let pace: ReadingPace
 
     init(
-        idle: Int64, overLimit: Int64, head: Int64, keys: Int64, place: Int64, stream: Int64, linger: Int64,
-        longestLinger: Int64,
-        pace: ReadingPace
+        idle: Int64, overLimit: Int64, head: Int64, keys: Int64, place: Int64, buffering: Int64, stream: Int64,
+        linger: Int64, longestLinger: Int64, pace: ReadingPace
     ) {
         self.idle = idle
         self.overLimit = overLimit
         self.head = head
         self.keys = keys
         self.place = place
+        self.buffering = buffering
         self.stream = stream
         self.linger = linger
         self.longestLinger = longestLinger

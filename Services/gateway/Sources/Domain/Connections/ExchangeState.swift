@@ -3,6 +3,8 @@
 /// Times are nanoseconds of a monotonic clock.
 struct ExchangeState: Sendable {
     enum Phase: Sendable, Equatable {
+        /// The beginning of the body is kept here; no connection to an upstream is taken yet.
+        case buffering
         /// A connection to an upstream's address is waited for.
         case connecting
         /// The request is on its way; the head of its response is waited for.
@@ -39,23 +41,33 @@ struct ExchangeState: Sendable {
     }
 
     enum AfterTimeout: Sendable, Equatable {
+        /// Enough of the body was waited for.
+        case forward
         /// The client left the upstream waiting.
         case refuseSlowBody
         case fail(isSafeToRepeat: Bool)
     }
 
-    private(set) var phase = Phase.connecting
+    /// Bytes of a body that are kept before an upstream's connection is taken.
+    static let bufferedBytes = 64 * 1024
+
+    private(set) var phase: Phase
     /// When the response's head has to be there.
     private(set) var deadline: Int64
     /// Whether it is sent to an address that was set aside, to find out whether it responds again.
     private(set) var isProbe = false
     private(set) var attempts = 0
-    /// Bytes of the request's body that were sent.
+    /// Bytes of the request's body that have come.
     private(set) var bodyBytes = 0
+    /// Whether an upstream may have a part of the body, or has been told of its end.
+    private var hasSentBody = false
+    /// Whether the whole request was sent to an upstream.
     private(set) var isRequestComplete: Bool
     /// Whether it is, or was, a WebSocket or an event stream: open for long, counted apart from requests, and recorded when
     /// it begins.
     private(set) var isStream = false
+    /// When the request is forwarded with what has come of its body.
+    private let bufferingDeadline: Int64
     /// Whether it is, or was, a WebSocket.
     private(set) var isTunnel = false
     let hasBody: Bool
@@ -63,9 +75,13 @@ struct ExchangeState: Sendable {
     private let timeout: Int64
 
     /// - Parameters:
+    ///   - bufferingTime: how long the beginning of a body is waited for before a connection to an upstream is taken;
+    ///     nanoseconds. `nil`: not at all.
     ///   - bodyLimit: bytes.
     ///   - timeout: for the response's head, from when the request arrived; nanoseconds.
-    init(hasBody: Bool, bodyLimit: Int, timeout: Int64, arrivedAt: Int64) {
+    init(hasBody: Bool, bufferingTime: Int64? = nil, bodyLimit: Int, timeout: Int64, arrivedAt: Int64) {
+        phase = hasBody && bufferingTime != nil ? .buffering : .connecting
+        bufferingDeadline = arrivedAt + (bufferingTime ?? 0)
         self.hasBody = hasBody
         self.bodyLimit = bodyLimit
         self.timeout = timeout
@@ -82,6 +98,7 @@ struct ExchangeState: Sendable {
     ///
     /// - Returns: whether the request was sent, or tried to be sent, before.
     mutating func begin() -> Bool {
+        phase = .connecting
         attempts += 1
         return attempts > 1
     }
@@ -97,6 +114,9 @@ struct ExchangeState: Sendable {
         return isProbe ? now + max(0, deadline - now) / 3 : deadline
     }
 
+    /// When the next step is due: the end of buffering, or the response's head.
+    var nextDeadline: Int64 { phase == .buffering ? min(bufferingDeadline, deadline) : deadline }
+
     /// A part of the body has come.
     ///
     /// - Returns: whether the body is still within its limit.
@@ -105,12 +125,24 @@ struct ExchangeState: Sendable {
         return bodyBytes <= bodyLimit
     }
 
+    /// Whether enough of the body is buffered.
+    ///
+    /// - Parameter allowance: bytes that the memory for bodies has for one request.
+    func hasBuffered(_ bytes: Int, of allowance: Int) -> Bool { bytes >= min(Self.bufferedBytes, allowance) }
+
+    /// A part of the body goes to the upstream.
+    mutating func bodySent() { hasSentBody = true }
+
     /// While a body comes the upstream can't be late, so the deadline moves on with it.
     ///
     /// - Parameter latest: when so much of the body should have come. The deadline moves no further for one in drops.
     mutating func extend(latest: Int64, at now: Int64) { deadline = max(deadline, min(now, latest) + timeout) }
 
-    mutating func requestEnded() { isRequestComplete = true }
+    /// The body's end goes to the upstream.
+    mutating func requestEnded() {
+        hasSentBody = true
+        isRequestComplete = true
+    }
 
     // MARK: The response
 
@@ -148,10 +180,10 @@ struct ExchangeState: Sendable {
         switch phase {
         case .ended: return .nothing
         case .responding, .tunnel: return .abort
-        case .connecting, .waitingForResponse: break
+        case .buffering, .connecting, .waitingForResponse: break
         }
         // Nothing of a body that was sent is kept to be sent again.
-        let isUntouched = !hasBody || (bodyBytes == 0 && !isRequestComplete)
+        let isUntouched = !hasBody || !hasSentBody
         // An address that refuses a connection is not tried again. A kept connection that turned out closed is
         // replaced, so there is one attempt more than addresses.
         let limit = failure == .unreachable || failure == .exhausted ? addresses : addresses + 1
@@ -164,6 +196,7 @@ struct ExchangeState: Sendable {
 
     /// - Parameter takesBody: whether the upstream would take more of the body.
     func timedOut(takesBody: Bool, at now: Int64) -> AfterTimeout {
+        if phase == .buffering { return now < deadline ? .forward : .refuseSlowBody }
         guard phase == .waitingForResponse else { return .fail(isSafeToRepeat: false) }
         if isProbe, now < deadline { return .fail(isSafeToRepeat: true) }
         return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(isSafeToRepeat: false)

@@ -46,6 +46,8 @@ final class Route: Sendable {
     let target: Target
     /// Bytes; a larger body is refused.
     let bodyLimit: Int
+    /// Whether the beginning of a body is waited for before a connection to the upstream is taken.
+    let buffersBodies: Bool
     /// Until the head of the upstream's response is there.
     let timeout: Duration
     /// Stands in place of the pattern's segments in the forwarded path; may be empty. `nil`: the segments stay.
@@ -78,7 +80,7 @@ final class Route: Sendable {
     init(
         name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication,
         roles: Set<VerbatimString> = [], maximumAuthenticationAge: Int? = nil,
-        target: Target, bodyLimit: Int, timeout: Duration, stripsPrefix: Bool = false,
+        target: Target, bodyLimit: Int, buffersBodies: Bool = true, timeout: Duration, stripsPrefix: Bool = false,
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
@@ -92,6 +94,7 @@ final class Route: Sendable {
         self.maximumAuthenticationAge = maximumAuthenticationAge
         self.target = target
         self.bodyLimit = bodyLimit
+        self.buffersBodies = buffersBodies
         self.timeout = timeout
         prefixReplacement = rewrittenPrefix.map { Array($0.utf8) } ?? (stripsPrefix ? [] : nil)
         self.replacedLength = replacedLength

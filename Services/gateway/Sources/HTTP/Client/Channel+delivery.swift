@@ -34,6 +34,29 @@ extension Channel {
     }
 }
 
+extension ChannelHandlerContext {
+    /// Has `body` called on the event loop once the socket has taken all that was written, or never will.
+    func whenTaken(_ body: @escaping () -> Void) {
+        let taken = eventLoop.makePromise(of: Void.self)
+        let own = NIOLoopBound(body, eventLoop: eventLoop)
+        taken.futureResult.whenComplete { _ in own.value() }
+        writeAndFlush(NIOAny(ByteBuffer()), promise: taken)
+    }
+}
+
+/// Has a connection read in small pieces while memory for what is read is short.
+struct ReadSize {
+    private(set) var isSmall = false
+
+    mutating func adapt(_ channel: any Channel, to budget: BufferBudget) {
+        guard budget.isShort != isSmall else { return }
+        isSmall.toggle()
+        let allocator = AdaptiveRecvByteBufferAllocator(
+            minimum: 64, initial: 2048, maximum: isSmall ? BufferBudget.least : BufferBudget.most)
+        try? channel.syncOptions?.setOption(.recvAllocator, value: allocator)
+    }
+}
+
 #if os(Linux)
     /// The beginning of the kernel's `struct tcp_info` (`linux/tcp.h`), which is longer than the C library's. Of what an
     /// older kernel does not tell nothing is there.

@@ -29,13 +29,10 @@ extension ClientConnection {
     private func awaitTaking() {
         guard stream == nil, !awaitsTaking, let context else { return }
         awaitsTaking = true
-        let taken = context.eventLoop.makePromise(of: Void.self)
-        let own = NIOLoopBound(self, eventLoop: context.eventLoop)
-        taken.futureResult.whenComplete { _ in
-            own.value.awaitsTaking = false
-            own.value.hasTaken()
+        context.whenTaken {
+            self.awaitsTaking = false
+            self.hasTaken()
         }
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: taken)
     }
 
     /// The client has taken bytes that waited.

@@ -80,7 +80,7 @@ extension ClientConnection {
         state.forward(
             hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.state.deadline)
         noteDeadline()
-        exchange.start()
+        exchange.begin()
     }
 
     /// - Returns: whether there may be more to do.
@@ -95,7 +95,9 @@ extension ClientConnection {
             return true
         }
         switch part {
-        case nil: return false
+        case nil:
+            if let exchange, exchange.state.phase == .buffering { allow(until: exchange.state.nextDeadline) }
+            return false
         case .data(let bytes):
             if let exchange { exchange.send(bytes) } else { state.discarded(bytes.readableBytes) }
         case .end(let trailers):
@@ -110,7 +112,18 @@ extension ClientConnection {
         return true
     }
 
-    /// An upstream is there to take the body.
+    /// Counts what waits of the body here, in the exchange and in the upstream's socket.
+    func countBodyWaiting() {
+        var waiting = 0
+        if let exchange, exchange.state.hasBody {
+            waiting = exchange.lookAtBody() + (state.phase == .body ? input.readableBytes : 0)
+        }
+        guard waiting != bodyWaiting else { return }
+        worker.requestBodies.change(by: waiting - bodyWaiting)
+        bodyWaiting = waiting
+    }
+
+    /// The body is wanted: the exchange buffers it, or an upstream is there to take it.
     func bodyMayFlow(afterContinue: Bool) {
         state.bodyMayFlow()
         if afterContinue, input.readableBytes == 0 {

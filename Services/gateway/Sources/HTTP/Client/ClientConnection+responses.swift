@@ -18,6 +18,7 @@ extension ClientConnection {
     func flushBothWays() {
         flush()
         exchange?.flushUpstream()
+        countBodyWaiting()
     }
 
     /// Whether the response of `exchange`, whose head is about to be written, says that it is the connection's last.
@@ -55,6 +56,7 @@ extension ClientConnection {
     private func leaveExchange() {
         guard let exchange = exchange.take() else { return }
         exchange.leavePlaces()
+        countBodyWaiting()
     }
 
     func write(_ response: LocalResponse, requestID: [UInt8], isHead: Bool, closes: Bool) {

@@ -44,7 +44,10 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var output = PendingOutput()
     /// Whether it will be told when the client has taken what waits.
     var awaitsTaking = false
+    /// Bytes of the present request's body that wait, as the budget of the process counts them.
+    var bodyWaiting = 0
     private var holdsRead = false
+    private var readSize = ReadSize()
     private var isProcessing = false
 
     /// - Parameter stream: the handler before this one; `nil` where the connection speaks HTTP/1.1.
@@ -95,7 +98,21 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     func channelReadComplete(context: ChannelHandlerContext) { flushBothWays() }
 
     func read(context: ChannelHandlerContext) {
-        if input.readableBytes >= Self.inputLimit { holdsRead = true } else { context.read() }
+        if !takesInput {
+            holdsRead = true
+        } else {
+            if stream == nil, state.phase == .body || readSize.isSmall {
+                readSize.adapt(context.channel, to: worker.requestBodies)
+            }
+            context.read()
+        }
+    }
+
+    /// Whether more may be read from the socket.
+    private var takesInput: Bool {
+        let waiting = input.readableBytes
+        guard waiting > 0 else { return true }
+        return waiting < (state.phase == .body ? worker.requestBodies.allowance : Self.inputLimit)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -115,6 +132,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         state.closed()
         exchange?.clientIsGone()
         exchange = nil
+        countBodyWaiting()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -143,7 +161,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         }
         isProcessing = false
         input.letGoIfEmpty()
-        if holdsRead, input.readableBytes < Self.inputLimit {
+        if holdsRead, takesInput {
             holdsRead = false
             context?.read()
         }

@@ -98,8 +98,8 @@ final class ConnectionPlace: Sendable {
         else { return false }
         channel?.eventLoop.execute { [self] in
             guard isClosing, let channel else { return }
-            // The client is still being sent its last response.
-            if channel.waitingBytes > 0 { return becomesIdle(at: since) }
+            // The client is still being sent its last response. Other connections are closed before this one.
+            if channel.waitingBytes > 0 { return becomesIdle(at: Int64(NIODeadline.now().uptimeNanoseconds)) }
             channel.close(promise: nil)
         }
         return true

@@ -54,6 +54,7 @@ extension Exchange {
 
     func timedOut() {
         switch state.timedOut(takesBody: takesBody, at: worker.now) {
+        case .forward: endBuffering()
         case .refuseSlowBody:
             countFailure()
             refuse(Problem(.invalidRequest), reason: "slow body")

@@ -12,6 +12,12 @@ final class Exchange {
     let client: ClientConnection
     let plan: RoutePlan
     private(set) var request: AdmittedRequest
+    /// The beginning of the body, until an upstream is there to take it.
+    private var buffered = ByteBuffer()
+    /// Whether `buffered` is the whole body, and the trailers that follow it.
+    private var bufferedEnd: (isThere: Bool, trailers: ByteBuffer?) = (false, nil)
+    /// Bytes of the body that the upstream's socket had not taken when it was looked at last.
+    private var unsent = 0
     /// Without the lines that are added when the head is sent.
     private let headLength: Int
     var state: ExchangeState
@@ -54,8 +60,9 @@ final class Exchange {
         self.request = request
         headLength = request.head.readableBytes
         state = ExchangeState(
-            hasBody: request.framing != .length(0), bodyLimit: plan.route.bodyLimit, timeout: plan.timeout,
-            arrivedAt: request.arrivedAt)
+            hasBody: request.framing != .length(0),
+            bufferingTime: plan.route.buffersBodies ? client.worker.clientTimes.buffering : nil,
+            bodyLimit: plan.route.bodyLimit, timeout: plan.timeout, arrivedAt: request.arrivedAt)
     }
 
     var method: MethodSet { request.method }
@@ -85,6 +92,18 @@ final class Exchange {
     }
 
     // MARK: Towards the upstream
+
+    /// Waits for the beginning of the body, or goes on at once.
+    func begin() {
+        guard state.phase == .buffering else { return start() }
+        client.bodyMayFlow(afterContinue: request.expectsContinue)
+    }
+
+    /// Enough of the body has come.
+    func endBuffering() {
+        client.allow(until: state.deadline)
+        start()
+    }
 
     func start() {
         let isRetry = state.begin()
@@ -122,32 +141,72 @@ final class Exchange {
         }
         connection.begin(self, head: request.head)
         if state.hasBody {
-            client.bodyMayFlow(afterContinue: request.expectsContinue)
-            upstream?.flush()
+            sendBuffered()
+            client.bodyMayFlow(afterContinue: request.expectsContinue && !plan.route.buffersBodies)
+            client.flushBothWays()
         } else {
             connection.flush()
         }
     }
 
-    /// Whether the upstream can take a part of the body now.
-    var takesBody: Bool { upstream?.isWritable ?? false }
+    /// Whether a part of the body can be taken now.
+    var takesBody: Bool {
+        guard state.phase != .buffering else { return true }
+        guard let upstream, upstream.isWritable else { return false }
+        return unsent == 0 || unsent < worker.requestBodies.allowance
+    }
 
     func send(_ bytes: ByteBuffer) {
         guard state.countBody(bytes.readableBytes) else { return refuse(Problem(.payloadTooLarge)) }
         let longest = worker.gateway.settings.longestTime(ofBody: state.bodyBytes)
         state.extend(latest: request.startedAt + longest, at: worker.now)
         if state.phase == .waitingForResponse { client.allow(until: state.deadline) }
-        if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
+        guard state.phase == .buffering else { return write(bytes) }
+        if buffered.readableBytes == 0 { buffered = bytes } else { buffered.writeImmutableBuffer(bytes) }
+        if state.hasBuffered(buffered.readableBytes, of: worker.requestBodies.allowance) { endBuffering() }
     }
 
     func sendEnd(trailers: ByteBuffer?) {
+        guard state.phase == .buffering else { return writeEnd(trailers) }
+        bufferedEnd = (true, trailers)
+        endBuffering()
+    }
+
+    private func write(_ bytes: ByteBuffer) {
+        state.bodySent()
+        if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
+    }
+
+    private func writeEnd(_ trailers: ByteBuffer?) {
         state.requestEnded()
         if framing == .chunked { upstream?.writeLastChunk(trailers) }
     }
 
+    private func sendBuffered() {
+        if buffered.readableBytes > 0 {
+            let bytes = buffered
+            buffered = ByteBuffer()
+            write(bytes)
+        }
+        if bufferedEnd.isThere { writeEnd(bufferedEnd.trailers) }
+    }
+
+    /// - Returns: bytes of the body that are buffered, or wait in the upstream's socket.
+    func lookAtBody() -> Int {
+        unsent = upstream?.lookAtWaiting() ?? 0
+        // A part of a large read would keep the whole of it in memory.
+        if buffered.storageCapacity > 2 * buffered.readableBytes + BufferBudget.least {
+            buffered = ByteBuffer(bytes: buffered.readableBytesView)
+        }
+        return buffered.readableBytes + unsent
+    }
+
     func flushUpstream() { upstream?.flush() }
 
-    func upstreamIsWritable() { client.bodyMayFlow(afterContinue: false) }
+    func upstreamIsWritable() {
+        client.bodyMayFlow(afterContinue: false)
+        client.flushBothWays()
+    }
 
     // MARK: From the upstream
 

@@ -36,7 +36,8 @@ final class Gateway: Sendable {
     let refusedNetworks: NetworkPlaces
     /// Open WebSockets and event streams.
     let streams = CountedPlaces()
-    let output: OutputBudget.Shared
+    let output: BufferBudget.Shared
+    let requestBodies: BufferBudget.Shared
     private let draining = Atomic<Bool>(false)
 
     /// - Parameters:
@@ -64,7 +65,8 @@ final class Gateway: Sendable {
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
         passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
         refusedNetworks = NetworkPlaces(limit: settings.maximumRequestsOfRefusedNetwork)
-        output = OutputBudget.Shared(limit: settings.maximumWaitingOutput)
+        output = BufferBudget.Shared(limit: settings.maximumWaitingOutput)
+        requestBodies = BufferBudget.Shared(limit: settings.maximumWaitingInput)
         addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
         userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
         signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }

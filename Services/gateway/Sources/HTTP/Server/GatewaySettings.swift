@@ -38,6 +38,11 @@ struct GatewaySettings: Sendable {
     var keyTimeout = Duration.seconds(6)
     /// For a request in a queue: with a password, or from an address that has had many refusals.
     var placeTimeout = Duration.seconds(1)
+    /// For the first 64 KiB of a request's body, or the whole of a shorter one, before a connection to an upstream is
+    /// taken.
+    var bufferingTime = Duration.seconds(1)
+    /// Bytes of request bodies that may wait for upstreams in this process, besides a few for each.
+    var maximumWaitingInput = 64 << 20
     /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
     var minimumBodyRate = 512
     /// Bytes of a response that a client has to take in a second on average, while any wait for it.
@@ -85,8 +90,8 @@ extension ClientTimes {
         self.init(
             idle: settings.idleTimeout.nanoseconds, overLimit: settings.overLimitTimeout.nanoseconds,
             head: settings.headTimeout.nanoseconds, keys: settings.keyTimeout.nanoseconds,
-            place: settings.placeTimeout.nanoseconds, stream: settings.streamTimeout.nanoseconds,
-            linger: settings.lingerTimeout.nanoseconds,
+            place: settings.placeTimeout.nanoseconds, buffering: settings.bufferingTime.nanoseconds,
+            stream: settings.streamTimeout.nanoseconds, linger: settings.lingerTimeout.nanoseconds,
             longestLinger: settings.longestLinger.nanoseconds, pace: ReadingPace(settings))
     }
 }

@@ -14,7 +14,9 @@ final class Worker {
     var requestHead = RequestHead()
     var responseHead = ResponseHead()
     /// Bytes of responses that wait for clients.
-    var output: OutputBudget
+    var output: BufferBudget
+    /// Bytes of request bodies that wait for upstreams.
+    var requestBodies: BufferBudget
     var random = FastRandom()
     /// Responses that end with the token that opened them.
     var streams: [ObjectIdentifier: Exchange] = [:]
@@ -35,7 +37,8 @@ final class Worker {
         self.gateway = gateway
         clientTimes = ClientTimes(gateway.settings)
         timers = TimerWheel(now: Self.now)
-        output = OutputBudget(gateway.output)
+        output = BufferBudget(gateway.output)
+        requestBodies = BufferBudget(gateway.requestBodies)
         bearers = BearerVerifier(
             keys: gateway.keys, revoked: gateway.revoked, cacheCapacity: gateway.settings.tokenCacheCapacity)
         writeDate()

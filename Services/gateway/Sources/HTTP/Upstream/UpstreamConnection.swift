@@ -19,7 +19,9 @@ final class UpstreamConnection: ChannelDuplexHandler {
     private var body: BodyReader?
     private var input = ByteBuffer()
     private var holdsRead = false
-    private var readsLittle = false
+    private var readSize = ReadSize()
+    /// Whether it will be told when its socket has taken what waits.
+    private var awaitsTaking = false
     private var output = PendingOutput()
 
     init(pool: UpstreamPool) { self.pool = pool }
@@ -47,6 +49,19 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func flush() {
         guard let bytes = output.take() else { return }
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+    }
+
+    /// Bytes that the socket has not taken yet. The exchange is told when it has.
+    func lookAtWaiting() -> Int {
+        guard let context else { return 0 }
+        let waiting = context.channel.waitingBytes
+        guard waiting > 0, !awaitsTaking else { return waiting }
+        awaitsTaking = true
+        context.whenTaken {
+            self.awaitsTaking = false
+            self.exchange?.upstreamIsWritable()
+        }
+        return context.channel.waitingBytes
     }
 
     /// Gives the connection up in the middle of an exchange, with a reset: the side that closes a connection keeps its port
@@ -101,15 +116,8 @@ final class UpstreamConnection: ChannelDuplexHandler {
         }
     }
 
-    /// Reads in small pieces where clients are short of room.
     private func readMore(_ context: ChannelHandlerContext) {
-        let little = worker.output.isShort
-        if little != readsLittle {
-            readsLittle = little
-            let allocator = AdaptiveRecvByteBufferAllocator(
-                minimum: 64, initial: 2048, maximum: little ? OutputBudget.least : OutputBudget.most)
-            try? context.channel.syncOptions?.setOption(.recvAllocator, value: allocator)
-        }
+        readSize.adapt(context.channel, to: worker.output)
         context.read()
     }
 
@@ -122,7 +130,6 @@ final class UpstreamConnection: ChannelDuplexHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable, let exchange else { return }
         exchange.upstreamIsWritable()
-        flush()
     }
 
     func channelInactive(context: ChannelHandlerContext) {

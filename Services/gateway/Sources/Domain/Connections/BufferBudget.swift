@@ -1,10 +1,11 @@
 import Synchronization
 
-/// How many bytes of responses may wait for the clients of the process, as one event loop knows it.
+/// How many bytes of bodies may wait in the process, as one event loop knows it: one budget for requests that wait for
+/// upstreams, one for responses that wait for clients.
 ///
-/// Each client may have an eighth of what is left, between `least` and `most`. So a few slow clients have all that they
+/// Each body may have an eighth of what is left, between `least` and `most`. So a few slow bodies have all that they
 /// need, and many together come to little more than the limit.
-struct OutputBudget: Sendable {
+struct BufferBudget: Sendable {
     /// What the event loops share.
     final class Shared: Sendable {
         fileprivate let limit: Int
@@ -12,11 +13,14 @@ struct OutputBudget: Sendable {
 
         /// - Parameter limit: bytes.
         init(limit: Int) { self.limit = limit }
+
+        /// Bytes that wait now, as far as the event loops have said.
+        var bytes: Int { waiting.load(ordering: .relaxed) }
     }
 
-    /// Bytes for one client, while enough is left.
+    /// Bytes for one body, while enough is left.
     static let most = 64 * 1024
-    /// Bytes for one client, however many there are.
+    /// Bytes for one body, however many there are.
     static let least = 4 * 1024
 
     private let shared: Shared
@@ -32,10 +36,10 @@ struct OutputBudget: Sendable {
     /// Bytes that wait now.
     var waiting: Int { shared.waiting.load(ordering: .relaxed) + unshared }
 
-    /// With fewer bytes than these waiting for it, more may be read for a client.
+    /// With fewer bytes than these waiting, more of a body may be read.
     var allowance: Int { max(Self.least, min(Self.most, (shared.limit - waiting) / 8)) }
 
-    /// Whether there is less than every client would like.
+    /// Whether there is less than every body could use.
     var isShort: Bool { allowance < Self.most }
 
     mutating func change(by bytes: Int) {

@@ -1,0 +1,196 @@
+import NIOCore
+import NIOHTTP1
+import Synchronization
+import TestKit
+import Testing
+
+@testable import GatewayService
+
+/// The body of a request is buffered before a connection to an upstream is taken.
+@Suite("Buffering of request bodies")
+struct RequestBufferingTests {
+    /// With so much time that no test sees its end, and so little memory that each byte is counted at once.
+    private func patient(_ change: (inout GatewayHarness.Options) -> Void = { _ in }) -> GatewayHarness.Options {
+        GatewayHarness.Options {
+            $0.settings.bufferingTime = .seconds(600)
+            $0.settings.maximumWaitingInput = 255
+            change(&$0)
+        }
+    }
+
+    /// A client whose request is admitted and whose body is awaited.
+    private func post(_ path: String, _ length: Int, to gateway: GatewayHarness) async throws -> RawClient {
+        let client = try await gateway.connect()
+        let fields = "Expect: 100-continue\r\nContent-Length: \(length)\r\n"
+        try await client.send(GatewayHarness.request("POST \(path)", fields: fields))
+        #expect(try await client.answer().status == 100)
+        return client
+    }
+
+    /// What the clients' sockets have taken.
+    private final class Sent: Sendable { let bytes = Mutex(0) }
+
+    private func waiting(_ gateway: GatewayHarness) -> Int { gateway.gateway.requestBodies.bytes }
+
+    @Test("A head and half a body take no connection to the upstream, and the whole goes there at once")
+    func half() async throws {
+        try await GatewayHarness.withGateway(patient()) { gateway in
+            let clients = [try await post("/open", 10, to: gateway), try await post("/open", 10, to: gateway)]
+            for client in clients { try await client.send("hello") }
+            try await eventually("both halves wait") { waiting(gateway) == 10 }
+            #expect(gateway.team.connections == 0)
+            for client in clients {
+                try await client.send("world")
+                #expect(try await client.answer().status == 200)
+            }
+            #expect(gateway.team.requests.map(\.text) == ["helloworld", "helloworld"])
+            #expect(gateway.team.requests.allSatisfy { $0.pieces == 1 })
+            for client in clients { await client.close() }
+            try await eventually("nothing waits") { waiting(gateway) == 0 }
+        }
+    }
+
+    @Test("Chunks and their trailers wait for the last one")
+    func chunks() async throws {
+        try await GatewayHarness.withGateway(patient()) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("POST /open", fields: "Transfer-Encoding: chunked\r\n"))
+            try await client.send("2\r\nab\r\n")
+            try await eventually("the first chunk waits") { waiting(gateway) == 2 }
+            #expect(gateway.team.connections == 0)
+            try await client.send("1\r\nc\r\n0\r\nX-Sum: 1\r\n\r\n")
+            #expect(try await client.answer().status == 200)
+            let request = try #require(gateway.team.requests.first)
+            #expect(request.text == "abc" && request.trailers?.first(name: "X-Sum") == "1")
+            await client.close()
+        }
+    }
+
+    @Test("64 KiB of a longer body are enough, and so is the time for them")
+    func enough() async throws {
+        try await GatewayHarness.withGateway(patient { $0.settings.maximumWaitingInput = 64 << 20 }) { gateway in
+            let client = try await post("/open", 100_000, to: gateway)
+            try await client.send(String(repeating: "x", count: 64 << 10))
+            try await eventually("the upstream has the head") { gateway.team.begun == 1 }
+            try await client.send(String(repeating: "x", count: 100_000 - 64 << 10))
+            #expect(try await client.answer().status == 200)
+            await client.close()
+        }
+        let hasty = GatewayHarness.Options { $0.settings.bufferingTime = .milliseconds(1) }
+        try await GatewayHarness.withGateway(hasty) { gateway in
+            let client = try await post("/open", 10, to: gateway)
+            try await client.send("hello")
+            try await eventually("the upstream has the head") { gateway.team.begun == 1 }
+            try await client.send("world")
+            #expect(try await client.answer().status == 200)
+            #expect(gateway.team.requests.first?.text == "helloworld")
+            await client.close()
+        }
+    }
+
+    @Test("A route may have its bodies forwarded as they come")
+    func optOut() async throws {
+        let options = patient {
+            $0.routes = { team in
+                [
+                    Route(
+                        name: "/upload", pattern: PathPattern("/upload", isPrefix: true)!, methods: .all,
+                        authentication: .none, target: .upstream(team), bodyLimit: 1000, buffersBodies: false,
+                        timeout: .seconds(30))
+                ]
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await post("/upload", 5, to: gateway)
+            try await eventually("the upstream has the head") { gateway.team.begun == 1 }
+            try await client.send("hello")
+            #expect(try await client.answer().status == 200)
+            await client.close()
+        }
+    }
+
+    @Test("A client that goes, or sends too much, leaves nothing behind, and no upstream has heard of it")
+    func ends() async throws {
+        try await GatewayHarness.withGateway(patient()) { gateway in
+            let client = try await post("/open", 10, to: gateway)
+            try await client.send("hello")
+            try await eventually("the half waits") { waiting(gateway) == 5 }
+            await client.close()
+            try await eventually("nothing waits") { waiting(gateway) == 0 }
+            let other = try await gateway.connect()
+            let chunk = "1f4\r\n\(String(repeating: "x", count: 500))\r\n"
+            try await other.send(GatewayHarness.request("POST /small", fields: "Transfer-Encoding: chunked\r\n"))
+            for _ in 0..<3 { try await other.send(chunk) }
+            #expect(try await other.answer().status == 413)
+            await other.close()
+            try await eventually("nothing waits") { waiting(gateway) == 0 }
+            #expect(gateway.team.connections == 0)
+        }
+    }
+
+    @Test("With an address that refuses connections the buffered body goes to another")
+    func retry() async throws {
+        let refusing = try freePort()
+        let upstream = RecordingUpstream(RecordingUpstream.answer("done"))
+        let answering = try await upstream.start()
+        try await GatewayHarness.withGateway(patient { $0.teamPorts = [refusing, answering] }) { gateway in
+            // Of two addresses the one is asked first as often as the other.
+            for _ in 0..<20 {
+                let answer = try await gateway.send("POST /open", body: "hello")
+                #expect(answer.status == 200 && answer.body == "done")
+            }
+        }
+        await upstream.stop()
+    }
+
+    @Test("Where memory is short a body waits in its client, and all together have little more than the budget")
+    func budget() async throws {
+        let (limit, count, size) = (64 << 10, 12, 64 << 20)
+        let accepted = Mutex<[any Channel]>([])
+        try await withTCPServer(
+            onAccept: { channel in
+                // A service that reads nothing.
+                try channel.syncOptions?.setOption(.autoRead, value: false)
+                accepted.withLock { $0.append(channel) }
+            }
+        ) { port in
+            let options = GatewayHarness.Options {
+                $0.teamPorts = [port]
+                $0.settings.maximumWaitingInput = limit
+                $0.routes = { team in
+                    [
+                        Route(
+                            name: "/large", pattern: PathPattern("/large", isPrefix: true)!, methods: .all,
+                            authentication: .none, target: .upstream(team), bodyLimit: size, timeout: .seconds(600))
+                    ]
+                }
+            }
+            try await GatewayHarness.withGateway(options) { gateway in
+                let piece = [UInt8](repeating: 0x78, count: 64 << 10)
+                var clients: [RawClient] = []
+                for _ in 0..<count { clients.append(try await gateway.connect()) }
+                let sent = Sent()
+                let sending = clients.map { client in
+                    Task {
+                        let head = GatewayHarness.request("PUT /large", fields: "Content-Length: \(size)\r\n")
+                        try? await client.send(head)
+                        for _ in 0..<(size / piece.count) {
+                            guard (try? await client.send(piece)) != nil else { return }
+                            sent.bytes.withLock { $0 += piece.count }
+                        }
+                    }
+                }
+                // The system's buffers grow first.
+                try await eventually("memory is short") { waiting(gateway) > limit / 2 }
+                _ = try await whenStill("the clients wait") { sent.bytes.withLock { $0 } }
+                // Each has what it was allowed when there was room, and one read beyond.
+                #expect(waiting(gateway) <= limit + count * 4 * BufferBudget.least + 2 * BufferBudget.most)
+                for channel in accepted.withLock(\.self) { channel.close(promise: nil) }
+                for client in clients { await client.close() }
+                for task in sending { await task.value }
+                // What an event loop keeps to itself is little.
+                try await eventually("nothing waits") { abs(waiting(gateway)) <= limit / 64 }
+            }
+        }
+    }
+}
