@@ -95,7 +95,10 @@ def refuse_unverified(console, operator, ada):
     console.expect("it says that no code can be sent", "No code can be sent" in text, text)
     console.expect("none is offered", "Send a code" not in text, text)
     console.keyboard.press("Escape")
+    console.wait_dialog("Sign Ada out everywhere?")
+    console.wait_dialog_trouble("Nothing was changed.")
     console.keyboard.press("Escape")
+    console.wait("Escape closes the dialog", "!document.querySelector('dialog')")
     console.keyboard.activate("Sign out", "button", back=True)
     console.wait("the form", "Boolean(document.querySelector('main input[name=password]'))")
 
