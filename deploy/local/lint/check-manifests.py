@@ -293,14 +293,14 @@ class Check:
             plain, _ = workload.plain_settings(workload.pod["containers"][0])
             if plain.get("GATEHOUSE_ENVIRONMENT") != "production":
                 self.find(variant, f"{workload.name} does not run for production")
-        # README.md, "Figures".
-        most = [
-            manifests.named("HorizontalPodAutoscaler", name)["spec"]["maxReplicas"] * self.pool
+        # README.md, "Figures": for each replica, for one more during a rollout, and 4 for migrate, doctor and psql.
+        limits = [
+            (manifests.named("HorizontalPodAutoscaler", name)["spec"]["maxReplicas"] + 1) * self.pool + 4
             for name in ("identity", "tokens", "devices")
         ]
-        text = "that are {}, {} and {}".format(*most)
+        text = "`CONNECTION LIMIT` of {}, {} and {}".format(*limits)
         if text not in " ".join(self.readme.split()):
-            self.find(variant, f"the autoscalers' maxima times {self.pool} connections: README.md should say “{text}”")
+            self.find(variant, f"roles need connections for the autoscalers' maxima: README.md should say “{text}”")
         namespace = manifests.named("Namespace", "gatehouse")["metadata"]["labels"]
         if namespace.get("pod-security.kubernetes.io/enforce") != "restricted":
             self.find(variant, "the namespace does not enforce restricted pods")
