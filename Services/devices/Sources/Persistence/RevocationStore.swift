@@ -68,7 +68,8 @@ struct RevocationStore: Sendable {
     ) async throws(PostgresError) -> Int {
         let barred = try await barred(entries.map(\.sessionID), in: transaction)
         let entries = entries.filter { entry in
-            barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin) } ?? true
+            // Less a second, because PostgreSQL rounds times to microseconds.
+            barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
         }
         guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
         let sessions = entries.map(\.sessionID)
