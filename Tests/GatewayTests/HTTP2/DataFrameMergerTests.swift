@@ -51,7 +51,8 @@ struct DataFrameMergerTests {
         var output: [UInt8] = []
         var bytes = (Self.preface + frames.flatMap(\.bytes))[...]
         while !bytes.isEmpty {
-            output += merger.merge(ByteBuffer(bytes: bytes.prefix(size))).readableBytesView
+            let merged = merger.merge(ByteBuffer(bytes: bytes.prefix(size))) { _ in true }
+            output += try #require(merged).readableBytesView
             bytes = bytes.dropFirst(size)
         }
         #expect(Array(output.prefix(24)) == Self.preface)
@@ -136,6 +137,30 @@ struct DataFrameMergerTests {
             [Self.data("a"), Self.data(String(repeating: "x", count: 10_000)), Self.data("b")],
         ]
         for frames in kept { #expect(try merge(frames) == frames) }
+    }
+
+    @Test("Each DATA frame is counted once, as it was sent", arguments: [1, 9, 10, 33, 100_000])
+    func counts(size: Int) throws {
+        let frames = [
+            Self.data("a"), Self.update(1), Self.data(""), Frame(flags: 8, payload: [2, 97, 0, 0]),
+            Frame(type: 0x20, payload: [0]), Self.data(String(repeating: "x", count: 3000), ends: true),
+        ]
+        let bytes = Self.preface + frames.flatMap(\.bytes)
+        /// What is counted, and whether there is output, of a client that may send so many frames.
+        func count(most: Int) -> (counted: [Int], passes: Bool) {
+            var merger = DataFrameMerger()
+            var counted: [Int] = []
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                let merged = merger.merge(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)])) {
+                    counted.append($0)
+                    return counted.count <= most
+                }
+                if merged == nil { return (counted, false) }
+            }
+            return (counted, true)
+        }
+        #expect(count(most: 4) == ([1, 0, 4, 3000], true))
+        #expect(count(most: 2) == ([1, 0, 4], false))
     }
 
     @Test("No frame is longer than every peer takes")

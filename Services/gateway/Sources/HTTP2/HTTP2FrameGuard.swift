@@ -15,7 +15,7 @@ import NIOHTTP2
 ///
 /// - The table of the codec's encoder, which is searched from end to end for each field, has the size of RFC 7541 at most.
 /// - Small frames are merged (`DataFrameMerger`). A client that sends too many DATA frames for what is in them loses the
-///   connection.
+///   connection: each counts as it was sent.
 /// - HEADERS that are longer than every peer takes go on in CONTINUATION frames, which the codec never writes: it refuses
 ///   them. So it is given a part of the fields, and the rest is added here.
 ///
@@ -112,7 +112,9 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isFlooded else { return }
-        var bytes = merger.merge(unwrapInboundIn(data))
+        guard var bytes = merger.merge(unwrapInboundIn(data), takesData: { budget.take(bytes: $0, now: now()) }) else {
+            return endFlood(context)
+        }
         if partial.readableBytes == 0 { partial = bytes } else { partial.writeBuffer(&bytes) }
         guard !isReading else { return }
         isReading = true
@@ -167,10 +169,6 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             if frame.isSettings, frame.length <= HTTP2FrameHeader.mostPayload {
                 guard index + HTTP2FrameHeader.size + frame.length <= bytes.writerIndex else { break }
                 frame.changeSetting(Self.headerTableSize, in: &bytes, at: index) { min($0, Self.mostTable) }
-            }
-            if frame.type == HTTP2FrameHeader.data, !budget.take(bytes: frame.length, now: now()) {
-                endFlood(context)
-                return 0
             }
             remaining = frame.length
             drops = !goesOn(frame, pass)
