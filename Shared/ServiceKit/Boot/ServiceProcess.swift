@@ -63,7 +63,8 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             shutdownGrace: configuration.shutdownGrace, listenAddress: configuration.listenAddress,
             listening: listening, readiness: readiness, descriptors: descriptors, tracing: tracing)
         let assembly = try await Application.build(configuration.application, boot: boot)
-        readiness.require(assembly.readiness)
+        // The admin port may be open before the public one.
+        readiness.require(assembly.readiness + [ReadinessCheck("listener") { listening.isOpen }])
         // Stops last, so that it has the spans of the last requests.
         var services: [any Service] = spanExporter(httpClient).map { [$0] } ?? []
         services += assembly.services

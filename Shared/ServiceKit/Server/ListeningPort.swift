@@ -17,6 +17,8 @@ public final class ListeningPort: Sendable {
         source.finish()
     }
 
+    var isOpen: Bool { known.withLock { $0 != nil } }
+
     /// The port, as soon as there is one. One task may wait at a time.
     ///
     /// - Throws: `CancellationError`.

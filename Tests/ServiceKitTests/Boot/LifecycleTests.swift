@@ -70,6 +70,27 @@ private struct FailingApplication: ServiceApplication {
     }
 }
 
+/// Opens its public port when it is told to.
+private struct LateApplication: ServiceApplication {
+    static let name = "late"
+    static let defaultPort = 8096
+    static let opening = AsyncStream<Int>.makeStream()
+
+    static func configuration(from settings: Settings) {}
+    static func build(_: Void, boot: ServiceBoot) async throws -> ServiceAssembly {
+        ServiceAssembly(services: [LateServer(listening: boot.listening)], boot: boot)
+    }
+
+    private struct LateServer: Service {
+        let listening: ListeningPort
+
+        func run() async throws {
+            for await port in opening.stream { listening.open(port) }
+            try await gracefulShutdown()
+        }
+    }
+}
+
 @Suite struct LifecycleTests {
     private func withSwitched(
         _ body: @Sendable (RunningService, Switchboard) async throws -> Void
@@ -101,6 +122,28 @@ private struct FailingApplication: ServiceApplication {
             }
             board.isHealthy.withLock { $0 = true }
             try await eventually("ready again") { try await TestHTTPClient(service.url).get("/readyz").status == 200 }
+        }
+    }
+
+    @Test func isNotReadyBeforeItsPublicPortIsOpen() async throws {
+        let configuration = try ServiceConfiguration<LateApplication>.load(environment: [
+            "GATEHOUSE_ENVIRONMENT": "development", "LATE_ADMIN_LISTEN_ADDRESS": "127.0.0.1:0",
+        ])
+        let process = ServiceProcess(configuration, logger: .quiet)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await process.run() }
+            let admin = TestHTTPClient(
+                try #require(URL(string: "http://127.0.0.1:\(await process.adminListening.port())")))
+            try await eventually("its checks have run") {
+                let answer = try await admin.get("/readyz")
+                try #require(answer.status == 503)
+                return try answer.problem().errors?.map(\.field) == ["listener"]
+            }
+            LateApplication.opening.continuation.yield(1)
+            LateApplication.opening.continuation.finish()
+            try await eventually("ready") { try await admin.get("/readyz").status == 200 }
+            process.stop()
+            try await group.waitForAll()
         }
     }
 
