@@ -45,6 +45,8 @@ struct HangingUpstreamTests {
         let count = places * 9 / 8
         try await withOther {
             $0.teamBehaviour = { _ in [.pause] }
+            // All clients have one address here.
+            $0.settings.connectionLimit = nil
             $0.settings.maximumRequestsInFlight = places
             $0.settings.maximumRequestsInFlightPerAddress = places
         } _: { gateway in
