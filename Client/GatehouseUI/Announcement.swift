@@ -1,5 +1,7 @@
 #if canImport(SwiftUI)
     import Foundation
+    import GatehouseClient
+    import SwiftUI
 
     #if canImport(UIKit)
         import UIKit
@@ -17,5 +19,16 @@
                         string: text, attributes: [.accessibilitySpeechQueueAnnouncement: true]))
             #endif
         }
+    }
+
+    /// The texts of one language, which runs in one direction: a screen is not half of one and half of the other.
+    struct Texts {
+        let language: String
+
+        init(_ locale: Locale) { language = AppLanguage.of(screen: locale) }
+
+        subscript(_ text: InterfaceText) -> String { text.text(in: language) }
+
+        var direction: LayoutDirection { InterfaceText.isRightToLeft(language) ? .rightToLeft : .leftToRight }
     }
 #endif

@@ -1,7 +1,12 @@
 #if canImport(SwiftUI)
+    import Combine
     import Foundation
     public import GatehouseClient
     public import SwiftUI
+
+    #if canImport(UIKit)
+        import UIKit
+    #endif
 
     /// Signs in, with Apple or with an e-mail address or phone number and a password.
     ///
@@ -91,6 +96,174 @@
                 Text(verbatim: texts[.resetMessage])
             }
             .environment(\.layoutDirection, texts.direction)
+        }
+    }
+
+    /// E-mail address or phone number, password, and the two buttons that send them.
+    struct LoginFields: View {
+        private enum Field: Hashable {
+            case identifier, password
+        }
+
+        @ObservedObject private var model: LoginModel
+        private let texts: Texts
+        @FocusState private var focus: Field?
+
+        init(model: LoginModel, texts: Texts) {
+            self.model = model
+            self.texts = texts
+        }
+
+        var body: some View {
+            VStack(alignment: .leading, spacing: 12) {
+                TextField(texts[.identifier], text: $model.identifier)
+                    .identifierKeyboard()
+                    .textContentType(.username)
+                    .autocorrectionDisabled()
+                    .submitLabel(.next)
+                    .focused($focus, equals: .identifier)
+                    .onSubmit { focus = .password }
+                    .accessibilityLabel(Text(verbatim: texts[.identifier]))
+                    .accessibilityHint(Text(verbatim: faults(of: .identifier)))
+                    .accessibilityIdentifier("gatehouse.login.identifier")
+                fault(.identifierMissing)
+                SecureField(texts[.password], text: $model.password)
+                    .textContentType(.password)
+                    .submitLabel(.go)
+                    .focused($focus, equals: .password)
+                    .onSubmit { send(.submit) }
+                    .accessibilityLabel(Text(verbatim: texts[.password]))
+                    .accessibilityHint(Text(verbatim: faults(of: .password)))
+                    .accessibilityIdentifier("gatehouse.login.password")
+                fault(.passwordMissing)
+                fault(.passwordTooShort)
+                Button {
+                    send(.submit)
+                } label: {
+                    Text(verbatim: texts[.signIn])
+                        .frame(maxWidth: .infinity)
+                }
+                .buttonStyle(.borderedProminent)
+                .controlSize(.large)
+                .accessibilityIdentifier("gatehouse.login.submit")
+                Button(texts[.forgotPassword]) { send(.forgotPassword) }
+                    .frame(maxWidth: .infinity)
+                    .accessibilityIdentifier("gatehouse.login.forgot")
+            }
+            .textFieldStyle(.roundedBorder)
+            .disabled(model.form.isWorking)
+        }
+
+        @ViewBuilder
+        private func fault(_ fault: LoginForm.Fault) -> some View {
+            if model.form.faults.contains(fault) {
+                Text(verbatim: text(of: fault))
+                    .font(.footnote)
+                    .foregroundStyle(.red)
+                    .accessibilityIdentifier("gatehouse.login.fault.\(fault.rawValue)")
+            }
+        }
+
+        /// Whoever is found fault with is led to the first field that has one, and hears of all of them.
+        private func send(_ event: LoginForm.Event) {
+            model.send(event)
+            let faults = LoginForm.Fault.allCases.filter(model.form.faults.contains)
+            guard let first = faults.first else { return }
+            focus = Self.field(of: first)
+            Announcement.post(faults.map(text(of:)).joined(separator: " "))
+        }
+
+        /// Read with a field that has been found fault with: moving to it may cut an announcement short.
+        private func faults(of field: Field) -> String {
+            LoginForm.Fault.allCases.filter { model.form.faults.contains($0) && Self.field(of: $0) == field }
+                .map(text(of:)).joined(separator: " ")
+        }
+
+        private func text(of fault: LoginForm.Fault) -> String {
+            switch fault {
+            case .identifierMissing: texts[.identifierMissing]
+            case .passwordMissing: texts[.passwordMissing]
+            case .passwordTooShort:
+                InterfaceText.passwordTooShort.text(in: texts.language, number: model.form.minimumPasswordLength)
+            }
+        }
+
+        private static func field(of fault: LoginForm.Fault) -> Field {
+            switch fault {
+            case .identifierMissing: .identifier
+            case .passwordMissing, .passwordTooShort: .password
+            }
+        }
+    }
+
+    extension View {
+        /// The keyboard for addresses; on a Mac there is one for everything.
+        @MainActor
+        fileprivate func identifierKeyboard() -> some View {
+            #if canImport(UIKit)
+                keyboardType(.emailAddress).textInputAutocapitalization(.never)
+            #else
+                self
+            #endif
+        }
+    }
+
+    /// Does what ``LoginForm`` says, and tells it what came of it.
+    @MainActor
+    final class LoginModel: ObservableObject {
+        @Published private(set) var form: LoginForm
+        private let client: GatehouseClient
+
+        init(client: GatehouseClient, minimumPasswordLength: Int, after reason: SignOutReason?) {
+            self.client = client
+            form = LoginForm(minimumPasswordLength: minimumPasswordLength, after: reason)
+        }
+
+        // What fields and alerts are bound to. Closing an alert is left to its buttons: each is an event of the form.
+
+        var identifier: String {
+            get { form.identifier }
+            set { send(.identifierChanged(newValue)) }
+        }
+
+        var password: String {
+            get { form.password.value }
+            set { send(.passwordChanged(Redacted(newValue))) }
+        }
+
+        var showsError: Bool {
+            get { form.error != nil }
+            set {}
+        }
+
+        var showsResetRequested: Bool {
+            get { form.phase == .resetRequested }
+            set {}
+        }
+
+        func send(_ event: LoginForm.Event) {
+            guard let action = form.handle(event) else { return }
+            // It outlives the screen: whoever has pressed the button is signed in, wherever they go meanwhile.
+            Task { send(await outcome(of: action)) }
+        }
+
+        private func outcome(of action: LoginForm.Action) async -> LoginForm.Event {
+            do throws(GatehouseError) {
+                switch action {
+                case .signIn(let identifier, let password):
+                    try await client.signIn(identifier: identifier, password: password.value)
+                case .signInWithApple(let credential):
+                    try await client.signInWithApple(
+                        identityToken: credential.identityToken.value,
+                        authorizationCode: credential.authorizationCode?.value, nonce: credential.nonce,
+                        fullName: credential.fullName)
+                case .requestReset(let identifier):
+                    try await client.forgotPassword(identifier: identifier)
+                }
+                return .succeeded
+            } catch {
+                return .failed(error)
+            }
         }
     }
 #endif

@@ -3,6 +3,10 @@
     import GatehouseClient
     import SwiftUI
 
+    #if canImport(LocalAuthentication)
+        import LocalAuthentication
+    #endif
+
     /// Before a session that only its user's finger or face opens. The dialog comes by itself, once each time that the
     /// screen is shown.
     struct UnlockView: View {
@@ -77,6 +81,21 @@
             case .locked: session.obstacle().map { texts[$0.text] }
             default: error.message(in: texts.language)
             }
+        }
+    }
+
+    extension UnlockObstacle {
+        /// What this device says; `nil` where it would ask. The Keychain answers a device that is locked out as it does a
+        /// finger that was not recognized.
+        @MainActor
+        static func now() -> UnlockObstacle? {
+            #if canImport(LocalAuthentication)
+                var error: NSError?
+                if LAContext().canEvaluatePolicy(.deviceOwnerAuthenticationWithBiometrics, error: &error) { return nil }
+                return error?.code == LAError.Code.biometryLockout.rawValue ? .lockedOut : .unavailable
+            #else
+                return nil
+            #endif
         }
     }
 #endif

@@ -78,3 +78,160 @@ public struct ExternalTokenVerifier: Sendable {
         return reading.claims
     }
 }
+
+/// What another issuer's access token says of its user, whatever else it says: identity providers agree on little.
+public struct ExternalTokenClaims: Sendable, Equatable {
+    /// `iss`
+    public var issuer: String
+    /// `sub`: the user, by the issuer's own name.
+    public var subject: String
+    /// `iat`: seconds since 1970.
+    public var issuedAt: Int64
+    /// `exp`: seconds since 1970. The token is good before this second, not in it.
+    public var expiresAt: Int64
+    /// `jti`
+    public var tokenID: String?
+    /// `client_id` (RFC 9068 §2.2), or else `azp` (OpenID Connect).
+    public var clientID: String?
+    /// What stands where the issuer is said to tell roles.
+    public var roles: [String] = []
+    /// `email`. Anybody may have typed it in, unless `isEmailVerified`.
+    public var email: String?
+    /// `email_verified`
+    public var isEmailVerified = false
+    /// `auth_time`: when the user last proved who they are, in seconds since 1970; `nil` where the token does not tell.
+    public var authenticationTime: Int64?
+}
+
+/// Where an issuer's tokens tell roles: a claim by its name, or one within others.
+public struct ClaimPath: Sendable, Hashable {
+    /// From the outermost to the innermost. Each is a whole name, dots and all.
+    let names: [VerbatimString]
+
+    /// Claims that are read as something else.
+    static let taken: Set<VerbatimString> = [
+        "iss", "aud", "sub", "jti", "iat", "exp", "nbf", "client_id", "azp", "email", "email_verified",
+        "auth_time",
+    ]
+
+    /// - Parameter names: from the outermost to the innermost; 1 to 6 of them, none empty.
+    public init?(_ names: [String]) {
+        guard (1...6).contains(names.count), names.allSatisfy({ !$0.isEmpty }), !Self.taken.contains(names[0]) else {
+            return nil
+        }
+        self.names = names.map { VerbatimString($0) }
+    }
+}
+
+extension ExternalTokenClaims {
+    struct Parsed {
+        var claims: ExternalTokenClaims
+        var audiences: [VerbatimString]
+        var notBefore: Int64?
+    }
+
+    /// Reads the claims of a token whose signature was found good.
+    ///
+    /// - Parameter path: where roles stand; `nil`: nowhere.
+    static func read(json: [UInt8], roles path: ClaimPath?) throws(AccessTokenError) -> Parsed {
+        var issuer, subject, tokenID, clientID, authorizedParty, email: String?
+        var issuedAt, expiresAt, notBefore, authenticationTime: Int64?
+        var audiences: [VerbatimString]?
+        var isEmailVerified = false
+        var roles: [String] = []
+
+        var scanner = JSONScanner(json)
+        try scanner.object { (name, scanner) throws(AccessTokenError) in
+            switch name {
+            case "iss": issuer = try scanner.text()
+            case "aud": audiences = try scanner.texts().map { VerbatimString($0) }
+            case "sub": subject = try scanner.text()
+            case "jti": tokenID = try scanner.textIfAny()
+            case "iat": issuedAt = try scanner.integer(in: AccessTokenClaims.timeRange)
+            case "exp": expiresAt = try scanner.integer(in: AccessTokenClaims.timeRange)
+            case "nbf": notBefore = try scanner.integer(in: AccessTokenClaims.timeRange)
+            case "client_id": clientID = try scanner.textIfAny()
+            case "azp": authorizedParty = try scanner.textIfAny()
+            case "email": email = try scanner.textIfAny()
+            case "email_verified": isEmailVerified = try scanner.isTrue()
+            case "auth_time": authenticationTime = try scanner.timeIfAny()
+            case _ where name == path?.names.first: try readRoles(&roles, at: path?.names.dropFirst() ?? [], &scanner)
+            default: try scanner.skipValue()
+            }
+        }
+        try scanner.end()
+
+        guard let issuer, let audiences, let subject, let issuedAt, let expiresAt else {
+            throw .malformed("A required claim is missing.")
+        }
+        guard (1...255).contains(subject.utf8.count) else { throw .malformed("The subject is too long.") }
+        guard issuedAt <= expiresAt else { throw .malformed("The token expires before it was issued.") }
+        let claims = ExternalTokenClaims(
+            issuer: issuer, subject: subject, issuedAt: issuedAt, expiresAt: expiresAt, tokenID: tokenID,
+            clientID: clientID ?? authorizedParty, roles: roles, email: email,
+            isEmailVerified: email != nil && isEmailVerified, authenticationTime: authenticationTime)
+        return Parsed(claims: claims, audiences: audiences, notBefore: notBefore)
+    }
+
+    /// What does not look like roles is none: who has them not, may less.
+    private static func readRoles(
+        _ roles: inout [String], at path: ArraySlice<VerbatimString>, _ scanner: inout JSONScanner
+    ) throws(AccessTokenError) {
+        let kind = scanner.peekValue()
+        guard let first = path.first else {
+            if kind == UInt8(ascii: "[") || kind == UInt8(ascii: "\"") {
+                roles = try scanner.texts()
+            } else {
+                try scanner.skipValue()
+            }
+            return
+        }
+        guard kind == UInt8(ascii: "{") else { return try scanner.skipValue() }
+        var found = roles
+        try scanner.object { (name, scanner) throws(AccessTokenError) in
+            if name == first {
+                try readRoles(&found, at: path.dropFirst(), &scanner)
+            } else {
+                try scanner.skipValue()
+            }
+        }
+        roles = found
+    }
+}
+
+extension JSONScanner {
+    /// A text that decides nothing; `nil` for anything else, such as the empty one or the `null` that some providers write
+    /// for what they do not know.
+    fileprivate mutating func textIfAny() throws(AccessTokenError) -> String? {
+        guard peekValue() == UInt8(ascii: "\"") else {
+            try skipValue()
+            return nil
+        }
+        let value = try string()
+        return value.isEmpty || value.utf8.contains { $0 < 0x20 || $0 == 0x7F } ? nil : value
+    }
+
+    /// A time as this verifier writes one; whatever else stands there tells none.
+    fileprivate mutating func timeIfAny() throws(AccessTokenError) -> Int64? {
+        var ahead = self
+        try skipValue()
+        return try? ahead.integer(in: AccessTokenClaims.timeRange)
+    }
+
+    /// Whether `true` stands there; whatever else does is no promise.
+    fileprivate mutating func isTrue() throws(AccessTokenError) -> Bool {
+        guard peekValue() == UInt8(ascii: "t") else {
+            try skipValue()
+            return false
+        }
+        return try boolean()
+    }
+
+    /// A text, or a list of texts.
+    fileprivate mutating func texts() throws(AccessTokenError) -> [String] {
+        guard peekValue() == UInt8(ascii: "[") else { return [try text()] }
+        var texts: [String] = []
+        try array { (scanner) throws(AccessTokenError) in texts.append(try scanner.text()) }
+        return texts
+    }
+}

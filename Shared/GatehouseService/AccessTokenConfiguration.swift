@@ -1,7 +1,9 @@
+import AccessToken
 import AsyncHTTPClient
 public import Foundation
 import ServiceKit
 public import Settings
+import TokenValidation
 
 /// Whose access tokens a service takes, and where it learns what they are worth.
 public struct AccessTokenConfiguration: Sendable {
@@ -50,4 +52,16 @@ extension AccessTokenConfiguration: CustomStringConvertible, CustomDebugStringCo
     public var description: String { "AccessTokenConfiguration(issuer: \(issuer), audience: \(audience))" }
     public var debugDescription: String { description }
     public var customMirror: Mirror { Mirror(self, children: ["issuer": issuer, "audience": audience]) }
+}
+
+/// Gatehouse, whose access tokens are verified.
+struct OwnIssuer: KeyIssuer {
+    /// `iss`
+    var issuer: String
+    /// `aud`
+    var audience: String
+
+    func verifier(with keys: VerificationKeySet, leeway: Int64) throws(AccessTokenError) -> AccessTokenVerifier {
+        try AccessTokenVerifier(issuer: issuer, audience: audience, keys: keys, leeway: leeway)
+    }
 }

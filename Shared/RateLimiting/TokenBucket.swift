@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The rule of a token bucket: so many at once, and so many again each second.
 ///
 /// The whole state of a bucket is the time at which it is full again; one that is full needs no state.
@@ -35,5 +37,102 @@ public struct TokenBucket: Sendable, Equatable {
         let room = now + Int64(capacity) * interval - next
         guard room >= 0 else { return (.refused(retryAfter: .microseconds(-room)), nil) }
         return (.allowed(remaining: Int(room / interval)), next > now ? next : nil)
+    }
+}
+
+/// Token buckets in this process's memory, of which it keeps a bounded number.
+///
+/// Only buckets that are full again are forgotten: a new one says the same. While there is no room, new keys share a
+/// fixed number of buckets that hold many times as much. So a flood of keys resets nobody's count and locks nobody out.
+public final class LocalTokenBuckets: Sendable {
+    private struct State {
+        /// By key, when the bucket is full again (microseconds).
+        var fullAt: [String: Int64] = [:]
+        /// Before then nobody looks again for buckets that are full.
+        var nextLook = Int64.min
+        /// The same for the shared ones, by place.
+        var shared: [Int: Int64] = [:]
+    }
+
+    private static let sharedCount = 256
+    private static let shareFactor = 64
+    /// All buckets are gone through once in so many microseconds at the most.
+    private static let pause: Int64 = 1_000_000
+
+    private let bucket: TokenBucket
+    private let sharedBucket: TokenBucket
+    private let maximumCount: Int
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - bucket: the rule of each.
+    ///   - maximumCount: how many are kept (about 100 bytes each).
+    public init(bucket: TokenBucket, maximumCount: Int = 10_000) {
+        self.bucket = bucket
+        self.maximumCount = maximumCount
+        sharedBucket = bucket.times(Self.shareFactor)
+    }
+
+    /// Takes `cost` tokens from the bucket of `key`, all or none.
+    ///
+    /// - Parameter now: microseconds on any clock that does not go back.
+    public func take(_ cost: Int, from key: String, now: Int64 = uptime) -> RateLimitDecision {
+        // Hashed, so that nobody can choose with whom to share.
+        let place = Int(UInt(bitPattern: key.hashValue) % UInt(Self.sharedCount))
+        return state.withLock { state in
+            if state.fullAt[key] == nil, !makeRoom(in: &state, now: now) {
+                let (decision, next) = sharedBucket.take(cost, fullAt: state.shared[place] ?? 0, now: now)
+                if let next { state.shared[place] = next }
+                return decision
+            }
+            let (decision, next) = bucket.take(cost, fullAt: state.fullAt[key] ?? 0, now: now)
+            if let next { state.fullAt[key] = next }
+            return decision
+        }
+    }
+
+    /// Puts back what was taken and shall not count. What came from a shared bucket stays taken.
+    ///
+    /// - Parameter now: as for ``take(_:from:now:)``.
+    public func giveBack(_ cost: Int, to key: String, now: Int64 = uptime) {
+        state.withLock { state in
+            guard let full = state.fullAt[key] else { return }
+            let next = full - Int64(cost) * bucket.interval
+            state.fullAt[key] = next > now ? next : nil
+        }
+    }
+
+    /// How many keys have a bucket of their own.
+    public var count: Int { state.withLock { $0.fullAt.count } }
+
+    /// Microseconds since this process first asked.
+    public static var uptime: Int64 {
+        let (seconds, attoseconds) = start.duration(to: .now).components
+        return seconds * 1_000_000 + attoseconds / 1_000_000_000_000
+    }
+
+    private static let start = ContinuousClock.now
+
+    /// - Returns: whether there is room for one more.
+    private func makeRoom(in state: inout State, now: Int64) -> Bool {
+        guard state.fullAt.count >= maximumCount, now >= state.nextLook else {
+            return state.fullAt.count < maximumCount
+        }
+        state.nextLook = now + Self.pause
+        state.fullAt = state.fullAt.filter { $0.value > now }
+        return state.fullAt.count < maximumCount
+    }
+}
+
+/// What a rate limit says.
+public enum RateLimitDecision: Sendable, Hashable {
+    /// - Parameter remaining: how many more would be allowed at once.
+    case allowed(remaining: Int)
+    /// - Parameter retryAfter: when the same request would be allowed, if nobody else comes first.
+    case refused(retryAfter: Duration)
+
+    /// Whether the tokens were taken.
+    public var isAllowed: Bool {
+        if case .allowed = self { true } else { false }
     }
 }

@@ -1,4 +1,5 @@
 import Crypto
+import NIOCore
 
 /// A Lua script that the server runs as one indivisible step.
 public struct RedisScript: Sendable {
@@ -40,5 +41,111 @@ extension RedisClient {
             words[1] = RedisArgument(script.source)
             return try await send(words, timeout: timeout)
         }
+    }
+}
+
+/// One word of a command: its name, a key, a value. Written as a literal, with interpolation, or from bytes.
+public struct RedisArgument: Sendable, ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral {
+    private enum Storage {
+        case string(String)
+        case bytes([UInt8])
+        case integer(Int)
+    }
+
+    private let storage: Storage
+
+    public init(_ value: String) { storage = .string(value) }
+    public init(_ value: [UInt8]) { storage = .bytes(value) }
+    public init(_ value: Int) { storage = .integer(value) }
+    public init(stringLiteral value: String) { storage = .string(value) }
+    public init(integerLiteral value: Int) { storage = .integer(value) }
+}
+
+extension RedisArgument {
+    /// The word, if it is text.
+    var text: String? {
+        guard case .string(let text) = storage else { return nil }
+        return text
+    }
+
+    /// Appends `arguments` as a command: a RESP array of bulk strings.
+    static func write(_ arguments: [RedisArgument], to buffer: inout ByteBuffer) {
+        buffer.writeHeader(UInt8(ascii: "*"), arguments.count)
+        for argument in arguments {
+            argument.write(to: &buffer)
+        }
+    }
+
+    private func write(to buffer: inout ByteBuffer) {
+        switch storage {
+        case .string(let text):
+            buffer.writeHeader(UInt8(ascii: "$"), text.utf8.count)
+            buffer.writeString(text)
+        case .bytes(let bytes):
+            buffer.writeHeader(UInt8(ascii: "$"), bytes.count)
+            buffer.writeBytes(bytes)
+        case .integer(let value):
+            let text = String(value)
+            buffer.writeHeader(UInt8(ascii: "$"), text.utf8.count)
+            buffer.writeString(text)
+        }
+        buffer.writeLineEnd()
+    }
+}
+
+extension ByteBuffer {
+    fileprivate mutating func writeHeader(_ type: UInt8, _ count: Int) {
+        writeInteger(type)
+        if count < 10 {
+            writeInteger(UInt8(ascii: "0") + UInt8(count))
+        } else {
+            writeString(String(count))
+        }
+        writeLineEnd()
+    }
+
+    fileprivate mutating func writeLineEnd() {
+        writeInteger(UInt16(0x0D0A))
+    }
+}
+
+/// What Redis answers (RESP2).
+///
+/// An error answer is thrown as ``RedisError``; ``error(_:)`` occurs only inside an array (after `EXEC`, or made
+/// by a script).
+public enum RedisValue: Sendable, Hashable {
+    case null
+    case integer(Int64)
+    /// A bulk string, or a status such as `OK`.
+    case string([UInt8])
+    case array([RedisValue])
+    /// One element's error, in the server's words.
+    case error(String)
+
+    public var isNull: Bool { self == .null }
+
+    /// The integer, also where it stands as decimal text.
+    public var integer: Int64? {
+        switch self {
+        case .integer(let value): value
+        case .string(let bytes): Int64(String(decoding: bytes, as: UTF8.self))
+        default: nil
+        }
+    }
+
+    /// The bytes of a string.
+    public var bytes: [UInt8]? {
+        guard case .string(let bytes) = self else { return nil }
+        return bytes
+    }
+
+    /// The text of a string; `nil` also where the bytes are no UTF-8.
+    public var string: String? {
+        bytes.flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    public var array: [RedisValue]? {
+        guard case .array(let elements) = self else { return nil }
+        return elements
     }
 }

@@ -1,8 +1,8 @@
 public import ArgumentParser
 import Foundation
 import Logging
-import Postgres
-import ServiceKit
+public import Postgres
+public import ServiceKit
 import Settings
 
 /// `<service> migrate up|down|status`. Of the settings only the database's are needed.
@@ -85,4 +85,10 @@ public struct MigrateCommand<Application: MigratingApplication>: AsyncParsableCo
             throw CommandError.failure(Application.name, error)
         }
     }
+}
+
+/// A service with a database of its own.
+public protocol MigratingApplication: ServiceApplication {
+    /// The steps that bring an empty database to what this program was written for, embedded in the binary.
+    static var migrations: [PostgresMigration] { get }
 }

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// A host and a port to listen on.
 public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
     public var host: String
@@ -26,5 +28,12 @@ public struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
     public var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+extension URLComponents {
+    /// Whether the address names a host and, where it names a port, one from 1 to 65535.
+    public var namesServer: Bool {
+        host?.isEmpty == false && (rangeOfPort == nil || (1...65_535).contains(port ?? 0))
     }
 }

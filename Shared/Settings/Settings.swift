@@ -99,3 +99,127 @@ public final class Settings {
         return variables[name.variable] ?? file.values[name.variable].flatMap { $0.isEmpty ? nil : $0 }
     }
 }
+
+/// A setting's name in its two spellings.
+package struct SettingName: Hashable, CustomStringConvertible {
+    /// In the environment: `APPLE_SIMULATOR_LISTEN_ADDRESS`.
+    package let variable: String
+    /// In the file: `appleSimulator.listenAddress`.
+    package let path: String
+
+    package init(service: String, key: String) {
+        variable = "\(Self.prefix(of: service))\(Self.upperSnake(key))"
+        path = "\(Self.camelCase(service)).\(key)"
+    }
+
+    package var description: String { "\(variable) (\(path) in the file)" }
+
+    static func prefix(of service: String) -> String {
+        service.uppercased().replacingOccurrences(of: "-", with: "_") + "_"
+    }
+
+    /// `databaseURL` becomes `DATABASE_URL`: a word begins where an upper-case letter follows a lower-case one.
+    static func upperSnake(_ key: String) -> String {
+        var name = ""
+        var previous: Character?
+        for character in key {
+            if let previous, previous.isLowercase, character.isUppercase { name.append("_") }
+            name.append(character.isLetter || character.isNumber ? Character(character.uppercased()) : "_")
+            previous = character
+        }
+        return name
+    }
+
+    private static func camelCase(_ service: String) -> String {
+        let words = service.split(separator: "-")
+        return words.dropFirst().reduce(String(words.first ?? "")) { $0 + $1.capitalized }
+    }
+}
+
+/// All that is wrong with a service's settings.
+public struct SettingsError: Error, Sendable, CustomStringConvertible {
+    /// One setting and what is wrong with it.
+    public struct Problem: Sendable, Equatable {
+        /// The name in the environment, with the key in the file where there is one.
+        public let name: String
+        public let message: String
+    }
+
+    public let service: String
+    public let problems: [Problem]
+
+    /// One line for each problem. Secrets stand in none.
+    public var description: String {
+        problems.map { "\(service): \($0.name) \($0.message)" }.joined(separator: "\n")
+    }
+}
+
+extension Settings {
+    /// Names under the service's prefix, under `GATEHOUSE_` and in the file that nobody asked for.
+    func unknownNames() -> [SettingsError.Problem] {
+        let known = Set(requested.map(\.variable))
+        let prefix = SettingName.prefix(of: service)
+        let inEnvironment = variables.keys.filter { name in
+            (name.hasPrefix(prefix) || name.hasPrefix("GATEHOUSE_")) && !known.contains(name) && !isTolerated(name)
+        }
+        // One file may serve several services: what stands below another one's name is that one's business.
+        let inFile = file.values.keys.filter { name in
+            (name.hasPrefix(prefix) || name.hasPrefix("GATEHOUSE_") || !isForAnotherService(name))
+                && !known.contains(name)
+        }
+        return inEnvironment.sorted().map { name in
+            .init(name: name, message: "is not a setting" + suggestion(for: name, among: known))
+        }
+            + inFile.sorted().map { name in
+                let nearest = nearestName(to: name, among: known)
+                let path = requested.first { $0.variable == nearest }?.path
+                return .init(
+                    name: "\(file.paths[name] ?? name) in the file",
+                    message: "is not a setting" + (path.map { "; did you mean \($0)?" } ?? ""))
+            }
+    }
+
+    private func suggestion(for name: String, among known: Set<String>) -> String {
+        nearestName(to: name, among: known).map { "; did you mean \($0)?" } ?? ""
+    }
+
+    private func nearestName(to name: String, among known: Set<String>) -> String? {
+        known.map { (name: $0, distance: editDistance(name, $0)) }
+            .min { ($0.distance, $0.name) < ($1.distance, $1.name) }
+            .flatMap { $0.distance <= max(3, name.count / 3) ? $0.name : nil }
+    }
+
+    private func isForAnotherService(_ name: String) -> Bool {
+        Self.services.contains { $0 != service && name.hasPrefix(SettingName.prefix(of: $0)) }
+    }
+
+    /// Names that are no settings but that environments carry: those of `.local/env`, of images, of the test and run
+    /// scripts, and the links that Kubernetes adds for a Kubernetes service of the same name.
+    private func isTolerated(_ name: String) -> Bool {
+        if name.hasPrefix("GATEHOUSE_TEST_") { return true }
+        if ["GATEHOUSE_PORT_BASE", GatehouseVersion.revisionVariable].contains(name) { return true }
+        let prefix = SettingName.prefix(of: service)
+        guard name.hasPrefix(prefix) else { return false }
+        let rest = name.dropFirst(prefix.count)
+        return ["URL", "ADMIN_URL", "PID", "SERVICE_HOST", "PORT"].contains(rest)
+            || rest.hasPrefix("SERVICE_PORT") || rest.hasPrefix("PORT_")
+    }
+
+    private static let services = ["gateway", "identity", "tokens", "devices", "apple-simulator"]
+}
+
+/// The least number of insertions, deletions and replacements that turn one text into the other.
+func editDistance(_ first: String, _ second: String) -> Int {
+    let second = Array(second.utf8)
+    var row = Array(0...second.count)
+    for (index, byte) in first.utf8.enumerated() {
+        var diagonal = row[0]
+        row[0] = index + 1
+        for column in second.indices {
+            let replaced = diagonal + (byte == second[column] ? 0 : 1)
+            diagonal = row[column + 1]
+            row[column + 1] = min(replaced, diagonal + 1, row[column] + 1)
+        }
+    }
+    return row[second.count]
+}

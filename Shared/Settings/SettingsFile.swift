@@ -55,3 +55,31 @@ struct SettingsFile {
         paths[name] = path.joined(separator: ".")
     }
 }
+
+/// What a file that holds a secret has to be like.
+public enum SecretFile {
+    /// The mode of a file (as `chmod` takes it) that everybody may read, write or run; `nil` for all others.
+    public static func openMode(_ path: String) -> String? {
+        var info = stat()
+        guard stat(path, &info) == 0, info.st_mode & 0o007 != 0 else { return nil }
+        return String(info.st_mode & 0o777, radix: 8)
+    }
+}
+
+/// How secrets and keys made for development are recognised, so that production can refuse them.
+public enum DevelopmentSecret {
+    /// Credentials begin with it, and so does the password within a development database's address.
+    private static let prefix = "dev-"
+    /// Key files begin with it.
+    private static let fileMark = "# development"
+
+    static func isMarked(_ secret: String) -> Bool {
+        secret.hasPrefix(prefix) || secret.contains(":\(prefix)")
+    }
+
+    /// Whether a file with this text was made for development.
+    public static func isMarked(file text: String) -> Bool { text.hasPrefix(fileMark) }
+
+    /// What a file begins with: the line that marks one made for development, nothing for any other.
+    public static func fileHead(isForDevelopment: Bool) -> String { isForDevelopment ? fileMark + "\n" : "" }
+}

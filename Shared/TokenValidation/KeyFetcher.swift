@@ -1,6 +1,9 @@
 package import AccessToken
-import Foundation
+package import AsyncHTTPClient
+package import Foundation
 package import Logging
+import NIOCore
+import ServiceKit
 import ServiceLifecycle
 
 /// Keeps an issuer's keys in the key store those of their source, a JWKS or a file: at the start, every few minutes, and
@@ -84,5 +87,55 @@ package struct KeyFetcher<Issuer: KeyIssuer>: Service {
             store.fetchFailed(of: issuer)
             return false
         }
+    }
+}
+
+/// Whoever's access tokens are good, as far as its keys are concerned.
+package protocol KeyIssuer: Sendable {
+    /// What reads its tokens.
+    associatedtype Verifier: Sendable
+
+    /// `iss`
+    var issuer: String { get }
+
+    /// - Parameters:
+    ///   - keys: those that it has at the moment.
+    ///   - leeway: seconds by which `exp` and `nbf` may be missed.
+    /// - Throws: `cryptography`, when OpenSSL does not take a key.
+    func verifier(with keys: VerificationKeySet, leeway: Int64) throws(AccessTokenError) -> Verifier
+}
+
+/// The keys that an issuer publishes as a JWKS (RFC 7517 §5), at any of several addresses.
+package struct PublishedKeys: Sendable {
+    /// Bytes of a JWKS at most.
+    static let maximumBytes = 1 << 20
+
+    private let addresses: [URL]
+    private let client: HTTPClient
+    /// For the whole response: a publisher that stalls in the middle of it must not keep the next fetch waiting.
+    private let timeout: Duration
+
+    struct NoAddress: Error {}
+
+    struct UnexpectedStatus: Error {
+        var status: Int
+    }
+
+    /// - Parameters:
+    ///   - addresses: any of them is asked.
+    ///   - timeout: for the whole response.
+    package init(addresses: [URL], client: HTTPClient, timeout: Duration = .seconds(5)) {
+        self.addresses = addresses
+        self.client = client
+        self.timeout = timeout
+    }
+
+    /// - Throws: also for an answer that is no JWKS, or has more than 1 MiB.
+    package func read() async throws -> VerificationKeySet {
+        guard let address = addresses.randomElement() else { throw NoAddress() }
+        let response = try await client.exchange(
+            HTTPClientRequest(url: address.absoluteString), upTo: Self.maximumBytes, before: .after(timeout))
+        guard response.status == 200 else { throw UnexpectedStatus(status: response.status) }
+        return try VerificationKeySet(jwks: Array(response.body.readableBytesView))
     }
 }

@@ -83,3 +83,166 @@ extension GatehouseClient {
         }
     }
 }
+
+extension GatehouseClient {
+    /// Sets a new password. All other sessions of the user end.
+    ///
+    /// - Parameters:
+    ///   - current: needed where the user has a password.
+    ///   - new: at least 8 characters, and none that everybody thinks of.
+    /// - Throws: `invalidCredentials` where the current one is wrong, `weakPassword` …
+    public func changePassword(current: String? = nil, new: String) async throws(GatehouseError) {
+        _ = try await session.call(
+            "POST", "/v1/auth/password", json: ChangePasswordRequest(currentPassword: current, newPassword: new),
+            returning: API.Nothing.self)
+    }
+
+    /// Has the user sent what ``resetPassword(token:newPassword:)`` needs. Whether there is such a user is not told.
+    public func forgotPassword(identifier: String) async throws(GatehouseError) {
+        _ = try await api.call(
+            "POST", "/v1/auth/password/forgot",
+            json: ForgotPasswordRequest(identifier: identifier, device: await session.device()),
+            returning: API.Nothing.self)
+    }
+
+    /// Sets a new password by the token of a message. All sessions of the user end.
+    ///
+    /// - Throws: `invalidInput` where the token has served or expired, `weakPassword` …
+    public func resetPassword(token: String, newPassword: String) async throws(GatehouseError) {
+        _ = try await api.call(
+            "POST", "/v1/auth/password/reset", json: ResetPasswordRequest(token: token, newPassword: newPassword),
+            returning: API.Nothing.self)
+    }
+}
+
+// Codes of six digits, which are sent to an address or a number and prove it.
+//
+// ```swift
+// let asked = try await client.askForCode(identifier: "ada@example.com", purpose: .signIn)
+// // The person types the digits, or opens the link in the message on this device.
+// try await client.signIn(identifier: "ada@example.com", code: "012345", asked: asked)
+// ```
+extension GatehouseClient {
+    /// Has a code sent. Whether there is such a user is not told.
+    ///
+    /// - Parameters:
+    ///   - identifier: an e-mail address or a phone number in any usual spelling.
+    ///   - purpose: what the code is for. It serves for nothing else.
+    /// - Returns: when another one may be asked for, and what the link in the message needs. Keep it until the code was
+    ///   shown: with it this device has tries that nobody else uses up.
+    /// - Throws: `rateLimited` where one was asked for a moment ago, `invalidInput` …
+    public func askForCode(
+        identifier: String, purpose: CodePurpose = .signIn
+    ) async throws(GatehouseError) -> CodeResponse {
+        let request = CodeRequest(identifier: identifier, purpose: purpose, device: await session.device())
+        return try await api.call("POST", "/v1/auth/code", json: request, returning: CodeResponse.self).body
+    }
+
+    /// Signs in with a code that was asked for to sign in. Whoever is new is registered.
+    ///
+    /// - Parameters:
+    ///   - identifier: where the code was sent.
+    ///   - code: the six digits as they were typed.
+    ///   - asked: what ``askForCode(identifier:purpose:)`` returned, where this device asked.
+    /// - Throws: `invalidCredentials` where the code is not right or no longer valid, `rateLimited`, `accountDisabled` …
+    @discardableResult
+    public func signIn(
+        identifier: String, code: String, asked: CodeResponse? = nil
+    ) async throws(GatehouseError) -> User {
+        let request = VerifyCodeRequest(
+            identifier: identifier, code: code, codeRequest: asked?.codeRequest, device: await session.device())
+        return try await begin("code", "/v1/auth/code/verify", request)
+    }
+
+    /// Signs in with the link in the message, on the device that asked.
+    ///
+    /// - Parameters:
+    ///   - linkToken: what stands behind the `#` of the link.
+    ///   - asked: what ``askForCode(identifier:purpose:)`` returned.
+    /// - Throws: as ``signIn(identifier:code:asked:)``.
+    @discardableResult
+    public func signIn(linkToken: String, asked: CodeResponse) async throws(GatehouseError) -> User {
+        let request = VerifyCodeRequest(
+            codeRequest: asked.codeRequest, linkToken: linkToken, device: await session.device())
+        return try await begin("link", "/v1/auth/code/verify", request)
+    }
+
+    /// Proves the signed-in user's own address or number with a code that was asked for to verify it.
+    ///
+    /// - Parameters: as for ``signIn(identifier:code:asked:)``.
+    /// - Returns: the user as from now on.
+    /// - Throws: `invalidCredentials` where the code is not right or no longer valid, or the identifier not the user's.
+    @discardableResult
+    public func verify(
+        identifier: String, code: String, asked: CodeResponse? = nil
+    ) async throws(GatehouseError) -> User {
+        let request = VerifyCodeRequest(identifier: identifier, code: code, codeRequest: asked?.codeRequest)
+        _ = try await session.call("POST", "/v1/auth/code/verify", json: request, returning: API.Nothing.self)
+        return try await me()
+    }
+}
+
+// Proving once more who the user is. Some calls ask for a proof that is not old: a stolen phone or access token must not
+// be enough to take an account over, or to end it.
+extension GatehouseClient {
+    /// Proves that it is the user who asks, and renews the bearer, which tells the server so from then on.
+    ///
+    /// - Throws: `invalidCredentials` or `invalidAppleToken` where the proof is not the user's; `accountDisabled` …
+    public func reauthenticate(with proof: ReauthenticationProof) async throws(GatehouseError) {
+        switch proof.content.value {
+        case .credential(let request):
+            _ = try await session.call(
+                "POST", "/v1/auth/reauthenticate", json: request, returning: API.Nothing.self)
+        case .code(let request):
+            _ = try await session.call("POST", "/v1/auth/code/verify", json: request, returning: API.Nothing.self)
+        }
+        _ = try await session.renewedAccessToken()
+    }
+
+    /// Makes a call; if the server asks for a recent proof, the user is asked for one, and the call is made again.
+    ///
+    /// ```swift
+    /// try await client.withReauthentication(by: { .password(try await askForPassword()) }) { client in
+    ///     try await client.deleteAccount()
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - proof: asks the user. What it throws is thrown; a `CancellationError` as `cancelled`.
+    ///   - call: of this library's, or of a service of one's own behind the gateway.
+    /// - Throws: what `call` throws, and ``reauthenticate(with:)``.
+    public func withReauthentication<Value: Sendable>(
+        by proof: @Sendable () async throws -> ReauthenticationProof,
+        _ call: @Sendable (GatehouseClient) async throws -> Value
+    ) async throws(GatehouseError) -> Value {
+        do {
+            do {
+                return try await call(self)
+            } catch let error as GatehouseError where error.kind == .reauthenticationRequired {
+                try await reauthenticate(with: try await proof())
+                return try await call(self)
+            }
+        } catch {
+            throw GatehouseError.of(error)
+        }
+    }
+}
+
+extension GatehouseClient {
+    /// Ends this device's session. Without a network too: the server is told later.
+    ///
+    /// - Throws: `storage` where the store could not be emptied.
+    public func signOut() async throws(GatehouseError) {
+        try await session.end(.user)
+    }
+
+    /// Ends all of the user's sessions on all devices.
+    ///
+    /// The others end first, while this one still proves who asks: if that fails, nothing has ended here.
+    public func signOutEverywhere(exceptThisDevice: Bool = false) async throws(GatehouseError) {
+        _ = try await session.call(
+            "POST", "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true), isRepeatable: true,
+            returning: API.Nothing.self)
+        if !exceptThisDevice { try await session.end(.user) }
+    }
+}

@@ -1,6 +1,10 @@
 public import Contracts
 public import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// What went wrong, for an app: decide by ``kind``, show ``message(in:)``, offer "Try Again" where ``retry`` says so.
 public struct GatehouseError: Error, Sendable, Equatable {
     /// More may come: have a `default`.
@@ -99,5 +103,148 @@ public struct GatehouseError: Error, Sendable, Equatable {
         case .timedOut, .unavailable, .rateLimited, .server, .storage: retryAfter.map(Retry.after) ?? .now
         default: .never
         }
+    }
+}
+
+extension GatehouseError {
+    /// A response that refuses, for an app: Gatehouse's own problem documents, and whatever else a service answers.
+    init(response: HTTPURLResponse, body: Data) {
+        let problem = ProblemBody(response: response, body: body)
+        let kind = problem.code.flatMap(Self.kind(ofCode:)) ?? Self.kind(ofStatus: response.statusCode)
+        self.init(
+            kind, code: problem.code,
+            requestID: response.value(forHTTPHeaderField: HeaderName.requestID) ?? problem.requestId,
+            fields: problem.errors ?? [], retryAfter: response.retryAfter,
+            reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
+    }
+
+    /// A response of success whose body is no `type`. What was asked for is done: nobody is told to try again.
+    ///
+    /// Of the decoding error nothing is kept: its text may hold what was decoded, a token for example.
+    static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {
+        GatehouseError(
+            .unreadable, requestID: exchange.requestID, reason: "the answer is no \(type)",
+            status: exchange.response.statusCode)
+    }
+
+    /// - Returns: `nil` for a word that this version does not know: then the status decides.
+    static func kind(ofCode code: String) -> Kind? {
+        ErrorCode(rawValue: code).map(kind(of:))
+    }
+
+    private static func kind(of code: ErrorCode) -> Kind {
+        switch code {
+        case .invalidRequest, .payloadTooLarge: .invalidInput
+        case .invalidCredentials: .invalidCredentials
+        case .invalidToken, .tokenExpired: .signedOut
+        case .invalidRefreshToken: .sessionEnded
+        case .invalidAppleToken: .invalidAppleToken
+        case .forbidden: .forbidden
+        case .accountDisabled: .accountDisabled
+        case .reauthenticationRequired: .reauthenticationRequired
+        case .notFound: .notFound
+        case .identifierTaken: .identifierTaken
+        case .weakPassword: .weakPassword
+        case .rateLimited: .rateLimited
+        case .internal: .server
+        case .badGateway, .unavailable: .unavailable
+        case .timeout: .timedOut
+        case .methodNotAllowed, .targetTooLong, .unsupportedMediaType, .expectationFailed, .headersTooLarge,
+            .versionNotSupported:
+            .misuse
+        }
+    }
+
+    static func kind(ofStatus status: Int) -> Kind {
+        switch status {
+        // Of success, and not what was asked for.
+        case 200..<300: .unreadable
+        case 400, 413, 422: .invalidInput
+        case 401: .signedOut
+        case 403: .forbidden
+        case 404, 410: .notFound
+        case 405, 406, 414, 415, 417, 431: .misuse
+        case 408, 504: .timedOut
+        case 429: .rateLimited
+        case 502, 503: .unavailable
+        case 400..<500: .refused
+        default: .server
+        }
+    }
+}
+
+/// What is of use in a problem document (RFC 9457). Each part may lack: a team's own services write some of it.
+struct ProblemBody: Decodable {
+    /// A longer document is none of those that are known.
+    static let maximumBytes = GatehouseError.maximumBodyBytes
+    private static let maximumCodeBytes = 64
+
+    var code: String?
+    var requestId: String?
+    var errors: [Problem.FieldError]?
+
+    /// Empty where the response holds no problem document.
+    init(response: HTTPURLResponse, body: Data) {
+        let mediaType = response.value(forHTTPHeaderField: "Content-Type")?.lowercased() ?? ""
+        guard mediaType.hasPrefix("application/problem+json"), body.count <= Self.maximumBytes,
+            let read = try? JSON.decode(Self.self, from: body)
+        else { return }
+        self = read
+        if let code, code.utf8.count > Self.maximumCodeBytes { self.code = nil }
+    }
+}
+
+extension GatehouseError {
+    /// What a transport, a store or a cancelled task has thrown, for an app. An error of this library stays as it is.
+    ///
+    /// `CancellationError`, which a function with a typed error cannot throw, becomes ``Kind/cancelled``. Of a foreign
+    /// error only its number is kept: its text may hold an address with a secret in it.
+    static func of(_ error: any Error) -> GatehouseError {
+        if let error = error as? GatehouseError { return error }
+        if let error = error as? TokenStoreError { return GatehouseError(error) }
+        if error is CancellationError { return GatehouseError(.cancelled) }
+        if let code = networkCode(of: error) {
+            return GatehouseError(kind(of: code), reason: "URLError \(code.rawValue)")
+        }
+        let error = error as NSError
+        return GatehouseError(.unavailable, reason: "\(error.domain) \(error.code)")
+    }
+
+    /// - Returns: `nil` for an error that is none of `URLSession`'s.
+    static func networkCode(of error: any Error) -> URLError.Code? {
+        if let error = error as? URLError { return error.code }
+        let error = error as NSError
+        return error.domain == NSURLErrorDomain ? URLError.Code(rawValue: error.code) : nil
+    }
+
+    private static func kind(of code: URLError.Code) -> Kind {
+        switch code {
+        case .cancelled: .cancelled
+        case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive: .offline
+        case .timedOut: .timedOut
+        case .badServerResponse, .cannotParseResponse, .cannotDecodeContentData, .cannotDecodeRawData,
+            .httpTooManyRedirects, .redirectToNonExistentLocation, .dataLengthExceedsMaximum:
+            .server
+        case .badURL, .unsupportedURL, .appTransportSecurityRequiresSecureConnection, .fileDoesNotExist,
+            .fileIsDirectory, .noPermissionsToReadFile:
+            .misuse
+        // A host that cannot be found or reached, a connection that was lost, a certificate that is not trusted: what
+        // stands between the device and the server.
+        default: .unavailable
+        }
+    }
+}
+
+extension GatehouseError {
+    /// A sentence for a person, in English, Hebrew, Russian or Arabic.
+    ///
+    /// - Parameter language: as in `en`, `he-IL`, `ar_EG`; by default the app's own, as the system has chosen it for
+    ///   the user (``AppLanguage/current``). English where there is no sentence.
+    public func message(in language: String? = nil) -> String {
+        let languages = [language ?? AppLanguage.current]
+        let catalogue = MessageCatalogue.shared
+        return code.flatMap { catalogue.message(for: $0, in: languages) }
+            ?? catalogue.message(for: kind.description, in: languages)
+            ?? catalogue.message(for: Kind.server.description, in: languages) ?? kind.description
     }
 }

@@ -1,4 +1,5 @@
 public import Contracts
+public import Foundation
 
 /// What an app shows: one of four screens.
 public enum AppState: Sendable, Equatable {
@@ -18,5 +19,40 @@ public enum AppState: Sendable, Equatable {
             case .signedOut(let reason): .signedOut(reason: reason)
             case .signedIn(let user): .signedIn(user)
             }
+    }
+}
+
+/// Why the system does not even ask for a face or a finger.
+public enum UnlockObstacle: Sendable, Hashable {
+    /// Too many attempts have failed: first the device's passcode.
+    case lockedOut
+    /// The user has not allowed it to the app, or nobody is enrolled.
+    case unavailable
+
+    /// What the screen to unlock says of it.
+    public var text: InterfaceText {
+        switch self {
+        case .lockedOut: .lockedOut
+        case .unavailable: .biometryUnavailable
+        }
+    }
+}
+
+/// What Apple's dialog gave (`ASAuthorizationAppleIDCredential`), and the nonce that it was given.
+public struct AppleCredential: Sendable, Equatable {
+    public var identityToken: Redacted<String>
+    public var authorizationCode: Redacted<String>?
+    public var nonce: AppleNonce?
+    /// Told with the first sign-in only.
+    public var fullName: PersonNameComponents?
+
+    public init(
+        identityToken: Redacted<String>, authorizationCode: Redacted<String>? = nil, nonce: AppleNonce? = nil,
+        fullName: PersonNameComponents? = nil
+    ) {
+        self.identityToken = identityToken
+        self.authorizationCode = authorizationCode
+        self.nonce = nonce
+        self.fullName = fullName
     }
 }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// What the screens of GatehouseUI say, each by its key in `Interface.xcstrings`.
 public enum InterfaceText: String, Sendable, CaseIterable {
@@ -57,5 +57,50 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     /// Whether the texts of a language run from right to left.
     public static func isRightToLeft(_ language: String) -> Bool {
         ["ar", "he"].contains(MessageCatalogue.primarySubtag(language))
+    }
+}
+
+/// The language in which an app speaks: its screens and its messages alike.
+///
+/// It is the app's, not the device's: in an app that is in English alone nobody reads Hebrew here and English there,
+/// whatever the device speaks.
+public enum AppLanguage {
+    /// What there are texts for.
+    static let known: Set<String> = ["en", "he", "ru", "ar"]
+
+    /// Of the app's own languages the first that the system has chosen for the user and that there are texts for, as in
+    /// `he`; English where there is none.
+    public static var current: String { first(of: Bundle.main.preferredLocalizations) }
+
+    /// The language of a screen: the one that the app has set for it by `.environment(\.locale, …)`, else ``current``.
+    public static func of(screen locale: Locale) -> String {
+        of(screen: locale, system: .current, localizations: Bundle.main.preferredLocalizations)
+    }
+
+    static func of(screen locale: Locale, system: Locale, localizations: [String]) -> String {
+        guard locale.identifier != system.identifier, let code = locale.language.languageCode?.identifier else {
+            return first(of: localizations)
+        }
+        return first(of: [code])
+    }
+
+    private static func first(of languages: [String]) -> String {
+        languages.lazy.map(MessageCatalogue.primarySubtag).first(where: known.contains) ?? "en"
+    }
+}
+
+extension SignOutReason {
+    /// What the screen to sign in says of it. `nil` for who signed out here: they know.
+    public var text: InterfaceText? {
+        switch self {
+        case .user: nil
+        case .endedByServer: .endedByServer
+        case .expired: .endedUnused
+        case .accountDeleted: .accountDeleted
+        case .otherProcess: .endedElsewhere
+        case .appleCredentialRevoked: .endedAtApple
+        case .storeCorrupt: .endedUnreadable
+        default: .ended
+        }
     }
 }

@@ -1,3 +1,4 @@
+import Contracts
 public import Foundation
 
 #if canImport(FoundationNetworking)
@@ -83,5 +84,70 @@ public struct Endpoint<Response: Sendable>: Sendable {
         // In a query many servers read a plus sign as a space.
         components.percentEncodedQuery = components.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         return components.url
+    }
+}
+
+// Endpoints that answer in JSON as Gatehouse itself does: camelCase, times in ISO 8601.
+extension Endpoint where Response: Decodable {
+    public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
+        self.init(method: method, path: path, query: query, content: nil, read: Self.readJSON)
+    }
+
+    public init(_ method: String, _ path: String, query: [URLQueryItem] = [], json: some Encodable & Sendable) {
+        self.init(method: method, path: path, query: query, content: .json(json), read: Self.readJSON)
+    }
+
+    private static func readJSON(_ data: Data) throws -> Response { try JSON.decode(Response.self, from: data) }
+}
+
+// Endpoints whose answer says nothing but that it is done.
+extension Endpoint where Response == Void {
+    public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
+        self.init(method: method, path: path, query: query, content: nil) { _ in }
+    }
+
+    public init(_ method: String, _ path: String, query: [URLQueryItem] = [], json: some Encodable & Sendable) {
+        self.init(method: method, path: path, query: query, content: .json(json)) { _ in }
+    }
+}
+
+// Endpoints whose answer is taken as it is.
+extension Endpoint where Response == Data {
+    public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
+        self.init(method: method, path: path, query: query, content: nil) { $0 }
+    }
+
+    public init(_ method: String, _ path: String, query: [URLQueryItem] = [], json: some Encodable & Sendable) {
+        self.init(method: method, path: path, query: query, content: .json(json)) { $0 }
+    }
+}
+
+extension Endpoint.Content {
+    fileprivate static func json(_ value: some Encodable & Sendable) -> Self {
+        Self(mediaType: "application/json") { try JSON.encode(value) }
+    }
+}
+
+extension AccessToken {
+    /// What `Authorization` says (RFC 6750 §2.1).
+    var credentials: String { "Bearer \(value.value)" }
+}
+
+extension URLRequest {
+    /// The same request with this bearer, whatever bearer it had.
+    func carrying(_ token: AccessToken) -> URLRequest {
+        var request = self
+        #if canImport(FoundationNetworking)
+            // Foundation on Linux takes a value that is set alone apart, character by character, and that of a bearer
+            // costs a third of the request. What could end a field's line goes that way nevertheless.
+            if token.value.value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+                var fields = (allHTTPHeaderFields ?? [:]).filter { $0.key.lowercased() != "authorization" }
+                fields["Authorization"] = token.credentials
+                request.allHTTPHeaderFields = fields
+                return request
+            }
+        #endif
+        request.setValue(token.credentials, forHTTPHeaderField: "Authorization")
+        return request
     }
 }

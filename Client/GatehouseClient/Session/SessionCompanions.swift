@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 
 /// Those that run beside a session, and what they have been told.
 struct SessionCompanions: Sendable {
@@ -86,4 +86,41 @@ extension Session {
 extension SessionCompanions {
     /// So long the end of a session waits for what a companion has begun, and so long for what it does at the end.
     static let patience = Duration.seconds(3)
+}
+
+/// What runs beside a session and has to stop with it: synchronisation, push registration, a web socket.
+public protocol SessionCompanion: Sendable {
+    /// Somebody has signed in, or a stored session has been restored. It may go on for as long as the session does: nobody
+    /// waits for it, and its task is cancelled when the session ends.
+    func sessionBegan(_ user: User) async
+
+    /// The session ends. It is called when ``sessionBegan(_:)`` has returned, three seconds after that was cancelled at
+    /// the latest. Where the user ends the session, requests in their name are still answered here; after three more
+    /// seconds it is cancelled, and the session ends without it.
+    func sessionWillEnd(_ reason: SignOutReason) async
+}
+
+/// Those who are told of a session's changes.
+struct SessionListeners: Sendable {
+    private var continuations: [Int: AsyncStream<SessionState>.Continuation] = [:]
+    private var next = 0
+    private var last: SessionState?
+
+    mutating func add(_ continuation: AsyncStream<SessionState>.Continuation, now state: SessionState) -> Int {
+        next += 1
+        continuations[next] = continuation
+        continuation.yield(state)
+        return next
+    }
+
+    func finish() { for continuation in continuations.values { continuation.finish() } }
+
+    mutating func remove(_ number: Int) { continuations[number] = nil }
+
+    /// Tells of a state, once.
+    mutating func tell(_ state: SessionState) {
+        guard state != last else { return }
+        last = state
+        for continuation in continuations.values { continuation.yield(state) }
+    }
 }

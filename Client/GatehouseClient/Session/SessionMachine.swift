@@ -1,5 +1,5 @@
-import Contracts
-import Foundation
+public import Contracts
+public import Foundation
 
 /// A session's rules, without clocks, stores and networks: each event changes the phase, or says what is to be done.
 ///
@@ -126,5 +126,135 @@ struct SessionMachine: Sendable {
 
     private mutating func remember(_ session: StoredSession) {
         pendingLogouts = pendingLogouts.adding([session.refreshToken])
+    }
+}
+
+/// Where a session stands, as whoever uses it sees it.
+public enum SessionState: Sendable, Equatable {
+    /// What is stored has not been read yet.
+    case restoring
+    /// It cannot be read yet: the device is locked, or the user has to prove who they are.
+    case locked(Lock)
+    /// - `reason`: `nil` where nobody was signed in here before.
+    case signedOut(reason: SignOutReason?)
+    case signedIn(User)
+
+    public enum Lock: Sendable, Equatable {
+        /// Until the device has been unlocked once.
+        case device
+        /// Until ``Session/unlock(reason:)``.
+        case userPresence
+    }
+
+    /// The user, where somebody is signed in.
+    public var user: User? {
+        if case .signedIn(let user) = self { user } else { nil }
+    }
+}
+
+/// Why nobody is signed in any more.
+public struct SignOutReason: Sendable, Hashable, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+
+    /// The user signed out here.
+    public static let user = Self("user")
+    /// The server refused the current refresh token: the session was ended elsewhere or revoked.
+    public static let endedByServer = Self("endedByServer")
+    /// The same, and the session had not been used for so long that it was over.
+    public static let expired = Self("expired")
+    /// The user deleted the account here.
+    public static let accountDeleted = Self("accountDeleted")
+    /// Another process that shares the store signed out.
+    public static let otherProcess = Self("otherProcess")
+    /// The user took the consent back in the settings of their Apple account, or closed that account.
+    public static let appleCredentialRevoked = Self("appleCredentialRevoked")
+    /// What was stored could not be read by any version.
+    public static let storeCorrupt = Self("storeCorrupt")
+}
+
+/// How long an access token is good for, by this process' monotonic clock: what the device shows may be wrong by days
+/// and may jump.
+struct TokenLife: Sendable, Equatable {
+    /// A new token is asked for this long before the end: a fifth of the life, five minutes at most.
+    static func margin(of lifetime: Duration) -> Duration { min(.seconds(300), lifetime / 5) }
+
+    /// From here on a new one is asked for, while this one still serves.
+    let renewal: Duration
+    let end: Duration
+
+    /// - Parameters:
+    ///   - lifetime: as the server said.
+    ///   - sentAt: when the request was sent that brought the token. The token was made after it, so that what is
+    ///     reckoned here ends no later than what the server reckons.
+    init(lifetime: Duration, sentAt: Duration) {
+        end = sentAt + lifetime
+        renewal = end - Self.margin(of: lifetime)
+    }
+
+    /// Of a token that an earlier process has stored. Of its age only the device's clock tells, and that may be wrong:
+    /// then a token is renewed that need not be, or one is shown that the server refuses, and is renewed after that.
+    init(stored: StoredSession, wall: Date, monotonic: Duration) {
+        let lifetime = Duration.seconds(stored.accessLifetime)
+        let serverNow = wall.addingTimeInterval(stored.clockOffset)
+        let left = stored.accessExpiresAt.timeIntervalSince(serverNow)
+        let sane = min(max(left, 0), Double(stored.accessLifetime))
+        end = monotonic + .seconds(sane)
+        renewal = end - Self.margin(of: lifetime)
+    }
+
+    func isOver(at monotonic: Duration) -> Bool { monotonic >= end }
+
+    func isDue(at monotonic: Duration) -> Bool { monotonic >= renewal }
+}
+
+/// What a request proves its user with. Ask the session for one each time: it expires.
+public struct AccessToken: Sendable, Equatable {
+    public let value: Redacted<String>
+
+    init(_ value: Redacted<String>) { self.value = value }
+}
+
+/// The two clocks that a session reads, so that tests can move them.
+public protocol SessionClock: Sendable {
+    /// Time since some moment, also while the device sleeps. It never jumps and no user sets it.
+    var monotonic: Duration { get }
+
+    /// What the device shows: it may be wrong by days and may jump.
+    var wall: Date { get }
+
+    func sleep(for duration: Duration) async throws
+}
+
+/// The system's own clocks.
+public struct SystemClock: SessionClock {
+    private static let start = ContinuousClock.now
+
+    public init() {}
+
+    public var monotonic: Duration { ContinuousClock.now - Self.start }
+
+    public var wall: Date { Date() }
+
+    public func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+}
+
+extension SessionClock {
+    /// Runs `body`, and returns when it has ended or when the time is up, in which case `body` is cancelled and goes on
+    /// as long as it likes.
+    func within(_ limit: Duration, _ body: @escaping @Sendable () async -> Void) async {
+        let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        let work = Task {
+            await body()
+            end.finish()
+        }
+        let alarm = Task {
+            try? await sleep(for: limit)
+            end.finish()
+        }
+        for await _ in ends {}
+        work.cancel()
+        alarm.cancel()
     }
 }

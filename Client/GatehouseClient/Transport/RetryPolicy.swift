@@ -1,3 +1,9 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 /// How often and when a request that met trouble is sent again, by itself.
 public struct RetryPolicy: Sendable, Equatable {
     /// The first one included.
@@ -6,4 +12,97 @@ public struct RetryPolicy: Sendable, Equatable {
     public var longestPause: Duration = .seconds(2)
 
     public init() {}
+}
+
+extension RetryPolicy {
+    /// How an attempt ended.
+    enum Outcome: Sendable, Equatable {
+        case failed(URLError.Code)
+        /// - `retryAfter`: how long the server asks to wait.
+        case answered(status: Int, retryAfter: Duration?)
+    }
+
+    enum Decision: Sendable, Equatable {
+        /// Wait for so long and send the request again.
+        case pause(Duration)
+        case giveUp
+    }
+
+    /// - Parameters:
+    ///   - attempt: the number of the one that has ended; the first is 1.
+    ///   - isRepeatable: whether the server does the same for one request as for two of its kind.
+    ///   - random: evenly drawn from 0..<1.
+    func decision(after attempt: Int, isRepeatable: Bool, outcome: Outcome, random: Double) -> Decision {
+        guard attempt < attempts, isRepeatable, Self.mayPass(outcome) else { return .giveUp }
+        let ceiling = min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
+        guard case .answered(_, let asked?) = outcome else { return .pause(ceiling * random) }
+        // A longer wait is for the app to decide: the error says how long. Within it, those who were told the same
+        // moment come back one after the other.
+        guard asked <= longestPause else { return .giveUp }
+        return .pause(asked + min(ceiling, longestPause - asked) * random)
+    }
+
+    /// Whether HTTP says of the method that repeating it changes nothing more (RFC 9110 §9.2.2).
+    static func isRepeatable(method: String) -> Bool {
+        ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(method)
+    }
+
+    /// Whether the same request may well succeed a moment later.
+    private static func mayPass(_ outcome: Outcome) -> Bool {
+        switch outcome {
+        case .failed(let code):
+            [
+                .timedOut, .networkConnectionLost, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,
+                .resourceUnavailable, .badServerResponse,
+            ].contains(code)
+        case .answered(let status, _): [429, 502, 503, 504].contains(status)
+        }
+    }
+}
+
+extension HTTPURLResponse {
+    /// `Retry-After`, in seconds or as a moment by the server's own clock (RFC 9110 §10.2.3).
+    var retryAfter: Duration? {
+        guard let text = value(forHTTPHeaderField: "Retry-After")?.trimmingCharacters(in: .whitespaces) else {
+            return nil
+        }
+        if let seconds = Int32(text) { return seconds < 0 ? nil : .seconds(seconds) }
+        // Of the device's clock nobody knows what it shows.
+        guard let moment = HTTPDate.read(text), let now = value(forHTTPHeaderField: "Date").flatMap(HTTPDate.read)
+        else { return nil }
+        return .seconds(max(0, moment.timeIntervalSince(now)))
+    }
+}
+
+/// Moments as HTTP writes them: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+enum HTTPDate {
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+    /// - Returns: `nil` for the two obsolete forms as well: no server has sent them for decades.
+    static func read(_ text: String) -> Date? {
+        let parts = text.split(separator: " ")
+        guard text.utf8.count == 29, parts.count == 6, parts[5] == "GMT",
+            let day = number(parts[1], digits: 2), let month = months.firstIndex(of: String(parts[2])),
+            let year = number(parts[3], digits: 4)
+        else { return nil }
+        let time = parts[4].split(separator: ":").map { number($0, digits: 2) }
+        guard time.count == 3, let hour = time[0], let minute = time[1], let second = time[2],
+            (1...31).contains(day), hour < 24, minute < 60, second <= 60
+        else { return nil }
+        let days = daysSince1970(year: year, month: month + 1, day: day)
+        return Date(timeIntervalSince1970: Double(((days * 24 + hour) * 60 + minute) * 60 + second))
+    }
+
+    private static func number(_ text: Substring, digits: Int) -> Int? {
+        let isDigits = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return text.utf8.count == digits && isDigits ? Int(text) : nil
+    }
+
+    /// In the Gregorian calendar. Years are counted from March, so that the leap day is the last one.
+    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+        let marchYear = month > 2 ? year : year - 1
+        let monthFromMarch = (month + 9) % 12
+        let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
+        return marchYear * 365 + leapDays + (monthFromMarch * 153 + 2) / 5 + day - 1 - 719_468
+    }
 }

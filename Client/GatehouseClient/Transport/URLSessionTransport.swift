@@ -151,3 +151,139 @@ extension URLResponse {
         }
     }
 }
+
+/// A request and all that it is redirected to, which can be given up at any moment from anywhere.
+final class URLExchange: Sendable {
+    private enum State {
+        /// The task that runs now: there is one for each redirection.
+        case running(URLSessionTask?)
+        case over(URLError.Code)
+    }
+
+    private let state = Locked(State.running(nil))
+
+    /// Runs `body` until it ends, the time is up or the caller's task is cancelled.
+    ///
+    /// - Throws: what `body` throws, or `URLError.timedOut`.
+    static func run<Value: Sendable>(
+        within deadlines: Deadlines, _ body: (URLExchange) async throws -> Value
+    ) async throws -> Value {
+        let exchange = URLExchange()
+        let number = deadlines.begin { exchange.end(as: .timedOut) }
+        defer { deadlines.end(number) }
+        return try await withTaskCancellationHandler {
+            do {
+                return try await body(exchange)
+            } catch {
+                // A task that was given up says that it was cancelled, whatever the reason.
+                throw exchange.end.map { URLError($0) } ?? error
+            }
+        } onCancel: {
+            exchange.end(as: .cancelled)
+        }
+    }
+
+    /// Starts the task that `make` returns, and waits for what it tells its completion handler.
+    func result<Body: Sendable>(
+        of make: (@escaping @Sendable (Body?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
+    ) async throws -> (Body, URLResponse) {
+        try await withCheckedThrowingContinuation { continuation in
+            start(
+                make { body, response, error in
+                    guard let body, let response else {
+                        continuation.resume(throwing: error ?? URLError(.badServerResponse))
+                        return
+                    }
+                    continuation.resume(returning: (body, response))
+                })
+        }
+    }
+
+    /// Starts `task`, which ends with the exchange.
+    func start(_ task: URLSessionTask) {
+        let isOver = state.withLock { state in
+            guard case .running = state else { return true }
+            state = .running(task)
+            return false
+        }
+        task.resume()
+        if isOver { task.cancel() }
+    }
+
+    private var end: URLError.Code? {
+        state.withLock { if case .over(let code) = $0 { code } else { nil } }
+    }
+
+    private func end(as code: URLError.Code) {
+        let task = state.withLock { state -> URLSessionTask? in
+            guard case .running(let task) = state else { return nil }
+            state = .over(code)
+            return task
+        }
+        task?.cancel()
+    }
+}
+
+/// Hands on the body of a response as it comes.
+final class ByteStream: NSObject, URLSessionDataDelegate {
+    /// As many pieces wait for a reader; one more, and the stream ends with an error.
+    static let mostWaiting = 4096
+
+    private let heads: AsyncThrowingStream<URLResponse, any Error>.Continuation
+    private let pieces: AsyncThrowingStream<Data, any Error>.Continuation
+
+    private init(
+        heads: AsyncThrowingStream<URLResponse, any Error>.Continuation,
+        pieces: AsyncThrowingStream<Data, any Error>.Continuation
+    ) {
+        self.heads = heads
+        self.pieces = pieces
+    }
+
+    /// Sends `request`, and returns when the response's head is there. Whoever drops the pieces ends the request.
+    ///
+    /// In a session of its own: on Linux Foundation asks a session's delegate alone for the pieces of a body.
+    static func open(
+        _ request: URLRequest, as configuration: URLSessionConfiguration, in exchange: URLExchange
+    ) async throws -> (AsyncThrowingStream<Data, any Error>, URLResponse) {
+        let (heads, head) = AsyncThrowingStream.makeStream(of: URLResponse.self, throwing: (any Error).self)
+        let (pieces, piece) = AsyncThrowingStream.makeStream(
+            of: Data.self, throwing: (any Error).self, bufferingPolicy: .bufferingOldest(mostWaiting))
+        let session = URLSession(
+            configuration: configuration, delegate: ByteStream(heads: head, pieces: piece), delegateQueue: nil)
+        let task = session.dataTask(with: request)
+        piece.onTermination = { _ in task.cancel() }
+        exchange.start(task)
+        session.finishTasksAndInvalidate()
+        for try await response in heads { return (pieces, response) }
+        // The heads end without one where this task is cancelled, or the server said nothing.
+        task.cancel()
+        throw URLError(Task.isCancelled ? .cancelled : .badServerResponse)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        heads.yield(response)
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        if case .dropped = pieces.yield(data) {
+            pieces.finish(throwing: URLError(.dataLengthExceedsMaximum))
+        }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        heads.finish(throwing: error)
+        pieces.finish(throwing: error)
+    }
+}

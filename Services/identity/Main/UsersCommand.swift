@@ -124,3 +124,162 @@ private func print(entry: UserAdministration.Entry) throws {
         """
     FileHandle.standardError.write(Data(text.utf8))
 }
+
+extension UsersCommand {
+    struct AddIdentifier: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Give a user an e-mail address or phone number, in place of the one that is there.",
+            discussion: """
+                It counts as proved, by your word. An account that has it without having proved it loses it.
+                """)
+
+        @Argument(help: "An id, an e-mail address or a phone number.")
+        var user: String
+
+        @Argument(help: "The e-mail address or phone number that the user is to have.")
+        var identifier: String
+
+        func run() async throws {
+            try await printEntry { try await $0.addIdentifier(identifier, user: user) }
+        }
+    }
+
+    struct MoveIdentifier: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Give an e-mail address or phone number from whoever has it to another user.",
+            discussion: "It counts as proved, by your word. The user must have none of its kind.")
+
+        @Argument(help: "The e-mail address or phone number.")
+        var identifier: String
+
+        @Argument(help: "Who is to have it: an id, an e-mail address or a phone number.")
+        var user: String
+
+        func run() async throws {
+            try await printEntry { try await $0.moveIdentifier(identifier, to: user) }
+        }
+    }
+
+    struct RemoveIdentifier: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Take an e-mail address or phone number from whoever has it, unless it is the last way in.")
+
+        @Argument(help: "The e-mail address or phone number.")
+        var identifier: String
+
+        func run() async throws {
+            try await printEntry { try await $0.removeIdentifier(identifier) }
+        }
+    }
+}
+
+extension UsersCommand {
+    struct Import: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make users from JSON Lines. Who is there already is left as they are, so it may be repeated.",
+            discussion: """
+                A line has the fields that `identity users export` writes. Each line that is refused is told on standard \
+                error, `line N: why`; at the end there is a summary as one line of JSON, and the status is 1 if any was.
+                """)
+
+        @Argument(help: "The file; - for standard input.")
+        var file: String
+
+        @Flag(help: "Check every line, and write nothing.")
+        var dryRun = false
+
+        @Option(help: "Begin with this line.")
+        var fromLine = 1
+
+        func run() async throws {
+            let (input, size) = try open()
+            var refused = 0
+            try await UserTransfer.run { transfer in
+                let bar = ProgressLine(unit: "users", total: size)
+                let summary = try await transfer.importUsers(from: input, first: fromLine, isDry: dryRun) { flaw in
+                    FileHandle.standardError.write(Data("line \(flaw.line): \(flaw.reason)\n".utf8))
+                } progress: { summary, bytes in
+                    bar.show(summary.lines, part: bytes)
+                }
+                bar.end()
+                refused = summary.refused
+                print(String(decoding: try JSON.encode(summary), as: UTF8.self))
+            }
+            if refused > 0 { throw ExitCode.failure }
+        }
+
+        /// - Returns: the file and its size in bytes, where it has one.
+        private func open() throws -> (FileHandle, Int?) {
+            if file == "-" { return (.standardInput, nil) }
+            guard let handle = FileHandle(forReadingAtPath: file) else {
+                throw ValidationError("\(file) cannot be read.")
+            }
+            let size = try FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
+            return (handle, size)
+        }
+    }
+
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print every user, oldest first, as a line of JSON that `identity users import` reads.")
+
+        @Flag(help: "With passwords' hashes. They are of use only with the pepper's file.")
+        var passwordHashes = false
+
+        @Option(help: "Go on after the user of this id.")
+        var after: String?
+
+        func run() async throws {
+            let last = try after.map { text in
+                guard let id = UUID(uuidString: text) else { throw ValidationError("--after is a user's id.") }
+                return id
+            }
+            try await UserTransfer.run { transfer in
+                let progress = ProgressLine(unit: "users")
+                try await transfer.exportUsers(after: last, withHashes: passwordHashes) { lines in
+                    try FileHandle.standardOutput.write(contentsOf: lines)
+                } progress: {
+                    progress.show($0)
+                }
+                progress.end()
+            }
+        }
+    }
+}
+
+/// How far a command has come: a line on standard error that is written over and over, if a person is looking.
+final class ProgressLine {
+    private let unit: String
+    private let total: Int?
+    private let isSeen = isatty(STDERR_FILENO) == 1
+    private let start = ContinuousClock.now
+    private var shownAt = ContinuousClock.now
+
+    /// - Parameter total: `nil` where nobody knows how much there is.
+    init(unit: String, total: Int? = nil) {
+        self.unit = unit
+        self.total = total
+    }
+
+    /// - Parameters:
+    ///   - count: how many are done.
+    ///   - part: of `total`, where that is counted in something else.
+    func show(_ count: Int, part: Int? = nil) {
+        let now = ContinuousClock.now
+        guard isSeen, now - shownAt > .milliseconds(200) else { return }
+        shownAt = now
+        let rate = Int(Double(count) / max((now - start) / .seconds(1), 0.001))
+        var line = "\(count) \(unit), \(rate) a second"
+        if let total, total > 0 {
+            let done = min(part ?? count, total)
+            let width = 30 * done / total
+            let bar = String(repeating: "#", count: width) + String(repeating: ".", count: 30 - width)
+            line = "[\(bar)] \(100 * done / total) %  " + line
+        }
+        FileHandle.standardError.write(Data("\r\u{1B}[K\(line)".utf8))
+    }
+
+    func end() {
+        if isSeen { FileHandle.standardError.write(Data("\r\u{1B}[K".utf8)) }
+    }
+}

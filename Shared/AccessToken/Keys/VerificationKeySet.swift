@@ -35,3 +35,195 @@ public struct VerificationKeySet: Sendable, Equatable {
 
     public var isEmpty: Bool { keys.isEmpty }
 }
+
+/// How a token is signed (RFC 7518 §3.1). Gatehouse's own are RS256 always.
+public enum SignatureAlgorithm: String, Sendable, CaseIterable {
+    case rs256 = "RS256"
+    case es256 = "ES256"
+}
+
+/// A public key, and with it the one algorithm that it is for (RFC 8725 §3.1).
+public enum VerificationKey: Sendable, Equatable {
+    case rsa(RSAPublicKey)
+    case p256(P256PublicKey)
+
+    public var algorithm: SignatureAlgorithm {
+        switch self {
+        case .rsa: .rs256
+        case .p256: .es256
+        }
+    }
+}
+
+/// A key that is ready to verify with, on any number of threads at once.
+enum VerificationContexts: Sendable {
+    case rsa(ContextPool<RSAContext>)
+    case p256(ContextPool<ECDSAContext>)
+
+    init(_ key: VerificationKey) throws(AccessTokenError) {
+        switch key {
+        case .rsa(let key):
+            self = .rsa(
+                try ContextPool { () throws(AccessTokenError) in
+                    try RSAContext(EVPKey(modulus: key.modulus, exponent: key.exponent), for: .verification)
+                })
+        case .p256(let key):
+            self = .p256(
+                try ContextPool { () throws(AccessTokenError) in
+                    try ECDSAContext(EVPKey(x: key.x, y: key.y))
+                })
+        }
+    }
+
+    var algorithm: SignatureAlgorithm {
+        switch self {
+        case .rsa: .rs256
+        case .p256: .es256
+        }
+    }
+
+    /// The payload of a token that this key has signed.
+    ///
+    /// - Throws: `malformed`, `badSignature`, `cryptography`
+    func payload(of parts: CompactParts) throws(AccessTokenError) -> [UInt8] {
+        guard let signature = Base64URL.decode(parts.signature) else {
+            throw .malformed("The signature is not canonical base64url.")
+        }
+        let isGenuine: Bool
+        switch self {
+        case .rsa(let pool):
+            isGenuine = try pool.withContext { (context) throws(AccessTokenError) in
+                try context.verifies(signature, over: parts.signingInput)
+            }
+        case .p256(let pool):
+            isGenuine = try pool.withContext { (context) throws(AccessTokenError) in
+                try context.verifies(signature, over: parts.signingInput)
+            }
+        }
+        guard isGenuine else { throw AccessTokenError(.badSignature, "The signature is not the key's.") }
+        guard let payload = Base64URL.decode(parts.payload) else {
+            throw .malformed("The claims are not canonical base64url.")
+        }
+        return payload
+    }
+}
+
+extension VerificationKeySet {
+    /// Reads a JWK Set (RFC 7517 §5).
+    ///
+    /// Keys that are not for verifying RS256 or ES256 (another `kty`, `crv`, `use`, `alg` or `key_ops`) are passed over. A key that is
+    /// for it but weak, unreadable, without `kid` or with another's makes the whole set refused, so that the fault is
+    /// seen and the keys known before stay in force.
+    ///
+    /// - Throws: `malformed`, `weakKey`, `unreadableKey`, `duplicateKey`
+    public init(jwks: [UInt8]) throws(AccessTokenError) {
+        var pairs: [(VerbatimString, VerificationKey)] = []
+        var hasKeys = false
+        var scanner = JSONScanner(jwks)
+        try scanner.object { (name, scanner) throws(AccessTokenError) in
+            guard name == "keys" else { return try scanner.skipValue() }
+            hasKeys = true
+            try scanner.array { (scanner) throws(AccessTokenError) in
+                let key = try JSONWebKey(&scanner)
+                if key.isForVerification { pairs.append(try key.pair) }
+            }
+        }
+        try scanner.end()
+        guard hasKeys else { throw .malformed("The key set has no keys member.") }
+        try self.init(pairs)
+    }
+
+    /// The keys as a JWK Set, sorted by `kid`, so that equal sets have equal bytes.
+    public func jwks() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object {
+            $0.member("keys", keys.sorted { $0.key < $1.key }) { writer, pair in
+                writer.object { pair.value.write(kid: pair.key.text, to: &$0) }
+            }
+        }
+        return writer.bytes
+    }
+}
+
+extension VerificationKey {
+    fileprivate func write(kid: String, to writer: inout JSONWriter) {
+        switch self {
+        case .rsa: writer.member("kty", "RSA")
+        case .p256:
+            writer.member("kty", "EC")
+            writer.member("crv", "P-256")
+        }
+        writer.member("use", "sig")
+        writer.member("alg", algorithm.rawValue)
+        writer.member("kid", kid)
+        switch self {
+        case .rsa(let key):
+            writer.member("n", Base64URL.string(key.modulus))
+            writer.member("e", Base64URL.string(key.exponent))
+        case .p256(let key):
+            writer.member("x", Base64URL.string(key.x))
+            writer.member("y", Base64URL.string(key.y))
+        }
+    }
+}
+
+/// The members of a JWK (RFC 7517 §4, RFC 7518 §6.2, §6.3) that matter here.
+private struct JSONWebKey {
+    private var kty, crv, use, alg, kid: VerbatimString?
+    private var n, e, x, y: String?
+    private var operations: [VerbatimString]?
+    private var isPrivate = false
+
+    init(_ scanner: inout JSONScanner) throws(AccessTokenError) {
+        var key = JSONWebKey()
+        try scanner.object { (name, scanner) throws(AccessTokenError) in
+            switch name {
+            case "kty": key.kty = try scanner.name()
+            case "crv": key.crv = try scanner.name()
+            case "use": key.use = try scanner.name()
+            case "alg": key.alg = try scanner.name()
+            case "kid": key.kid = try scanner.name()
+            case "n": key.n = try scanner.string()
+            case "e": key.e = try scanner.string()
+            case "x": key.x = try scanner.string()
+            case "y": key.y = try scanner.string()
+            case "key_ops":
+                var operations: [VerbatimString] = []
+                try scanner.array { (scanner) throws(AccessTokenError) in operations.append(try scanner.name()) }
+                key.operations = operations
+            default:
+                if name == "d" { key.isPrivate = true }
+                try scanner.skipValue()
+            }
+        }
+        self = key
+    }
+
+    private init() {}
+
+    var isForVerification: Bool {
+        guard let algorithm, (use ?? "sig") == "sig", operations?.contains("verify") ?? true else { return false }
+        return alg.map { $0 == VerbatimString(algorithm.rawValue) } ?? true
+    }
+
+    /// The one that keys of this kind are for here.
+    private var algorithm: SignatureAlgorithm? {
+        switch (kty, crv) {
+        case ("RSA", _): .rs256
+        case ("EC", "P-256"): .es256
+        default: nil
+        }
+    }
+
+    var pair: (VerbatimString, VerificationKey) {
+        get throws(AccessTokenError) {
+            guard !isPrivate else { throw .malformed("The key set tells a private key.") }
+            guard let kid, !kid.text.isEmpty else { throw .malformed("A key has no kid.") }
+            let numbers = (algorithm == .rs256 ? [n, e] : [x, y]).compactMap { $0.flatMap { Base64URL.decode($0) } }
+            guard numbers.count == 2 else { throw .malformed("A key's numbers cannot be read.") }
+            return algorithm == .rs256
+                ? (kid, .rsa(try RSAPublicKey(modulus: numbers[0], exponent: numbers[1])))
+                : (kid, .p256(try P256PublicKey(x: numbers[0], y: numbers[1])))
+        }
+    }
+}

@@ -157,3 +157,176 @@ public struct AppleNotificationRequest: Codable, Sendable, Confidential {
         self.payload = payload
     }
 }
+
+/// What a code is asked for.
+public struct CodePurpose: OpenValue {
+    /// A session, and an account where nobody has the identifier.
+    public static let signIn = Self(rawValue: "signIn")
+    /// The identifier of the user who is signed in counts as proved.
+    public static let verify = Self(rawValue: "verify")
+
+    /// The user who is signed in has proved again who they are.
+    public static let stepUp = Self(rawValue: "stepUp")
+
+    /// The account that has verified the identifier is joined with the one that is signed in (`POST /v1/auth/merge`).
+    public static let merge = Self(rawValue: "merge")
+
+    public static let known: [Self] = [.signIn, .verify, .stepUp, .merge]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+/// `POST /v1/auth/code`
+public struct CodeRequest: Codable, Sendable {
+    /// An e-mail address or a phone number in any usual spelling.
+    public var identifier: String
+    public var purpose: CodePurpose
+    public var device: SessionDevice?
+
+    public init(identifier: String, purpose: CodePurpose, device: SessionDevice? = nil) {
+        self.identifier = identifier
+        self.purpose = purpose
+        self.device = device
+    }
+}
+
+/// The answer to `POST /v1/auth/code`, the same whether there is an account or not.
+public struct CodeResponse: Codable, Sendable, Equatable, Confidential {
+    /// Names the request that asked. Who shows it beside the code has tries of their own, and the link in the message
+    /// works with it alone.
+    public var codeRequest: String
+    /// Seconds for which the code is valid.
+    public var expiresIn: Int
+    /// Seconds after which another code may be asked for.
+    public var resendAfter: Int
+
+    public init(codeRequest: String, expiresIn: Int, resendAfter: Int) {
+        self.codeRequest = codeRequest
+        self.expiresIn = expiresIn
+        self.resendAfter = resendAfter
+    }
+}
+
+/// `POST /v1/auth/code/verify`: the six digits with the identifier or the request that asked, or that request with the
+/// token of the link.
+public struct VerifyCodeRequest: Codable, Sendable, Confidential {
+    /// Where the code was sent. May be left out beside `codeRequest`.
+    public var identifier: String?
+    /// The six digits as the person typed them.
+    public var code: String?
+    /// ``CodeResponse/codeRequest``, on the device that asked.
+    public var codeRequest: String?
+    /// What stands behind the `#` of the link in the message, instead of `code`.
+    public var linkToken: String?
+    public var device: SessionDevice?
+
+    public init(
+        identifier: String? = nil, code: String? = nil, codeRequest: String? = nil, linkToken: String? = nil,
+        device: SessionDevice? = nil
+    ) {
+        self.identifier = identifier
+        self.code = code
+        self.codeRequest = codeRequest
+        self.linkToken = linkToken
+        self.device = device
+    }
+}
+
+/// `PUT /v1/auth/identifiers/{kind}`: the new identifier, with a code that was asked for to `verify` it.
+public struct ChangeIdentifierRequest: Codable, Sendable, Confidential {
+    /// An e-mail address or a phone number in any usual spelling.
+    public var identifier: String
+    /// The six digits as the person typed them.
+    public var code: String?
+    /// ``CodeResponse/codeRequest``, on the device that asked.
+    public var codeRequest: String?
+    /// What stands behind the `#` of the link in the message, instead of `code`.
+    public var linkToken: String?
+
+    public init(identifier: String, code: String? = nil, codeRequest: String? = nil, linkToken: String? = nil) {
+        self.identifier = identifier
+        self.code = code
+        self.codeRequest = codeRequest
+        self.linkToken = linkToken
+    }
+}
+
+/// `POST /v1/auth/identifiers/undo`
+public struct UndoIdentifierChangeRequest: Codable, Sendable, Confidential {
+    /// What the message to the former identifier holds.
+    public var token: String
+
+    public init(token: String) {
+        self.token = token
+    }
+}
+
+/// What a user is reached at and signs in with.
+public struct IdentifierKind: OpenValue {
+    public static let email = Self(rawValue: "email")
+    public static let phone = Self(rawValue: "phone")
+
+    public static let known: [Self] = [.email, .phone]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}
+
+/// `POST /v1/auth/merge`: proof of the other account, by one of a password, an identity token, a code or a link.
+public struct MergeRequest: Codable, Sendable, Confidential {
+    /// The other account's password.
+    public var password: String?
+    /// With `password`: what the other account is signed in to with. Without it, the password is of an account that has
+    /// lost an identifier to this user. With `code`: where it was sent.
+    public var identifier: String?
+    /// Apple's, of the Apple account that is linked to the other account.
+    public var identityToken: String?
+    public var nonce: String?
+    /// Six digits that were sent to the other account's identifier, asked for to `merge`.
+    public var code: String?
+    /// ``CodeResponse/codeRequest``, on the device that asked.
+    public var codeRequest: String?
+    /// What stands behind the `#` of the link in the message, instead of `code`.
+    public var linkToken: String?
+    /// For the session that is begun where the other account stays.
+    public var device: SessionDevice?
+
+    public init(password: String, identifier: String? = nil, device: SessionDevice? = nil) {
+        self.password = password
+        self.identifier = identifier
+        self.device = device
+    }
+
+    public init(identityToken: String, nonce: String? = nil, device: SessionDevice? = nil) {
+        self.identityToken = identityToken
+        self.nonce = nonce
+        self.device = device
+    }
+
+    public init(code: String, identifier: String, codeRequest: String? = nil, device: SessionDevice? = nil) {
+        self.code = code
+        self.identifier = identifier
+        self.codeRequest = codeRequest
+        self.device = device
+    }
+}
+
+/// The answer to `POST /v1/auth/merge`.
+public struct MergeResponse: Codable, Sendable, Equatable, Confidential {
+    /// What the two accounts are now: the older one, with its id.
+    public var user: User
+    /// A session of that user, where it is not the account that was signed in. The session that asked has ended then.
+    public var session: AuthResponse?
+
+    public init(user: User, session: AuthResponse? = nil) {
+        self.user = user
+        self.session = session
+    }
+}

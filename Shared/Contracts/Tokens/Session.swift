@@ -56,3 +56,55 @@ public struct SessionDevice: Codable, Sendable, Equatable {
         self.deviceToken = deviceToken
     }
 }
+
+/// The answer to every sign-in and refresh.
+public struct AuthResponse: Codable, Sendable, Equatable, Confidential {
+    public var accessToken: String
+    public var refreshToken: String
+    public var tokenType: String
+    /// Seconds until the access token expires.
+    public var expiresIn: Int
+    public var expiresAt: Date
+    /// Seconds until the refresh token expires.
+    public var refreshExpiresIn: Int
+    /// The earlier of idle and absolute expiry.
+    public var refreshExpiresAt: Date
+    public var user: User
+    /// After a sign-in: says that this user has signed in on this device. The app keeps it, also when the user signs out,
+    /// and shows it with the next sign-in (``SessionDevice/deviceToken``).
+    public var deviceToken: String?
+
+    public init(
+        accessToken: String, refreshToken: String, expiresIn: Int, expiresAt: Date, refreshExpiresIn: Int,
+        refreshExpiresAt: Date, user: User, deviceToken: String? = nil
+    ) {
+        self.accessToken = accessToken
+        self.refreshToken = refreshToken
+        self.tokenType = "Bearer"
+        self.expiresIn = expiresIn
+        self.expiresAt = expiresAt
+        self.refreshExpiresIn = refreshExpiresIn
+        self.refreshExpiresAt = refreshExpiresAt
+        self.user = user
+        self.deviceToken = deviceToken
+    }
+}
+
+/// How somebody proved who they are: a value of the access token's `amr`, from RFC 8176 where that has one.
+public struct AuthenticationMethod: OpenValue {
+    public static let password = Self(rawValue: "pwd")
+    /// A code or a link that was sent to an address or number of the user's.
+    public static let oneTimeCode = Self(rawValue: "otp")
+    /// Beside ``oneTimeCode``: it came in a text message.
+    public static let textMessage = Self(rawValue: "sms")
+    /// Sign in with Apple.
+    public static let apple = Self(rawValue: "apple")
+
+    public static let known: [Self] = [.password, .oneTimeCode, .textMessage, .apple]
+
+    public let rawValue: String
+
+    public init(rawValue: String) {
+        self.rawValue = rawValue
+    }
+}

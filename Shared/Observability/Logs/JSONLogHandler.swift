@@ -1,6 +1,6 @@
 import Bytes
 import Foundation
-import Logging
+public import Logging
 import ServiceContextModule
 
 /// Writes one JSON object per line: `time`, `level`, `service`, `message`, the request's `request_id`,
@@ -68,4 +68,76 @@ struct JSONLogHandler: LogHandler {
         case .array, .dictionary: line.member(key, value.description)
         }
     }
+}
+
+/// A piece of metadata of a log line. The keys that every service has are these: none for a token, a password or any
+/// other secret.
+public struct LogField: Sendable {
+    let key: String
+    let value: Logger.MetadataValue
+
+    init(_ key: String, _ value: Logger.MetadataValue) {
+        self.key = key
+        self.value = value
+    }
+
+    public static func error(_ error: any Error) -> LogField { LogField("error", .string(String(describing: error))) }
+    public static func reason(_ reason: String) -> LogField { LogField("reason", .string(reason)) }
+    public static func caller(_ name: String) -> LogField { LogField("caller", .string(name)) }
+    public static func address(_ address: String) -> LogField { LogField("address", .string(address)) }
+    public static func count(_ count: Int) -> LogField { LogField("count", .stringConvertible(count)) }
+    public static func status(_ status: Int) -> LogField { LogField("status", .stringConvertible(status)) }
+    public static func method(_ method: String) -> LogField { LogField("method", .string(method)) }
+    /// A path template, never a path: identifiers are not for logs.
+    public static func route(_ route: String) -> LogField { LogField("route", .string(route)) }
+    public static func duration(_ duration: Duration) -> LogField {
+        let (seconds, attoseconds) = duration.components
+        return LogField("duration_us", .stringConvertible(seconds * 1_000_000 + attoseconds / 1_000_000_000_000))
+    }
+}
+
+extension Logger {
+    /// Logs with typed metadata.
+    public func debug(_ message: @autoclosure () -> Logger.Message, _ first: LogField, _ rest: LogField...) {
+        log(.debug, message(), [first] + rest)
+    }
+
+    /// Logs with typed metadata.
+    public func info(_ message: @autoclosure () -> Logger.Message, _ first: LogField, _ rest: LogField...) {
+        log(.info, message(), [first] + rest)
+    }
+
+    /// Logs with typed metadata.
+    public func warning(_ message: @autoclosure () -> Logger.Message, _ first: LogField, _ rest: LogField...) {
+        log(.warning, message(), [first] + rest)
+    }
+
+    /// Logs with typed metadata.
+    public func error(_ message: @autoclosure () -> Logger.Message, _ first: LogField, _ rest: LogField...) {
+        log(.error, message(), [first] + rest)
+    }
+
+    private func log(_ level: Logger.Level, _ message: @autoclosure () -> Logger.Message, _ fields: [LogField]) {
+        guard logLevel <= level else { return }
+        var metadata = Logger.Metadata(minimumCapacity: fields.count)
+        for field in fields { metadata[field.key] = field.value }
+        log(level: level, message(), metadata: metadata)
+    }
+}
+
+/// Which metadata is never written. Our own code has no such keys (``LogField``); this guards what libraries log.
+enum Redaction {
+    static let mark = "[redacted]"
+
+    /// Byte by byte: it is asked for every key of every line, and Foundation's search costs more than the line.
+    static func covers(_ key: String) -> Bool {
+        let key = key.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+        return words.contains { word in
+            key.indices.contains { key[$0...].starts(with: word) }
+        }
+    }
+
+    private static let words = [
+        "authorization", "cookie", "credential", "password", "secret", "token", "private_key", "nonce",
+    ].map { Array($0.utf8) }
 }

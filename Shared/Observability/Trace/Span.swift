@@ -1,3 +1,6 @@
+import Foundation
+public import ServiceContextModule
+
 /// One piece of work in a trace, done: what OpenTelemetry calls a span, under its names.
 public struct Span: Sendable, Equatable {
     /// How the span stands to others; the numbers are OTLP's.
@@ -36,5 +39,174 @@ public struct Span: Sendable, Equatable {
         self.time = time
         self.attributes = attributes
         self.isError = isError
+    }
+}
+
+/// What a span tells besides its name, by OpenTelemetry's semantic conventions.
+///
+/// These keys are all that there are: none for a token, a password, an address of a person, a path or the parameter of
+/// a statement.
+public struct SpanAttribute: Sendable, Equatable {
+    enum Value: Sendable, Equatable {
+        case text(String)
+        case integer(Int64)
+    }
+
+    let key: String
+    let value: Value
+
+    init(_ key: String, _ value: Value) {
+        self.key = key
+        self.value = value
+    }
+
+    /// What leads from an answer's `X-Request-Id`, or from a line of the log, to the trace.
+    public static func requestID(_ id: String) -> Self { .init("gatehouse.request_id", .text(id)) }
+
+    /// - Parameter method: as it was sent.
+    public static func method(_ method: String) -> Self {
+        .init("http.request.method", .text(knownMethods.contains(method) ? method : "_OTHER"))
+    }
+
+    /// For the names of spans: a method that nobody knows could hold anything, and is not repeated.
+    public static func nameOfMethod(_ method: String) -> String { knownMethods.contains(method) ? method : "HTTP" }
+
+    private static let knownMethods: Set<String> = [
+        "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+    ]
+
+    /// - Parameter template: a route's path as it was registered, never the path of a request.
+    public static func route(_ template: String) -> Self { .init("http.route", .text(template)) }
+    /// - Parameter template: a callee's path without anything of this request.
+    public static func urlTemplate(_ template: String) -> Self { .init("url.template", .text(template)) }
+    public static func status(_ status: Int) -> Self { .init("http.response.status_code", .integer(Int64(status))) }
+    /// - Parameter version: of HTTP, `1.1` or `2`.
+    public static func protocolVersion(_ version: String) -> Self { .init("network.protocol.version", .text(version)) }
+    /// How often a request was sent again.
+    public static func resends(_ count: Int) -> Self { .init("http.request.resend_count", .integer(Int64(count))) }
+    /// Which of Gatehouse's services asks, or `none`.
+    public static func caller(_ name: String) -> Self { .init("gatehouse.caller", .text(name)) }
+
+    /// Who is asked: a service's name.
+    public static func peer(_ name: String) -> Self { .init("peer.service", .text(name)) }
+    /// Who is asked: a host's name or address.
+    public static func server(_ host: String) -> Self { .init("server.address", .text(host)) }
+    public static func serverPort(_ port: Int) -> Self { .init("server.port", .integer(Int64(port))) }
+
+    /// - Parameter name: `postgresql`, `redis`.
+    public static func databaseSystem(_ name: String) -> Self { .init("db.system.name", .text(name)) }
+    /// - Parameter name: `SELECT`, `EVALSHA`.
+    public static func operation(_ name: String) -> Self { .init("db.operation.name", .text(name)) }
+    /// - Parameter sql: with `$1` where a value stands.
+    public static func statement(_ sql: String) -> Self { .init("db.query.text", .text(sql)) }
+
+    /// - Parameter kind: of few different values: a status, an error's code.
+    public static func errorType(_ kind: String) -> Self { .init("error.type", .text(kind)) }
+}
+
+/// A span that is under way.
+public struct SpanRecording: Sendable {
+    /// The span's place: what a callee is told, whose own span is then a child of this one.
+    public let context: TraceContext
+    private let parent: RequestScope
+    private let name: String
+    private let kind: Span.Kind
+    private let start: ContinuousClock.Instant
+    private let spans: SpanBuffer
+
+    /// Begins to ask somebody else on behalf of the request that is being served.
+    ///
+    /// - Returns: `nil` where none is, or its trace is not recorded: that costs one look at the task's context.
+    public static func client(_ name: @autoclosure () -> String) -> SpanRecording? { begin(name(), .client) }
+
+    /// Begins a part of serving the request that is being served.
+    ///
+    /// - Returns: as ``client(_:)``.
+    static func begin(_ name: @autoclosure () -> String, _ kind: Span.Kind) -> SpanRecording? {
+        guard let scope = ServiceContext.current?.requestScope, let spans = scope.spans else { return nil }
+        return SpanRecording(
+            context: scope.trace.child(), parent: scope, name: name(), kind: kind, start: .now,
+            spans: spans)
+    }
+
+    /// Ends the span.
+    ///
+    /// - Parameter error: of which kind it was; `nil`: what was asked for was done.
+    public func end(_ attributes: [SpanAttribute], error: String? = nil) {
+        spans.offer(
+            Span(
+                traceID: context.traceID, spanID: context.spanID, parentSpanID: parent.trace.spanID, name: name,
+                kind: kind, time: .endingNow(since: start),
+                attributes: [.requestID(parent.requestID)] + attributes + (error.map { [.errorType($0)] } ?? []),
+                isError: error != nil))
+    }
+}
+
+/// From when to when a span went; nanoseconds since 1970.
+public struct SpanTime: Sendable, Equatable {
+    public let start: UInt64
+    public let end: UInt64
+
+    /// - Parameters:
+    ///   - start: nanoseconds since 1970.
+    ///   - end: the same; not before `start`.
+    public init(start: UInt64, end: UInt64) {
+        self.start = start
+        self.end = max(start, end)
+    }
+
+    /// A time that ends now.
+    ///
+    /// How long it took comes from a clock that is never set: two looks at the wall clock might say less than nothing.
+    public static func endingNow(since start: ContinuousClock.Instant) -> SpanTime {
+        let (seconds, attoseconds) = start.duration(to: .now).components
+        return endingNow(after: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+
+    /// A time that ends now.
+    ///
+    /// - Parameter nanoseconds: how long it took.
+    public static func endingNow(after nanoseconds: Int64) -> SpanTime {
+        let now = UInt64(max(0, Date.now.timeIntervalSince1970 * 1e9))
+        return SpanTime(start: now - min(now, UInt64(max(0, nanoseconds))), end: now)
+    }
+}
+
+/// What records traces in a process that does: who decides, and who takes the spans.
+public struct Tracing: Sendable {
+    public let sampler: TraceSampler
+    public let spans: SpanBuffer
+
+    public init(sampler: TraceSampler, spans: SpanBuffer) {
+        self.sampler = sampler
+        self.spans = spans
+    }
+}
+
+/// What the code that serves a request carries along, down to log lines and outgoing calls.
+public struct RequestScope: Sendable {
+    public let requestID: String
+    /// The request's own span in its trace.
+    public let trace: TraceContext
+    /// Takes the spans of what is done for the request; `nil` where its trace is not recorded.
+    public let spans: SpanBuffer?
+
+    public init(requestID: String, trace: TraceContext, spans: SpanBuffer? = nil) {
+        self.requestID = requestID
+        self.trace = trace
+        self.spans = spans
+    }
+}
+
+private enum RequestScopeKey: ServiceContextKey {
+    typealias Value = RequestScope
+    static var nameOverride: String? { "gatehouse-request" }
+}
+
+extension ServiceContext {
+    /// The request that is being served.
+    public var requestScope: RequestScope? {
+        get { self[RequestScopeKey.self] }
+        set { self[RequestScopeKey.self] = newValue }
     }
 }

@@ -206,3 +206,81 @@ final class LibpqConnection {
         return PostgresError(.connectionFailed, lines.joined(separator: " ") + hint, sqlState: state)
     }
 }
+
+/// What libpq is told of a connection, by its keywords.
+enum LibpqOptions {
+    /// What a URL says; `nil` where libpq cannot read it.
+    static func of(url: String) -> [String: String]? {
+        guard url.hasPrefix("postgres://") || url.hasPrefix("postgresql://"), !url.utf8.contains(0),
+            let options = PQconninfoParse(url, nil)
+        else { return nil }
+        return values(options) { $0.val }
+    }
+
+    /// What the environment says, and the file that `PGSERVICE` names: libpq goes by it wherever a URL is silent.
+    static func ofEnvironment() -> [String: String] {
+        guard let options = PQconndefaults() else { return [:] }
+        return values(options) { option in
+            let isDefault = option.val.map { String(cString: $0) } == option.compiled.map { String(cString: $0) }
+            return isDefault ? nil : option.val
+        }
+    }
+
+    /// - Parameter options: libpq's list, which ends with an entry without keyword and is freed here.
+    private static func values(
+        _ options: UnsafeMutablePointer<PQconninfoOption>,
+        _ value: (PQconninfoOption) -> UnsafeMutablePointer<CChar>?
+    ) -> [String: String] {
+        defer { PQconninfoFree(options) }
+        var values: [String: String] = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = value(option.pointee) { values[String(cString: keyword)] = String(cString: value) }
+            option += 1
+        }
+        return values
+    }
+}
+
+/// The statements that one connection has prepared.
+struct StatementCache {
+    /// The same text with other parameter types is another statement.
+    private struct Key: Hashable {
+        let sql: String
+        let types: [PostgresType]
+    }
+
+    enum Plan: Equatable {
+        case prepared(String)
+        case prepare(String)
+        /// The cache is full: programs that build statements without end must not fill the server's memory.
+        case unprepared
+    }
+
+    private var names: [Key: String] = [:]
+    private var lastNumber = 0
+    private let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    mutating func plan(for query: PostgresQuery) -> Plan {
+        if let name = names[Key(sql: query.sql, types: query.parameters.types)] { return .prepared(name) }
+        if names.count >= limit { return .unprepared }
+        lastNumber += 1
+        return .prepare("s\(lastNumber)")
+    }
+
+    mutating func add(_ query: PostgresQuery, as name: String) {
+        names[Key(sql: query.sql, types: query.parameters.types)] = name
+    }
+
+    mutating func removeAll() {
+        names = [:]
+    }
+
+    mutating func remove(_ query: PostgresQuery) {
+        names[Key(sql: query.sql, types: query.parameters.types)] = nil
+    }
+}

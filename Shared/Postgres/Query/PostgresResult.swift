@@ -1,3 +1,5 @@
+import CLibpq
+
 /// The rows that a statement returned, in the order of the server. It keeps its memory until the last copy of it and of
 /// its rows is gone.
 public struct PostgresResult: Sendable, RandomAccessCollection {
@@ -47,5 +49,122 @@ public struct PostgresResult: Sendable, RandomAccessCollection {
             values.append(try row.decode(type))
         }
         return values
+    }
+}
+
+/// One row of a result. Columns are read by position: name them in the statement.
+public struct PostgresRow: Sendable {
+    let storage: ResultStorage
+    let index: Int
+
+    /// All columns as a tuple: `let (id, name) = try row.decode((UUID, String?).self)`.
+    ///
+    /// - Throws: ``PostgresError`` with code `decoding` if number, types or nullness of the columns do not fit.
+    public func decode<each Value: PostgresDecodable>(
+        _ types: (repeat each Value).Type
+    ) throws(PostgresError) -> (repeat each Value) {
+        var expected = 0
+        for _ in repeat (each Value).self { expected += 1 }
+        try requireColumns(expected)
+        var column = 0
+        func next<Column: PostgresDecodable>(_: Column.Type) throws(PostgresError) -> Column {
+            defer { column += 1 }
+            return try decode(column: column)
+        }
+        return (repeat try next((each Value).self))
+    }
+
+    /// The only column.
+    ///
+    /// - Throws: ``PostgresError`` with code `decoding` if number, type or nullness of the column do not fit.
+    public func decode<Value: PostgresDecodable>(_ type: Value.Type) throws(PostgresError) -> Value {
+        try requireColumns(1)
+        return try decode(column: 0)
+    }
+
+    /// The column at `column`, from 0.
+    ///
+    /// - Throws: ``PostgresError`` with code `decoding` if there is no such column, or type or nullness do not fit.
+    public func decode<Value: PostgresDecodable>(
+        _ type: Value.Type = Value.self, column: Int
+    ) throws(PostgresError) -> Value {
+        guard (0..<storage.columnCount).contains(column) else {
+            throw PostgresError(.decoding, "no column \(column) in a row of \(storage.columnCount)")
+        }
+        do throws(PostgresError) {
+            return try storage.withCell(row: index, column: column, Value.decode)
+        } catch {
+            throw PostgresError(error.code, "column \(column) (\(storage.columnName(column))): \(error.message)")
+        }
+    }
+
+    private func requireColumns(_ expected: Int) throws(PostgresError) {
+        guard storage.columnCount == expected else {
+            throw PostgresError(.decoding, "the row has \(storage.columnCount) columns, not \(expected)")
+        }
+    }
+}
+
+/// Owns libpq's result.
+///
+/// Unchecked, because the pointer hides it from the compiler: libpq documents that a result is read-only once it has
+/// been received and may be used from any thread; nothing here writes to it, and it is freed once, by the last owner.
+final class ResultStorage: @unchecked Sendable {
+    private let result: OpaquePointer
+    let rowCount: Int
+    let columnCount: Int
+
+    init(_ result: OpaquePointer) {
+        self.result = result
+        rowCount = Int(PQntuples(result))
+        columnCount = Int(PQnfields(result))
+    }
+
+    deinit {
+        PQclear(result)
+    }
+
+    var status: ExecStatusType { PQresultStatus(result) }
+    var affectedRows: Int { Int(String(cString: PQcmdTuples(result))) ?? 0 }
+    /// What the server says it did, such as `COMMIT` or `INSERT 0 1`.
+    var commandTag: String { String(cString: PQcmdStatus(result)) }
+
+    func columnName(_ column: Int) -> String {
+        PQfname(result, Int32(column)).map { String(cString: $0) } ?? ""
+    }
+
+    func withCell<Value>(
+        row: Int, column: Int, _ body: (PostgresCell) throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value {
+        let (row, column) = (Int32(row), Int32(column))
+        let type = PostgresType(PQftype(result, column))
+        let format: PostgresFormat = PQfformat(result, column) == 0 ? .text : .binary
+        guard PQgetisnull(result, row, column) == 0, let start = PQgetvalue(result, row, column) else {
+            return try body(PostgresCell(bytes: nil, type: type, format: format))
+        }
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(result, row, column)))
+        return try body(PostgresCell(bytes: bytes, type: type, format: format))
+    }
+
+    /// The server's error, without its DETAIL, which repeats values of rows.
+    var error: PostgresError {
+        guard let state = field("C") else {
+            let message = String(cString: PQresultErrorMessage(result))
+            return PostgresError(.connectionLost, message.trimmed, outcomeIsUnknown: true)
+        }
+        return PostgresError(
+            .server, field("M") ?? "no message", sqlState: SQLState(state), constraint: field("n"))
+    }
+
+    /// A field of the error by libpq's letter (`PG_DIAG_…`).
+    private func field(_ letter: Unicode.Scalar) -> String? {
+        PQresultErrorField(result, Int32(letter.value)).map { String(cString: $0) }
+    }
+}
+
+extension String {
+    /// Without the line ends that libpq puts at the end of its messages.
+    var trimmed: String {
+        String(self[..<(lastIndex { !$0.isWhitespace }.map(index(after:)) ?? startIndex)])
     }
 }

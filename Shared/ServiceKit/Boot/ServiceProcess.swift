@@ -152,3 +152,40 @@ private struct DrainGate: Service {
         if delay > .zero { try await Task.sleep(for: delay) }
     }
 }
+
+/// How a service that is told to stop takes leave of its callers.
+public enum Draining {
+    /// For how long it goes on accepting in production, and asks with each answer that the connection be closed. A
+    /// caller that keeps a connection idle for longer has not been asked when it closes: its next request is cut. So
+    /// callers let go of idle connections sooner than that.
+    public static let delay = Duration.seconds(3)
+    /// For how long a caller keeps an idle connection.
+    public static let longestIdle = Duration.seconds(2)
+}
+
+#if canImport(Glibc)
+    import Glibc
+
+    private let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+#else
+    import Darwin
+
+    private let openFiles = RLIMIT_NOFILE
+#endif
+
+/// What the system lets this process have open.
+public enum FileDescriptors {
+    /// Has the system allow as many as it allows at all; the usual 1,024 are left for programs that use `select`.
+    ///
+    /// - Returns: how many may be open now.
+    public static func raiseLimit() -> Int {
+        var limit = rlimit()
+        guard getrlimit(openFiles, &limit) == 0 else { return 1024 }
+        if limit.rlim_cur < limit.rlim_max {
+            var raised = limit
+            raised.rlim_cur = limit.rlim_max
+            if setrlimit(openFiles, &raised) == 0 { limit = raised }
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+}

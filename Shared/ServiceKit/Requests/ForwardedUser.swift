@@ -61,3 +61,83 @@ extension HTTPField.Name {
     static let gatehouseCredential = Self(HeaderName.credential)!
     static let traceparent = Self(HeaderName.traceparent)!
 }
+
+/// What the gateway has told of the access token besides its user: the claims that the route's `claims` name, and the
+/// issuer of every token that is not Gatehouse's. `nil` for what was not told.
+public struct ForwardedClaims: Sendable, Equatable {
+    /// `email`. Anybody may have typed it in, unless ``isEmailVerified``.
+    public var email: String?
+    /// `email_verified`; `nil` where there is no address.
+    public var isEmailVerified: Bool?
+    /// `client_id`: the app.
+    public var clientID: String?
+    /// `jti`: the token.
+    public var tokenID: String?
+    /// `iss`
+    public var issuer: String?
+    /// `iat`
+    public var issuedAt: Date?
+    /// `exp`
+    public var expiresAt: Date?
+
+    init() {}
+
+    /// Reads the gateway's fields; only to be called once its credential has been checked.
+    init(_ fields: HTTPFields) {
+        email = Self.text(HeaderName.claimEmail, in: fields)
+        isEmailVerified = Self.text(HeaderName.claimEmailVerified, in: fields).map { $0 == "true" }
+        clientID = Self.text(HeaderName.claimClientID, in: fields)
+        tokenID = Self.text(HeaderName.claimTokenID, in: fields)
+        issuer = Self.text(HeaderName.claimIssuer, in: fields)
+        issuedAt = Self.time(HeaderName.claimIssuedAt, in: fields)
+        expiresAt = Self.time(HeaderName.claimExpiresAt, in: fields)
+    }
+
+    private static func text(_ name: String, in fields: HTTPFields) -> String? {
+        HTTPField.Name(name).flatMap { fields[$0] }?.removingPercentEncoding
+    }
+
+    private static func time(_ name: String, in fields: HTTPFields) -> Date? {
+        text(name, in: fields).flatMap(TimeInterval.init).map(Date.init(timeIntervalSince1970:))
+    }
+}
+
+extension GatehouseRequestContext {
+    /// The claims that the gateway has forwarded; none without its credential.
+    public var claims: ForwardedClaims { fieldsOfGateway.map(ForwardedClaims.init) ?? ForwardedClaims() }
+}
+
+/// A user of another issuer, whose access token the gateway has verified: none of Gatehouse's users, and nobody but the
+/// issuer can tell two of them apart.
+public struct ExternalUser: Sendable, Equatable {
+    /// `iss`
+    public let issuer: String
+    /// `sub`: the issuer's own name for the user. Another issuer may have a user of the same name.
+    public let subject: String
+    /// What the issuer calls the user's roles.
+    public let roles: [String]
+
+    /// Reads the gateway's fields; only to be called once its credential has been checked.
+    init?(_ fields: HTTPFields) {
+        guard let issuer = fields[.gatehouseExternalIssuer]?.removingPercentEncoding,
+            let subject = fields[.gatehouseExternalSubject]?.removingPercentEncoding
+        else { return nil }
+        self.issuer = issuer
+        self.subject = subject
+        roles = (fields[.gatehouseExternalRoles] ?? "").split(separator: ",").compactMap {
+            String($0).removingPercentEncoding
+        }
+    }
+}
+
+extension GatehouseRequestContext {
+    /// The signed-in user of another issuer; present only together with the gateway's credential, and never beside
+    /// ``user``.
+    public var externalUser: ExternalUser? { user == nil ? fieldsOfGateway.flatMap(ExternalUser.init) : nil }
+}
+
+extension HTTPField.Name {
+    fileprivate static let gatehouseExternalIssuer = Self(HeaderName.externalIssuer)!
+    fileprivate static let gatehouseExternalSubject = Self(HeaderName.externalSubject)!
+    fileprivate static let gatehouseExternalRoles = Self(HeaderName.externalRoles)!
+}

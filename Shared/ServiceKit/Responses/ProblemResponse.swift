@@ -1,9 +1,11 @@
+import Bytes
 public import Contracts
 import Foundation
-import HTTPTypes
+public import HTTPTypes
 import Hummingbird
-import HummingbirdCore
+public import HummingbirdCore
 import NIOCore
+import Synchronization
 
 /// The one place where an error becomes an answer.
 enum ProblemResponse {
@@ -68,6 +70,52 @@ extension Problem {
         case 431: .headersTooLarge
         case 400..<500: .invalidRequest
         default: .unavailable
+        }
+    }
+}
+
+/// An error that knows how it is told to a client.
+public protocol ProblemConvertible: Error {
+    var problem: Problem { get }
+}
+
+extension Problem: ProblemConvertible {
+    public var problem: Problem { self }
+}
+
+extension Response {
+    /// A JSON answer.
+    ///
+    /// - Parameter holdsToken: forbids every cache to keep it; needed where a token or other secret stands in it, or
+    ///   what is true for the moment only.
+    public static func json(
+        _ value: some Encodable, status: HTTPResponse.Status = .ok, holdsToken: Bool = false
+    ) throws -> Response {
+        let body = try JSON.encode(value)
+        var headers = HTTPFields()
+        headers.reserveCapacity(6)
+        headers[.contentType] = "application/json"
+        if holdsToken { headers[.cacheControl] = "no-store" }
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+    }
+
+    /// An answer without a body.
+    public static func empty(_ status: HTTPResponse.Status = .noContent) -> Response {
+        Response(status: status)
+    }
+}
+
+/// The `Date` field, written once a second.
+final class HTTPDate: Sendable {
+    private let cached = Mutex<(second: Int64, text: String)>((-1, ""))
+
+    func now() -> String {
+        let second = Int64(time(nil))
+        return cached.withLock { cached in
+            if cached.second != second {
+                cached = (second, UTCTime(secondsSince1970: second).imfFixdate)
+            }
+            return cached.text
         }
     }
 }

@@ -1,8 +1,11 @@
+import Contracts
+import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import NIOCore
 import Observability
+import Settings
 
 /// What a service answers on its admin port: `/metrics`, `/livez`, `/readyz`, and what is its own.
 enum AdminRoutes {
@@ -35,5 +38,49 @@ enum AdminRoutes {
     static func addHealth(to router: ServiceRouter, readiness: Readiness) {
         router.getOrHead("/livez") { _, _ in try HealthResponse.live() }
         router.getOrHead("/readyz") { _, _ in try HealthResponse.ready(readiness) }
+    }
+}
+
+/// What a service answers on its admin port besides metrics and health: GET, and HEAD.
+public struct AdminRoute: Sendable {
+    let path: String
+    let contentType: String
+    let policy: String
+    let body: @Sendable () async throws -> [UInt8]
+
+    /// - Parameters:
+    ///   - path: from the root.
+    ///   - policy: `Content-Security-Policy`.
+    ///   - body: asked for each request.
+    public init(
+        _ path: String, contentType: String, policy: String = "default-src 'none'; frame-ancestors 'none'",
+        body: @escaping @Sendable () async throws -> [UInt8]
+    ) {
+        self.path = path
+        self.contentType = contentType
+        self.policy = policy
+        self.body = body
+    }
+}
+
+/// The answers of `/livez` and `/readyz`.
+enum HealthResponse {
+    /// The process answers; nothing else is asked.
+    static func live() throws -> Response { try response(ServiceHealth(status: "ok")) }
+
+    /// Requests are welcome, and which process says so: whoever looks after replicas sees which version each has.
+    static func ready(_ readiness: Readiness) throws -> Response {
+        let failing = readiness.failing
+        guard failing.isEmpty else {
+            throw Problem(.unavailable, errors: failing.map { .init(field: $0, message: "This is not ready.") })
+        }
+        return try response(
+            ServiceHealth(
+                status: "ready", version: GatehouseVersion.number, revision: GatehouseVersion.revision(),
+                startedAt: Telemetry.startedAt))
+    }
+
+    private static func response(_ health: ServiceHealth) throws -> Response {
+        try .json(health, holdsToken: true)
     }
 }

@@ -2,6 +2,10 @@ import Contracts
 public import HTTPTypes
 public import Hummingbird
 public import HummingbirdCore
+import Logging
+import NIOCore
+import Observability
+import ServiceContextModule
 
 /// The routes of one service.
 ///
@@ -60,5 +64,152 @@ public final class ServiceRouter: RouterMethods {
     ) {
         methods[path.description, default: []].insert(method.rawValue)
         router.on(path, method: method, responder: responder)
+    }
+}
+
+/// Finds the route of a request; tells an unknown path from a wrong method.
+struct RoutingResponder: HTTPResponder {
+    static let notFoundRoute = "NotFound"
+
+    let routes: RouterResponder<GatehouseRequestContext>
+    /// Every path of ``routes`` under GET: each answers that another method was wanted. Hummingbird's router looks for
+    /// path and method at once and does not say which of them it has not found.
+    let paths: RouterResponder<GatehouseRequestContext>
+    /// The registered methods by path template.
+    let methods: [String: Set<String>]
+
+    func respond(to request: Request, context: GatehouseRequestContext) async throws -> Response {
+        guard Self.isSpelledInTheOneWay(request.uri.path) else { throw Problem(.notFound) }
+        let response = try await routes.respond(to: request, context: context)
+        guard isNotFound(response, context) else { return response }
+        var head = request.head
+        head.method = .get
+        let answer = try await paths.respond(to: Request(head: head, body: request.body), context: context)
+        guard !isNotFound(answer, context) else { throw Problem(.notFound) }
+        return answer
+    }
+
+    /// Has the context know the route of a request that is not to be acted on.
+    func find(_ request: Request, context: GatehouseRequestContext) async {
+        guard Self.isSpelledInTheOneWay(request.uri.path) else { return }
+        var head = request.head
+        head.method = .get
+        _ = try? await paths.respond(to: Request(head: head, body: request.body), context: context)
+    }
+
+    /// Whether the router has found nothing; a route's own 404 has the route's path.
+    private func isNotFound(_ response: Response, _ context: GatehouseRequestContext) -> Bool {
+        response.status == .notFound && context.coreContext.endpointPath.value == Self.notFoundRoute
+    }
+}
+
+extension RoutingResponder {
+    /// Hummingbird's router reads `//a/` as `/a`, and compares names by Unicode's equivalence, which takes long where
+    /// somebody wants it to; ours are ASCII (RFC 3986 §2) and spelled in one way only.
+    static func isSpelledInTheOneWay(_ path: String) -> Bool {
+        var last: UInt8?
+        for byte in path.utf8 {
+            guard byte < 0x80, byte != UInt8(ascii: "/") || last != byte else { return false }
+            last = byte
+        }
+        return last != UInt8(ascii: "/") || path.utf8.count == 1
+    }
+}
+
+/// A known path was asked with a method that it does not have.
+struct MethodNotAllowed: Error {
+    let allow: String
+}
+
+/// What happens to every request, in order: who asks and until when, the route, the answer or the problem, what is
+/// counted and logged.
+struct RequestPipeline: Sendable {
+    let routes: RoutingResponder
+    let credentials: CallerCredentials
+    let metrics: RouteMetrics
+    let readiness: Readiness
+    let stalls = StallWatch()
+    /// How long PostgreSQL may keep a request.
+    let patience: Duration
+    /// `nil`: no trace is recorded.
+    let tracing: Tracing?
+    let logger: Logger
+    /// Whether a route's work is cancelled when the caller's deadline comes.
+    var endsAtDeadline = false
+    /// Off for the admin port, which monitoring asks every few seconds.
+    let isLogged: Bool
+
+    func respond(to request: Request, channel: any Channel) async -> Response {
+        let source = ApplicationRequestContextSource(channel: channel, logger: logger)
+        var context = GatehouseRequestContext(
+            fields: request.headers, readAt: ArrivalTimes.ofConnection?.next() ?? .now, source: source,
+            credentials: credentials, patience: patience, sampler: tracing?.sampler)
+        context.waited(for: stalls.wait(ofReadAt: context.readAt))
+        var scope = ServiceContext.topLevel
+        let spans = context.trace.isSampled ? tracing?.spans : nil
+        scope.requestScope = RequestScope(requestID: context.requestID, trace: context.trace, spans: spans)
+        return await ServiceContext.withValue(scope) { [context] in
+            var response = await answer(request, context)
+            // Refusals too: a body would be taken for the next response's head.
+            if request.method == .head { response = response.createHeadResponse() }
+            response.headers[.requestID] = context.requestID
+            if readiness.isDraining { response.headers[.connection] = "close" }
+            finish(request, context, response.status.code)
+            spans?.offer(Span(serving: request, context, status: response.status.code))
+            return response
+        }
+    }
+
+    private func answer(_ request: Request, _ context: GatehouseRequestContext) async -> Response {
+        do {
+            // Nobody waits for the answer any more: whatever it asked for is not done.
+            guard !context.deadline.hasPassed else {
+                await routes.find(request, context: context)
+                throw Problem(.unavailable)
+            }
+            guard endsAtDeadline else { return try await routes.respond(to: request, context: context) }
+            return try await context.deadline.run { [routes] in
+                try await routes.respond(to: request, context: context)
+            }
+        } catch {
+            let (response, isUnforeseen) = ProblemResponse.make(for: error, requestID: context.requestID)
+            if isUnforeseen {
+                logger.error("unforeseen error", .error(error), .route(route(context)))
+            } else if response.status == .serviceUnavailable, !(error is Problem) {
+                logger.warning("unavailable", .error(error), .route(route(context)))
+            }
+            return response
+        }
+    }
+
+    private func finish(_ request: Request, _ context: GatehouseRequestContext, _ status: Int) {
+        let duration = context.readAt.duration(to: .now)
+        let method = request.method.rawValue
+        metrics.record(
+            route: context.coreContext.endpointPath.value, method: method, status: status, duration: duration)
+        if isLogged {
+            logger.info(
+                "request", .method(method), .route(route(context)), .status(status), .duration(duration),
+                .caller(context.caller ?? "none"))
+        }
+    }
+
+    private func route(_ context: GatehouseRequestContext) -> String {
+        context.coreContext.endpointPath.value ?? RoutingResponder.notFoundRoute
+    }
+}
+
+/// Lets in only requests that show the credential of one of the callers.
+struct InternalAuthentication: RouterMiddleware {
+    typealias Context = GatehouseRequestContext
+
+    let callers: Set<String>
+
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        guard let caller = context.caller, callers.contains(caller) else { throw Problem(.forbidden) }
+        return try await next(request, context)
     }
 }

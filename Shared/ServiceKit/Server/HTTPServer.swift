@@ -1,11 +1,12 @@
 import Hummingbird
-import HummingbirdCore
-import Logging
-import NIOCore
+package import HummingbirdCore
+package import Logging
+package import NIOCore
 import NIOHTTP1
 import Observability
 import ServiceLifecycle
 import Settings
+import Synchronization
 
 /// An HTTP/1.1 server on Hummingbird, with the limits that all of Gatehouse's services share.
 struct HTTPServer: Service {
@@ -64,5 +65,109 @@ struct HTTPServer: Service {
         let watch = pipeline.stalls.start(on: eventLoopGroup.next())
         defer { watch.cancel() }
         try await server.run()
+    }
+}
+
+/// An accepted connection on its way to whoever serves it.
+///
+/// A server that stops drops the connections that it has accepted and not yet served. NIO ends the process when an
+/// asynchronous channel is released that was never opened (apple/swift-nio#2637), so such a connection is opened and
+/// closed here.
+package final class AcceptedConnection: ServerChildChannelValue {
+    let connection: HTTP1Channel.Value
+    private let arrivals: ArrivalTimes?
+    private let isServed = Atomic(false)
+
+    package var channel: any Channel { connection.channel }
+
+    /// - Parameter arrivals: what the connection's handlers note them in, where they do.
+    init(_ connection: HTTP1Channel.Value, arrivals: ArrivalTimes?) {
+        self.connection = connection
+        self.arrivals = arrivals
+    }
+
+    deinit {
+        guard !isServed.load(ordering: .relaxed) else { return }
+        Task { [connection] in try? await connection.executeThenClose { _, _ in } }
+    }
+
+    func serve(_ body: (HTTP1Channel.Value) async -> Void) async {
+        isServed.store(true, ordering: .relaxed)
+        await ArrivalTimes.$ofConnection.withValue(arrivals) { await body(connection) }
+    }
+}
+
+/// HTTP/1.1 connections, each as an ``AcceptedConnection``.
+package struct ServedHTTP1Channel: ServerChildChannel {
+    let http1: HTTP1Channel
+
+    package init(http1: HTTP1Channel) { self.http1 = http1 }
+
+    package func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<AcceptedConnection> {
+        http1.setup(channel: channel, logger: logger).map { connection in
+            let handler = try? channel.pipeline.syncOperations.handler(type: HTTPConnectionGuard.self)
+            return AcceptedConnection(connection, arrivals: handler?.arrivals)
+        }
+    }
+
+    package func handle(value: AcceptedConnection, logger: Logger) async {
+        await value.serve { await http1.handle(value: $0, logger: logger) }
+    }
+}
+
+/// The port that a server has opened, for those who asked for any free one.
+public final class ListeningPort: Sendable {
+    private let opened: AsyncStream<Int>
+    private let source: AsyncStream<Int>.Continuation
+    private let known = Mutex<Int?>(nil)
+
+    public init() {
+        (opened, source) = AsyncStream.makeStream()
+    }
+
+    /// Told by the server once it accepts connections.
+    public func open(_ port: Int) {
+        known.withLock { $0 = port }
+        source.yield(port)
+        source.finish()
+    }
+
+    var isOpen: Bool { known.withLock { $0 != nil } }
+
+    /// The port, as soon as there is one. One task may wait at a time.
+    ///
+    /// - Throws: `CancellationError`.
+    public func port() async throws -> Int {
+        for await port in opened { return port }
+        guard let port = known.withLock({ $0 }) else { throw CancellationError() }
+        return port
+    }
+}
+
+/// How many connections the servers of a process take at once, so that it never lacks a descriptor for its own work.
+struct ServerConnections: Sendable, Equatable {
+    /// How many there are where there are descriptors enough.
+    static let wanted = 8192
+
+    /// On the public port.
+    let callers: Int
+    /// On the admin port. They are counted apart, so that metrics and health answer while the public port is full.
+    let admin: Int
+
+    var isLowered: Bool { callers < Self.wanted }
+
+    /// For what is neither a connection nor an event loop: logs, ports, timers, settings that are read anew, Redis.
+    private static let reserve = 32
+    /// Descriptors of an event loop: for epoll, for waking it, for its timer.
+    private static let eachLoop = 3
+
+    /// - Parameters:
+    ///   - descriptors: that the process may have open.
+    ///   - taken: what the service's own parts have open at the most.
+    init(descriptors: Int, taken: Int, loops: Int = System.coreCount) {
+        admin = min(64, max(4, descriptors / 8))
+        let left = descriptors - admin - taken - Self.reserve - loops * Self.eachLoop
+        // Half of them, since each request may need a second connection, to another service.
+        callers = min(Self.wanted, max(8, left / 2))
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import Observability
+import Settings
 
 /// Sends spans to a collector by OTLP over HTTP, in JSON.
 struct OTLPSender: Sendable {
@@ -77,5 +78,13 @@ struct OTLPSender: Sendable {
                 value = try container.decode(Int.self)
             }
         }
+    }
+}
+
+extension Tracing {
+    /// `nil` where no traces are to be recorded.
+    init?(_ settings: TraceSettings) {
+        guard settings.endpoint != nil else { return nil }
+        self.init(sampler: TraceSampler(percent: settings.percent), spans: SpanBuffer())
     }
 }

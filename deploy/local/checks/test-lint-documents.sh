@@ -39,7 +39,7 @@ refuses "a table that the page makes up" "names the table tokens.tickets" \
 
 refuses "a link to nowhere" "links to ../CONTRIBUTING.md#no-such-place" \
     docs/teams.md 's/#changing-a-contract/#no-such-place/'
-refuses "a test that was renamed" "names T/TokensTests/Domain/RotationRulesTest.swift" \
+refuses "a test that was renamed" "names T/TokensTests/RotationRulesTest.swift" \
     SECURITY.md 's/RotationRulesTests/RotationRulesTest/'
 refuses "a setting that no source knows" "names the setting TOKENS_RETRY_WINDOWS" \
     SECURITY.md 's/TOKENS_RETRY_WINDOW/&S/'

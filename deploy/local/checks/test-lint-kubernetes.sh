@@ -55,7 +55,7 @@ refuses "a token of the service account" "mounts the service account's token" \
 refuses "a drain that is cut" "its drain may take" \
     $kubernetes/base/services.yaml 's/terminationGracePeriodSeconds: 40/terminationGracePeriodSeconds: 30/'
 refuses "a drain that grew in the source" "its drain may take" \
-    Shared/ServiceKit/Boot/Draining.swift 's/delay = Duration.seconds(3)/delay = Duration.seconds(8)/'
+    Shared/ServiceKit/Boot/ServiceProcess.swift 's/delay = Duration.seconds(3)/delay = Duration.seconds(8)/'
 refuses "hashing threads beyond the memory" "hashing threads do not fit" \
     $kubernetes/base/identity/settings.env 's/THREADS=1/THREADS=16/'
 refuses "an edge more" "let identity call redis on port every" \

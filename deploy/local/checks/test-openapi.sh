@@ -59,8 +59,8 @@ drifts "a route that nobody serves" "has DELETE /v1/auth/photo, which no source 
 drifts "another method" "lacks PUT /v1/auth/me" Services/identity/Sources/Accounts/AccountRoutes.swift \
     's|router.patch("/v1/auth/me"|router.put("/v1/auth/me"|'
 drifts "a route whose path cannot be read" "cannot be read here: .get(path" \
-    Services/devices/Sources/HTTP/DeviceRoutes.swift 's|router.get("/v1/devices"|router.get(path|'
-drifts "another caller" "x-callers is" Services/tokens/Sources/HTTP/InternalRoutes.swift \
+    Services/devices/Sources/Registration/DeviceRoutes.swift 's|router.get("/v1/devices"|router.get(path|'
+drifts "another caller" "x-callers is" Services/tokens/Sources/Sessions/InternalRoutes.swift \
     's/callers: "gateway", "devices"/callers: "gateway"/'
 drifts "a public route without its bearer" "the bearer is none" Shared/Contracts/Gateway/PublicRoute.swift \
     's|"/v1/auth/export", .identity, .required|"/v1/auth/export", .identity, .none|'
@@ -71,13 +71,13 @@ drifts "a new code" "the codes are not those of ErrorCode.swift" Shared/Contract
 drifts "another status" "the example of IDENTIFIER_TAKEN" Shared/Contracts/ErrorCode.swift 's/identifierTaken: 409/identifierTaken: 422/'
 drifts "a code under another status" "answers WEAK_PASSWORD with 409" $openapi/identity.json \
     '.paths["/v1/auth/register"].post.responses |= (.["409"] = .["422"])'
-drifts "a code of OAuth that is not described" "the codes of OAuth" Services/tokens/Sources/HTTP/OAuth/OAuthError+response.swift \
+drifts "a code of OAuth that is not described" "the codes of OAuth" Services/tokens/Sources/OAuth/OAuthRoutes.swift \
     's/"invalid_scope"/"invalid_reach"/'
 drifts "a new field" "nickname is a field in the source" Shared/Contracts/Identity/User.swift \
     's/public var phone: String?/&\n    public var nickname: String?/'
-drifts "a field that became optional" "expiresIn is optional" Shared/Contracts/Tokens/AuthResponse.swift \
+drifts "a field that became optional" "expiresIn is optional" Shared/Contracts/Tokens/Session.swift \
     's/public var expiresIn: Int$/&?/'
-drifts "a field of another type" "expiresIn is String" Shared/Contracts/Tokens/AuthResponse.swift \
+drifts "a field of another type" "expiresIn is String" Shared/Contracts/Tokens/Session.swift \
     's/public var expiresIn: Int$/public var expiresIn: String/'
 drifts "a field that cannot be read" "cannot be read here: public var email = String" Shared/Contracts/Identity/User.swift \
     's/public var email: String?/public var email = String("")/'
@@ -102,7 +102,7 @@ drifts "a field of it that became optional" "ReplicaStatus: address is optional"
 drifts "a state of a replica" "state is one of" $operator/ReplicaStatus.swift 's/case unreachable$/case away/'
 drifts "a member of introspection that is not described" "are not those of Introspection" \
     Services/tokens/Sources/Introspection/Introspection.swift 's/case role$/case role = "roles"/'
-drifts "another bound" "BundleID.swift says 200" Services/devices/Sources/Domain/BundleID.swift \
+drifts "another bound" "BundleID.swift says 200" Services/devices/Sources/Registration/RegistrationRules.swift \
     's/maximumLength = 155/maximumLength = 200/'
 drifts "a figure in words" "PayloadTooLarge does not say" "Shared/ServiceKit/Requests/Request+decode.swift" 's/65_536/32_768/'
 drifts "an example that does not fit" "an example does not fit its schema" $openapi/devices.json \
@@ -126,9 +126,9 @@ expect "refused: another text in the gateway" refused_for "$published: is not up
     python3 "$tree/deploy/local/openapi.py" --check
 cp "$state/kept" "$tree/$published"
 
-drifts "a document that is not described" "GET /manual" Services/gateway/Sources/Domain/Routing/PublicDocument.swift \
+drifts "a document that is not described" "GET /manual" Services/gateway/Sources/Routing/RouteTableRules.swift \
     's|case page = "/docs"|case page = "/manual"|'
-drifts "a console that is not described" "GET /desk/{file}" Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift \
+drifts "a console that is not described" "GET /desk/{file}" Services/gateway/Sources/Routing/RouteTableRules.swift \
     's|consolePath = "/console"|consolePath = "/desk"|'
 
 # What was released, and what is now. `file` is the one that is changed.

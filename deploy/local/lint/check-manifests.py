@@ -42,10 +42,10 @@ class Check:
         self.ports = {name: self.default_port(name) for name in SERVICES}
         number = (self.root / "Shared/Settings/GatehouseVersion.swift").read_text()
         self.version = re.search(r'number = "([^"]+)"', number).group(1)
-        boot = (self.root / "Shared/ServiceKit/Boot/Draining.swift").read_text()
+        boot = (self.root / "Shared/ServiceKit/Boot/ServiceProcess.swift").read_text()
         self.drain = int(re.search(r"static let delay = Duration\.seconds\((\d+)\)", boot).group(1))
 
-        pool = (self.root / "Shared/Postgres/Pool/PostgresPoolConfiguration.swift").read_text()
+        pool = (self.root / "Shared/Postgres/Pool/PostgresPool.swift").read_text()
         self.pool = int(re.search(r"maximumConnections = (\d+)", pool).group(1))
 
     def default_port(self, name):

@@ -82,7 +82,7 @@ def source_routes(service):
     routes = {}
     public_administration = None
     if service == "identity":
-        place = "Services/identity/Sources/Administration/AdminRouter.swift"
+        place = "Services/identity/Sources/Administration/AdminRoutes.swift"
         public_administration = found(place, r'router\.group\("(/v1/\w+)"\)')
         if not found(place, r'(internal\(callers: "admin"\)[^=]*\.group\("/admin"\))'):
             return routes
@@ -185,13 +185,13 @@ def check_public_routes():
         answer = resolve(documents["public"], operation["responses"]["503"])
         if ("application/json" in answer["content"]) != (form == "oauth"):
             problem(place, f"is refused in the form {form or 'problem'}")
-    built_in = read("Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift")
+    built_in = read("Services/gateway/Sources/Routing/RouteTableRules.swift")
     own_paths = re.findall(r'\("(/\w+)", \.(?:liveness|readiness)\)', built_in)
-    own_paths += re.findall(r'case \w+ = "(/[^"]+)"', read("Services/gateway/Sources/Domain/Routing/PublicDocument.swift"))
+    own_paths += re.findall(r'case \w+ = "(/[^"]+)"', read("Services/gateway/Sources/Routing/RouteTableRules.swift"))
     console = re.search(r'consolePath = "(/\w+)"', built_in)[1]
     own_paths += [console] + [console + rest for rest in re.findall(r'consolePath \+ "([^"]+)"', built_in)]
     methods = re.findall(
-        r"\.(\w+)", found("Services/gateway/Sources/Domain/Routing/BuiltInRoutes.swift", r"methods: (\[.*\]), auth")
+        r"\.(\w+)", found("Services/gateway/Sources/Routing/RouteTableRules.swift", r"methods: (\[.*\]), auth")
     )
     own = {(path, method): None for path in own_paths for method in methods}
     for path, method in public.keys() ^ own.keys():
@@ -450,18 +450,18 @@ def check_coding_keys():
     """The answers that tokens writes without a type of Contracts."""
     for file, kind, schema in (
         ("Services/tokens/Sources/Introspection/Introspection.swift", "CodingKeys", "Introspection"),
-        ("Services/tokens/Sources/HTTP/OAuth/WellKnownRoutes.swift", "CodingKeys", "AuthorizationServerMetadata"),
+        ("Services/tokens/Sources/OAuth/WellKnownRoutes.swift", "CodingKeys", "AuthorizationServerMetadata"),
     ):
         body = read(file).partition(f"enum {kind}")[2].partition("\n    }")[0]
         names = {match[1] or match[0] for match in re.findall(r'case (\w+)(?: = "(\w+)")?', body)}
         described = set(documents["tokens"]["components"]["schemas"][schema]["properties"])
         if names != described:
             problem(file, f"its members are not those of {schema}: {names ^ described}")
-    text = read("Services/tokens/Sources/Issuing/IssuedTokens+json.swift").partition("var oauthJSON")[2]
+    text = read("Services/tokens/Sources/Sessions/TokenIssuer.swift").partition("var oauthJSON")[2]
     names = set(re.findall(r'"(\w+)":', text))
     described = set(documents["tokens"]["components"]["schemas"]["OAuthTokens"]["properties"])
     if names != described:
-        problem("Services/tokens/Sources/Issuing/IssuedTokens+json.swift", f"not OAuthTokens: {names ^ described}")
+        problem("Services/tokens/Sources/Sessions/TokenIssuer.swift", f"not OAuthTokens: {names ^ described}")
 
 
 # --- bounds
@@ -629,7 +629,7 @@ BOUNDS = [
     ),
 ]
 # Figures that stand in words, in a response of common.json.
-HEADS = "Services/gateway/Sources/HTTP/Wire/HeadFault.swift"
+HEADS = "Services/gateway/Sources/Wire/MessageHead.swift"
 BODIES = "Shared/ServiceKit/Requests/Request+decode.swift"
 WORDS = [
     (BODIES, r"bytes = ([\d_]+)", "PayloadTooLarge", lambda n: f"{int(n.replace('_', '')):,} bytes"),

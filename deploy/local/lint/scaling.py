@@ -63,7 +63,7 @@ def figures():
     take("gateway", rf"tokens, caches of 1,000: Gatehouse \| {number}", "request_new")
     take("gateway", rf"{number} connections that had one response each and are idle: {number} MB", "idle", "idle_mb")
     take("gateway", rf"{number} revocations:.{{0,80}}?{number} MB", "revocations", "revocations_mb")
-    take("Shared/Postgres/Pool/PostgresPoolConfiguration.swift", rf"maximumConnections = {number}", "pool")
+    take("Shared/Postgres/Pool/PostgresPool.swift", rf"maximumConnections = {number}", "pool")
     feed = "Services/tokens/Sources/Revocation/RevocationFeed.swift"
     take(feed, rf"pollInterval: Duration = \.milliseconds\({number}\)", "poll")
     return found

@@ -1,6 +1,14 @@
 import Dispatch
 public import Foundation
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Glibc
+#endif
+
 /// Keeps a session in a file that only its user can read: for command-line tools and other programs without a Keychain.
 ///
 /// - The file has mode 0600, the folder 0700 where this store makes it. A file that others may read is made private when
@@ -64,5 +72,92 @@ public struct FileTokenStore: TokenStore {
             }
         }
         return try result.get()
+    }
+}
+
+/// One process at a time, by an advisory lock on a file (`flock`). The system lets go of it when a process ends, however
+/// that happens, so that nobody ever has to clear one away.
+struct FileLock: Sendable {
+    /// Whoever has waited for so long goes on without: a process may be stopped while it has the lock, and the server
+    /// gives both the same successor of a token.
+    static let patience = Duration.seconds(20)
+
+    let file: PrivateFile
+    let clock: any SessionClock
+
+    /// - Returns: a descriptor of its own, so that two of this process exclude each other as two processes do.
+    func open() throws(TokenStoreError) -> Int32 {
+        try file.folder.make()
+        return try file.open(O_RDWR | O_CREAT)
+    }
+
+    /// Tries now and then, since a call that waits would hold one of Swift's shared threads.
+    ///
+    /// - Returns: whether the lock was had.
+    /// - Throws: where the task is cancelled while it waits. Whoever gives up has nothing to do under the lock any more.
+    @discardableResult
+    func take(_ descriptor: Int32) async throws(CancellationError) -> Bool {
+        let end = clock.monotonic + Self.patience
+        while true {
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+            guard errno == EWOULDBLOCK || errno == EINTR, clock.monotonic < end else { return false }
+            do { try await clock.sleep(for: .milliseconds(Int.random(in: 5...25))) } catch {
+                throw CancellationError()
+            }
+        }
+    }
+
+    static func close(_ descriptor: Int32) { PrivateFile.close(descriptor) }
+}
+
+/// A folder whose files nobody else can put in another's place.
+struct PrivateFolder: Sendable {
+    let path: String
+
+    /// Makes what is missing of it, for this user alone. A folder that is there keeps its mode: it may be others' too.
+    func make() throws(TokenStoreError) {
+        guard mkdir(path, 0o700) != 0 else { return }
+        switch errno {
+        case EEXIST: return
+        case ENOENT where path != parent.path:
+            try parent.make()
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
+        default: throw .system("mkdir", path)
+        }
+    }
+
+    /// - Returns: whether it is there.
+    func check() throws(TokenStoreError) -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            if errno == ENOENT { return false }
+            throw .system("stat", path)
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw TokenStoreError(.failed, "\(path) is no folder") }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw TokenStoreError(.failed, "\(path) belongs to another user (\(status.st_uid))")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw TokenStoreError(.failed, "others may write to \(path): chmod go-w it")
+        }
+        return true
+    }
+
+    /// Writes through to the disk which names it holds.
+    func synchronize() throws(TokenStoreError) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system("open", path) }
+        defer { PrivateFile.close(descriptor) }
+        // Some file systems know no such thing for folders.
+        guard fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP else { throw .system("fsync", path) }
+    }
+
+    private var parent: PrivateFolder { PrivateFile(path: path).folder }
+}
+
+extension TokenStoreError {
+    /// What a call to the system said, the last one by default. Which file it was helps whoever has to mend it.
+    static func system(_ call: String, _ path: String, _ number: Int32 = errno) -> TokenStoreError {
+        TokenStoreError(.failed, "\(call) \(path): \(String(cString: strerror(number))) (errno \(number))")
     }
 }

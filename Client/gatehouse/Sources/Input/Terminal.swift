@@ -70,3 +70,78 @@ enum Terminal {
         _ = Array(text.utf8).withUnsafeBytes { write(terminal, $0.baseAddress, $0.count) }
     }
 }
+
+/// A line that is typed without being shown. The terminal hands over each key as it is, so that Ctrl-C can end the
+/// program in order: with the terminal as it was before.
+struct SecretLine: Sendable {
+    enum Step: Sendable, Equatable {
+        case more
+        case done(String)
+        case cancelled
+    }
+
+    /// Bytes; what follows is dropped.
+    static let longest = 4096
+
+    private var bytes: [UInt8] = []
+
+    mutating func take(_ key: UInt8) -> Step {
+        switch key {
+        case UInt8(ascii: "\n"), UInt8(ascii: "\r"): return .done(String(decoding: bytes, as: UTF8.self))
+        // Ctrl-C
+        case 0x03: return .cancelled
+        // Ctrl-D: the end, of a line that has begun or of everything.
+        case 0x04: return bytes.isEmpty ? .cancelled : .done(String(decoding: bytes, as: UTF8.self))
+        // Backspace, by either of its names: a character of several bytes goes as a whole.
+        case 0x08, 0x7F:
+            while let last = bytes.popLast(), last & 0b1100_0000 == 0b1000_0000 {}
+        // Ctrl-U
+        case 0x15: bytes.removeAll()
+        case 0..<0x20: break
+        default: if bytes.count < Self.longest { bytes.append(key) }
+        }
+        return .more
+    }
+}
+
+/// Where a password comes from: never from the command line, which other users of the machine can read and shells
+/// remember.
+struct PasswordInput: Sendable {
+    var console: Console
+
+    /// - Parameters:
+    ///   - fromInput: the first line of standard input instead of the terminal.
+    ///   - repeated: asks twice, for a password that is new.
+    func read(fromInput: Bool, repeated: Bool = false) async throws(CommandFailure) -> String {
+        let password: String
+        if fromInput {
+            password = try await firstLine()
+        } else {
+            password = try await ask("Password: ")
+            if repeated, try await ask("Password again: ") != password {
+                throw CommandFailure(.invalidInput, "The two passwords are not the same.")
+            }
+        }
+        guard !password.isEmpty else { throw CommandFailure(.invalidInput, "The password is empty.") }
+        return password
+    }
+
+    private func ask(_ text: String) async throws(CommandFailure) -> String {
+        guard let answer = try await console.ask(.secret(text)) else {
+            throw CommandFailure(
+                .usage, "There is no terminal to ask for the password.", details: ["Use --password-stdin"])
+        }
+        return answer
+    }
+
+    private func firstLine() async throws(CommandFailure) -> String {
+        let data: Data
+        do { data = try await console.readInput() } catch {
+            throw CommandFailure(.noInput, "Standard input cannot be read.")
+        }
+        guard let text = String(data: data.prefix { $0 != UInt8(ascii: "\n") }, encoding: .utf8) else {
+            throw CommandFailure(.invalidInput, "The password on standard input is not UTF-8.")
+        }
+        return text.hasSuffix("\r") ? String(text.dropLast()) : text
+    }
+}

@@ -80,3 +80,100 @@ struct Report: Sendable {
             + " \(padded(parts.hour, 2)):\(padded(parts.minute, 2))"
     }
 }
+
+/// Rows under headings, each column as wide as its widest cell.
+struct Table: Sendable {
+    var headings: [String]
+    var rows: [[String]]
+
+    /// Lines without spaces at their ends; cells hold nothing that a terminal obeys.
+    var text: String {
+        let lines = ([headings] + rows).map { $0.map(Printable.clean) }
+        let widths = headings.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
+        return lines.map { cells in
+            let padded = cells.enumerated().map { column, cell in
+                column == cells.count - 1 ? cell : cell + String(repeating: " ", count: widths[column] - cell.count)
+            }
+            let line = padded.joined(separator: "  ")
+            return String(line.reversed().drop { $0 == " " }.reversed())
+        }.joined(separator: "\n")
+    }
+}
+
+/// Text from a server on its way to a terminal.
+enum Printable {
+    /// `text` without what a terminal would obey instead of show: control characters, and marks that turn the direction
+    /// of the rest of the line. A device calls itself what it likes.
+    static func clean(_ text: String) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            result.append(isHarmless(scalar) ? scalar : "\u{FFFD}")
+        }
+        return String(result)
+    }
+
+    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
+        // The joiners are part of words in some scripts.
+        case .format: scalar == "\u{200C}" || scalar == "\u{200D}"
+        default: true
+        }
+    }
+}
+
+/// Lays JSON out for a person: every word stands as the server wrote it, only the space between changes.
+enum JSONLayout {
+    /// - Returns: `nil` for what is no JSON.
+    static func indented(_ data: Data) -> String? {
+        guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }
+        var layout = Layout()
+        for byte in data { layout.take(byte) }
+        return String(decoding: layout.result, as: UTF8.self)
+    }
+
+    private struct Layout {
+        var result: [UInt8] = []
+        private var depth = 0
+        private var isInString = false
+        private var isEscaped = false
+        /// After an opening bracket: whether there is anything in it shows with the next word.
+        private var isAfterOpening = false
+
+        mutating func take(_ byte: UInt8) {
+            if isInString {
+                result.append(byte)
+                if !isEscaped && byte == UInt8(ascii: "\"") { isInString = false }
+                isEscaped = byte == UInt8(ascii: "\\") && !isEscaped
+                return
+            }
+            switch byte {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): return
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                depth -= 1
+                if !isAfterOpening { breakLine() }
+                isAfterOpening = false
+                result.append(byte)
+                return
+            default: break
+            }
+            if isAfterOpening { breakLine() }
+            isAfterOpening = false
+            result.append(byte)
+            switch byte {
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                isAfterOpening = true
+            case UInt8(ascii: ","): breakLine()
+            case UInt8(ascii: ":"): result.append(UInt8(ascii: " "))
+            case UInt8(ascii: "\""): isInString = true
+            default: break
+            }
+        }
+
+        private mutating func breakLine() {
+            result.append(UInt8(ascii: "\n"))
+            result += Array(repeating: UInt8(ascii: " "), count: 2 * depth)
+        }
+    }
+}

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Instruments
 import Logging
+import Postgres
 import ServiceKit
 import ServiceLifecycle
 
@@ -71,5 +72,123 @@ struct RevocationConsumer: Service {
         }
         while try await store.purge(batch: Self.purgeBatch) == Self.purgeBatch {}
         return page
+    }
+}
+
+/// What devices keeps of tokens' revocation feed: the cursor, and the sessions that may no longer register.
+struct RevocationStore: Sendable {
+    /// Sessions revoked in one transaction: each takes a lock, of which PostgreSQL has room for some thousands.
+    private static let batchSize = 200
+    /// Seconds for which a session stays barred after its last access token has expired, because clocks differ.
+    private static let clockMargin: TimeInterval = 300
+
+    let database: PostgresPool
+
+    /// How far the feed has been read.
+    struct Position: Sendable, Equatable {
+        /// Where to read on; `nil` before the first page.
+        var cursor: String?
+        /// When the feed was last read to its end; `nil` before that.
+        var readAt: Date?
+
+        /// Whether entries may be lost where the feed is read from its beginning: tokens keeps them for seven days.
+        func mayLoseEntries(at now: Date) -> Bool {
+            cursor != nil && now.timeIntervalSince(readAt ?? .distantPast) >= 7 * 86400
+        }
+
+        /// Whether the time was noted so long ago that it is noted again, though nothing is new.
+        func isStale(at now: Date) -> Bool {
+            now.timeIntervalSince(readAt ?? .distantPast) >= 3600
+        }
+    }
+
+    func position() async throws(PostgresError) -> Position {
+        let (cursor, readAt) = try await database.query("SELECT cursor, read_at FROM revocation_feed")[0].decode(
+            (String?, Date?).self)
+        return Position(cursor: cursor, readAt: readAt)
+    }
+
+    /// Detaches the devices of the page's sessions and bars these from registering, and moves the cursor in the same
+    /// transaction. May be repeated: a session that is barred already costs one look-up. So replicas that read the same
+    /// page at the same time do its work once.
+    ///
+    /// - Parameter cursor: the one that the page was asked for with.
+    /// - Returns: how many devices were detached; `nil` when another replica has moved the cursor meanwhile, and so has
+    ///   done the work.
+    func apply(_ page: RevocationPage, after cursor: String?) async throws -> Int? {
+        var detached = 0
+        var rest = page.entries[...]
+        repeat {
+            let batch = Array(rest.prefix(Self.batchSize))
+            rest = rest.dropFirst(Self.batchSize)
+            let isLast = rest.isEmpty
+            // No request waits for this, so it may take longer than one.
+            let count: Int? = try await database.withTransaction(deadline: .now + .seconds(30)) { transaction in
+                let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
+                guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
+                let count = try await Self.revoke(batch, in: transaction)
+                if isLast { try await Self.move(past: page, in: transaction) }
+                return count
+            }
+            guard let count else { return nil }
+            detached += count
+        } while !rest.isEmpty
+        return detached
+    }
+
+    private static func revoke(
+        _ entries: [RevocationPage.Entry], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> Int {
+        let barred = try await barred(entries.map(\.sessionID), in: transaction)
+        let entries = entries.filter { entry in
+            // Less a second, because PostgreSQL rounds times to microseconds.
+            barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
+        }
+        guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
+        let sessions = entries.map(\.sessionID)
+        // The locks come first (see `session_is_live`): the statements after them see every registration that was
+        // committed before.
+        try await transaction.query(
+            "SELECT count(pg_advisory_xact_lock(uuid_hash_extended(session, 0))) FROM unnest(\(sessions)) AS session")
+        try await transaction.query(
+            """
+            INSERT INTO revoked_sessions (session_id, expires_at)
+            SELECT DISTINCT session, \(lastExpiry.addingTimeInterval(clockMargin)) FROM unnest(\(sessions)) AS session
+            ON CONFLICT (session_id) DO UPDATE SET
+                expires_at = greatest(revoked_sessions.expires_at, excluded.expires_at)
+            """)
+        return try await transaction.query("DELETE FROM devices WHERE session_id = ANY(\(sessions))").affectedRows
+    }
+
+    /// Until when those of the sessions are barred that are. The devices of these were detached in the transaction that
+    /// barred them, and no other can have been registered since.
+    private static func barred(
+        _ sessions: [UUID], in transaction: PostgresTransaction
+    ) async throws(PostgresError) -> [UUID: Date] {
+        let rows = try await transaction.query(
+            "SELECT session_id, expires_at FROM revoked_sessions WHERE session_id = ANY(\(sessions))")
+        return Dictionary(uniqueKeysWithValues: try rows.decode((UUID, Date).self))
+    }
+
+    private static func move(past page: RevocationPage, in transaction: PostgresTransaction) async throws(PostgresError)
+    {
+        try await transaction.query(
+            """
+            UPDATE revocation_feed SET cursor = \(page.cursor),
+                read_at = CASE WHEN \(page.more) THEN read_at ELSE statement_timestamp() END
+            """)
+    }
+
+    /// Forgets sessions whose access tokens have all expired, some at a time.
+    ///
+    /// - Returns: how many; fewer than `batch` when there are no more.
+    func purge(batch: Int) async throws(PostgresError) -> Int {
+        try await database.query(
+            """
+            DELETE FROM revoked_sessions WHERE session_id IN (
+                SELECT session_id FROM revoked_sessions WHERE expires_at < statement_timestamp()
+                ORDER BY expires_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
+            """
+        ).affectedRows
     }
 }

@@ -1,6 +1,7 @@
 import Bytes
 import Contracts
 import Foundation
+import HTTPTypes
 import Observability
 import ServiceKit
 import Settings
@@ -61,4 +62,76 @@ struct OperatorPage: Sendable {
     }
 
     private static func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
+}
+
+/// What the operator's page shows beside the metrics: which processes there are, and what this one knows since when.
+struct OperatorStatus: Encodable, Equatable {
+    struct Key: Encodable, Equatable {
+        var issuer: String
+        var kid: String
+        /// When this gateway first saw it. The key may be older.
+        var seenSince: Date
+        /// What it is for, as tokens says; `nil`: tokens did not say, or it is another issuer's.
+        var state: String?
+        /// Since when it is in that state; `nil`: nobody knows.
+        var since: Date?
+        /// When the issuer's keys were last read or fetched.
+        var fetchedAt: Date?
+    }
+
+    struct Feed: Encodable, Equatable {
+        /// When it was last read to its end; `nil`: never.
+        var readAt: Date?
+        /// Since when it cannot be read; `nil` while it can.
+        var lostSince: Date?
+        var revokedSessions: Int
+    }
+
+    /// When this was put together, by this process' clock.
+    var at: Date
+    var version: String
+    var revision: String?
+    var startedAt: Date
+    /// Why this gateway is not ready; empty when it is.
+    var failing: [String]
+    var replicas: [ReplicaStatus]
+    /// Replicas that are not asked, because there are too many.
+    var replicasNotAsked: Int
+    var keys: [Key]
+    var feed: Feed
+}
+
+/// Asks tokens since when its keys are what they are, for as long as somebody looks at the operator's page.
+actor KeyWatch {
+    typealias Ask = @Sendable () async throws -> SigningKeyList
+
+    /// An answer is good for so long, however many pages are open. Keys change a few times a year.
+    private static let lifetime = Duration.seconds(10)
+    private static let patience = Duration.seconds(1)
+
+    private let ask: Ask
+    private var askedAt: ContinuousClock.Instant?
+    private var asking: Task<[SigningKeyList.Key], Never>?
+    private var present: [SigningKeyList.Key] = []
+
+    init(ask: @escaping Ask) {
+        self.ask = ask
+    }
+
+    init(of tokens: ServiceClient) {
+        self.init { try await tokens.send(.get, "/internal/keys", deadline: .after(Self.patience)) }
+    }
+
+    /// What tokens said at most ten seconds ago; nothing where it could not be asked, or is too old to know the
+    /// question.
+    func look() async -> [SigningKeyList.Key] {
+        if let askedAt, askedAt.duration(to: .now) < Self.lifetime { return present }
+        if let asking { return await asking.value }
+        let task = Task { [ask] in (try? await ask())?.keys ?? [] }
+        asking = task
+        present = await task.value
+        asking = nil
+        askedAt = .now
+        return present
+    }
 }

@@ -4,6 +4,7 @@ import Logging
 import ServiceKit
 import ServiceLifecycle
 import Settings
+import Synchronization
 import UnixSignals
 
 /// Keeps the routes those of the routes file: reads it again when it changes, or a file of authorities that it names, and
@@ -77,5 +78,113 @@ extension RouteTable {
                 guard case .upstream(let upstream) = route.target else { return nil }
                 return upstream.authorities?.file
             })
+    }
+}
+
+/// The routes in force, replaced as a whole. Each event loop keeps a snapshot of its own and is told when to take
+/// another: no request asks here.
+final class RouteStore: Sendable {
+    private struct State {
+        var table: RouteTable
+        var limiters: [Served: RouteLimiter]
+        var shares: [Shared: RequestPlaces.Share]
+        /// One for all event loops: a context holds each of its authorities.
+        var tls: [Upstream.Authorities: UpstreamTLS]
+        var listeners: [@Sendable () -> Void] = []
+    }
+
+    /// What no two routes of a table share, as they may a name.
+    private struct Served: Hashable {
+        let pattern: PathPattern
+        let methods: MethodSet
+
+        init(_ route: Route) { (pattern, methods) = (route.pattern, route.methods) }
+    }
+
+    /// Routes to the same addresses have one share of the places of requests.
+    private struct Shared: Hashable {
+        let addresses: Set<Upstream.Address>
+        let isGatehouse: Bool
+
+        init(_ upstream: Upstream) { (addresses, isGatehouse) = (Set(upstream.addresses), upstream.isGatehouse) }
+    }
+
+    private let state: Mutex<State>
+    private let limits: SharedLimits
+
+    /// - Throws: what `UpstreamTLS` does, of authorities that were good when they were read.
+    init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) throws {
+        self.limits = limits
+        state = Mutex(
+            State(
+                table: table, limiters: Self.limiters(of: table, after: [:], limits),
+                shares: Self.shares(of: table, after: [:]), tls: try Self.tls(of: table, after: [:])))
+    }
+
+    var table: RouteTable { state.withLock { $0.table } }
+
+    /// The table, and the TLS of all its upstreams that have authorities.
+    var inForce: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]) {
+        state.withLock { ($0.table, $0.tls) }
+    }
+
+    /// `nil` where only what holds for every route limits the route.
+    func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
+
+    /// The places of requests that the upstream may have. What is in flight counts on when the routes are read again.
+    func share(of upstream: Upstream) -> RequestPlaces.Share {
+        state.withLock { $0.shares[Shared(upstream)] } ?? .init(isGatehouse: upstream.isGatehouse)
+    }
+
+    private static func shares(
+        of table: RouteTable, after previous: [Shared: RequestPlaces.Share]
+    ) -> [Shared: RequestPlaces.Share] {
+        table.routes.reduce(into: [:]) { shares, route in
+            guard case .upstream(let upstream) = route.target else { return }
+            let key = Shared(upstream)
+            shares[key] = shares[key] ?? previous[key] ?? .init(isGatehouse: upstream.isGatehouse)
+        }
+    }
+
+    /// Whoever has used up a limit has used it up also when the routes were read again.
+    private static func limiters(
+        of table: RouteTable, after previous: [Served: RouteLimiter], _ limits: SharedLimits
+    ) -> [Served: RouteLimiter] {
+        table.routes.reduce(into: [:]) { limiters, route in
+            guard let limit = route.limit else { return }
+            let kept = previous[Served(route)].flatMap { $0.limit == limit ? $0 : nil }
+            limiters[Served(route)] = kept ?? limits.limiter(ofRoute: "\(route.methods) \(route.pattern)", limit)
+        }
+    }
+
+    private static func tls(
+        of table: RouteTable, after previous: [Upstream.Authorities: UpstreamTLS]
+    ) throws -> [Upstream.Authorities: UpstreamTLS] {
+        try table.routes.reduce(into: [:]) { tls, route in
+            guard case .upstream(let upstream) = route.target, let authorities = upstream.authorities,
+                tls[authorities] == nil
+            else { return }
+            tls[authorities] = try previous[authorities] ?? UpstreamTLS(authorities)
+        }
+    }
+
+    /// Calls `listener` now and after each change, on any thread.
+    func onChange(_ listener: @escaping @Sendable () -> Void) {
+        state.withLock { $0.listeners.append(listener) }
+        listener()
+    }
+
+    /// Puts other routes in force: for each event loop from the next request on.
+    ///
+    /// - Throws: as `init`; the routes in force stay then.
+    func replace(_ table: RouteTable) throws {
+        let listeners = try state.withLock { state in
+            state.tls = try Self.tls(of: table, after: state.tls)
+            state.table = table
+            state.limiters = Self.limiters(of: table, after: state.limiters, limits)
+            state.shares = Self.shares(of: table, after: state.shares)
+            return state.listeners
+        }
+        for listener in listeners { listener() }
     }
 }

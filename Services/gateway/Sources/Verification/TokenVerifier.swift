@@ -1,5 +1,9 @@
 import AccessToken
 import Bytes
+import Foundation
+import ServiceKit
+import Settings
+import TokenValidation
 
 /// Verifies the tokens of one issuer.
 enum TokenVerifier: Sendable {
@@ -38,5 +42,39 @@ enum TokenVerifier: Sendable {
                 external: claims, identityLines: claims.identityLines, roleNames: roleNames, issuerPlace: place,
                 generation: generation, leeway: leeway)
         }
+    }
+}
+
+/// A file of public keys (PEM) that access tokens are verified with, instead of those that tokens publishes.
+struct PublicKeyFile: Sendable {
+    let path: String
+    /// Whether keys with the mark of development will do.
+    let allowsDevelopment: Bool
+
+    /// - Throws: also for no key at all, and for keys that were made for development where they will not do.
+    func read() throws(AccessTokenError) -> VerificationKeySet {
+        guard let bytes = FileManager.default.contents(atPath: path) else {
+            throw AccessTokenError(.unreadableKey, "The file is not there, or may not be read.")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw AccessTokenError(.unreadableKey, "The file is not text in UTF-8.")
+        }
+        guard allowsDevelopment || !DevelopmentSecret.isMarked(file: text) else {
+            throw AccessTokenError(.unreadableKey, "The keys were made for development.")
+        }
+        return try VerificationKeySet(pem: text)
+    }
+}
+
+extension TrustedIssuer: KeyIssuer {
+    func verifier(with keys: VerificationKeySet, leeway: Int64) throws(AccessTokenError) -> TokenVerifier {
+        try TokenVerifier(self, keys: keys, leeway: leeway)
+    }
+}
+
+extension KeyStore where Issuer == TrustedIssuer {
+    /// Of one issuer's keys.
+    convenience init(issuer: String, audience: String, leeway: Int64 = 0) {
+        self.init(issuers: [TrustedIssuer(issuer: issuer, audience: audience)], leeway: leeway)
     }
 }

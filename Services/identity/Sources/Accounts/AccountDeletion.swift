@@ -1,7 +1,10 @@
 import Contracts
 import Foundation
+import Instruments
 import Logging
+import Postgres
 import ServiceKit
+import Synchronization
 
 /// Deleting an account: one's own (`DELETE /v1/auth/account`), or another's as an operator.
 ///
@@ -28,5 +31,115 @@ struct AccountDeletion: Sendable {
         }
         worker.ring()
         return true
+    }
+}
+
+/// Erases accounts.
+struct AccountDeletionStore: Sendable {
+    let database: PostgresPool
+    let grants: AppleGrantStore
+
+    /// Erases the user's rows and puts one task into the outbox that tells everybody else.
+    ///
+    /// Once this has committed nobody can sign in to the account, and its identifiers are free.
+    /// - Parameter condition: looked at once the user's row is locked.
+    /// - Returns: the task, also when the deletion was begun before; `nil` when nothing is left to do.
+    func delete(
+        _ userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant,
+        where condition: (PostgresTransaction) async throws -> Bool = { _ in true }
+    ) async throws -> OutboxEntry? {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(userID, on: transaction) else {
+                return try await OutboxStore.deletion(of: userID, on: transaction)
+            }
+            guard try await condition(transaction) else { return nil }
+            let grant = try await grants.grant(of: userID, on: transaction)
+            try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID)")
+            try await transaction.query("DELETE FROM users WHERE id = \(userID)")
+            try await AuditLog.record(.deleted, userID, by: actor, on: transaction)
+            return try await OutboxStore.enqueue(
+                .deletion(.revokeSessions), user: userID, on: transaction,
+                sealing: { task in try grant.map { try $0.sealed(by: grants.sealer, for: task) } })
+        }
+    }
+}
+
+/// Deletes accounts that have verified nothing and are not used any more (`IDENTITY_UNVERIFIED_RETENTION_DAYS`).
+///
+/// Each run reads the next users in the order of their age and remembers where it ended, so that its cost does not grow
+/// with the number of users.
+final class UnverifiedAccountRemoval: Sendable {
+    private let database: PostgresPool
+    private let deletions: AccountDeletionStore
+    private let days: Int
+    private let isSignedIn: @Sendable (UUID) async throws -> Bool
+    private let position = Mutex<Position?>(nil)
+    private let removed = Counter(
+        "identity_unverified_accounts_removed_total", help: "Accounts deleted because they had verified nothing.")
+
+    private struct Position {
+        var createdAt: Date
+        var id: UUID
+    }
+
+    /// Users that one statement reads, and statements of a run.
+    static let page = 500
+    static let pagesPerRun = 20
+
+    /// - Parameters:
+    ///   - days: since the last entry about the user in the audit log, which has every sign-in.
+    ///   - isSignedIn: whether the user has a session. One that is only refreshed leaves no entry.
+    init(
+        database: PostgresPool, deletions: AccountDeletionStore, days: Int,
+        isSignedIn: @escaping @Sendable (UUID) async throws -> Bool
+    ) {
+        self.database = database
+        self.deletions = deletions
+        self.days = days
+        self.isSignedIn = isSignedIn
+    }
+
+    /// Staff and disabled accounts stay: operators made them so.
+    private static func isAbandoned(after days: Int) -> String {
+        """
+        u.state = 'active' AND u.role = 'user' AND u.store_ids = '{}'
+            AND u.created_at < now() - make_interval(days => \(days))
+            AND NOT EXISTS (SELECT FROM identifiers i WHERE i.user_id = u.id AND i.verified)
+            AND NOT EXISTS (SELECT FROM apple_identities a WHERE a.user_id = u.id)
+            AND NOT EXISTS (
+                SELECT FROM audit_entries e WHERE e.user_id = u.id AND e.at > now() - make_interval(days => \(days)))
+        """
+    }
+
+    func run() async throws {
+        for _ in 0..<Self.pagesPerRun {
+            let last = position.withLock { $0 }
+            let users = try await database.query(
+                """
+                SELECT u.created_at, u.id, \(unescaped: Self.isAbandoned(after: days)) FROM users u
+                WHERE u.created_at < now() - make_interval(days => \(days)::integer)
+                    AND (u.created_at, u.id) > (
+                        coalesce(\(last?.createdAt), '-infinity'),
+                        coalesce(\(last?.id), '00000000-0000-0000-0000-000000000000'))
+                ORDER BY u.created_at, u.id LIMIT \(Self.page)
+                """
+            ).decode((Date, UUID, Bool).self)
+            for (_, id, isAbandoned) in users where isAbandoned {
+                if try await !isSignedIn(id) { try await remove(id) }
+            }
+            let isEnd = users.count < Self.page
+            position.withLock { $0 = isEnd ? nil : users.last.map { Position(createdAt: $0.0, id: $0.1) } }
+            if isEnd { return }
+        }
+    }
+
+    /// The outbox tells the other services.
+    private func remove(_ userID: UUID) async throws {
+        let deletion = try await deletions.delete(userID, actor: .system, deadline: .now + .seconds(5)) { transaction in
+            try await transaction.query(
+                "SELECT \(unescaped: Self.isAbandoned(after: self.days)) FROM users u WHERE u.id = \(userID)"
+            )[0].decode(Bool.self)
+        }
+        if deletion != nil { removed.increment() }
     }
 }

@@ -1,4 +1,6 @@
 import Contracts
+import Foundation
+import HTTPTypes
 import Hummingbird
 import ServiceKit
 
@@ -70,5 +72,84 @@ struct AccountRoutes: Sendable {
         }
         worker.ring()
         return account.user
+    }
+}
+
+/// All that is kept of a user (`GET /v1/auth/export`), gathered from the three services that keep something.
+struct Export: Sendable {
+    let accounts: AccountStore
+    let identifiers: IdentifierStore
+    let passwords: PasswordStore
+    let appleIdentities: AppleIdentityStore
+    let knownDevices: KnownDeviceStore
+    let audit: AuditLog
+    let tokens: TokensClient
+    let devices: DevicesClient
+
+    func callAsFunction(_ user: ForwardedUser, context: GatehouseRequestContext) async throws -> AccountExport {
+        let deadline = context.deadline
+        guard let account = try await accounts.account(user.id, deadline: deadline.forDatabase) else {
+            throw Problem(.invalidToken)
+        }
+        let sessions = try await tokens.sessions(of: user.id, deadline: deadline).sessions.map { session in
+            var session = session
+            session.current = session.id == user.sessionID
+            return session
+        }
+        return AccountExport(
+            user: account.user, state: account.state.rawValue,
+            phoneVerified: try await identifiers.isPhoneVerified(of: user.id, deadline: deadline.forDatabase),
+            apple: try await appleIdentities.identity(of: user.id, deadline: deadline.forDatabase),
+            passwordChangedAt: try await passwords.changedAt(user.id, deadline: deadline.forDatabase),
+            sessions: sessions,
+            knownDevices: try await knownDevices.devices(of: user.id, deadline: deadline.forDatabase),
+            knownNetworks: try await knownDevices.networks(of: user.id, deadline: deadline.forDatabase),
+            devices: try await devices.devices(of: user.id, deadline: deadline).devices,
+            events: try await audit.events(of: user.id, deadline: deadline.forDatabase))
+    }
+}
+
+/// Removing a way to sign in (`DELETE /v1/auth/identities/{provider}`).
+struct Unlinking: Sendable {
+    let providers: AuthProviderStore
+    let age: AuthenticationAge
+    let worker: OutboxWorker
+
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` when it is the last way to sign in to the account.
+    func callAsFunction(
+        _ provider: AuthProvider, from user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws -> User {
+        try age.require(user)
+        switch try await providers.unlink(provider, from: user.id, deadline: context.deadline.forDatabase) {
+        case .unlinked(let account):
+            worker.ring()
+            return account.user
+        case .lastOne:
+            throw Problem.lastWayIn
+        case .notLinked:
+            throw Problem(.notFound)
+        case .noSuchUser:
+            throw Problem(.invalidToken)
+        }
+    }
+}
+
+/// The devices service, as identity uses it.
+struct DevicesClient: Sendable {
+    let client: ServiceClient
+
+    func erase(_ userID: UUID) async throws {
+        try await client.send(
+            .delete, "/internal/users/\(userID.path)", deadline: .after(client.timeout),
+            idempotent: true)
+    }
+
+    func devices(of userID: UUID, deadline: Deadline) async throws(Problem) -> DeviceExport {
+        do {
+            return try await client.send(
+                .get, "/internal/users/\(userID.path)/devices", deadline: deadline, idempotent: true)
+        } catch {
+            throw Problem(.unavailable)
+        }
     }
 }

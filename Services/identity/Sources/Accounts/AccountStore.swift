@@ -138,3 +138,186 @@ struct AccountStore: Sendable {
         }
     }
 }
+
+/// What the stores need of a user within transactions of their own.
+extension AccountStore {
+    static func account(
+        _ id: UUID, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> Account? {
+        try await database.query(
+            "SELECT \(unescaped: Account.columns) FROM users u \(unescaped: Account.joins) WHERE u.id = \(id)",
+            deadline: deadline
+        ).first.map(Account.init(row:))
+    }
+
+    /// Locks the user's row until the transaction ends. The transaction has neither written nor locked anything before:
+    /// PostgreSQL then gives it its number after the wait.
+    /// - Returns: whether there is one.
+    static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
+        try await !transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").isEmpty
+    }
+
+    /// Locks the row of a further user, without waiting for it. This transaction has its number already, so it must not
+    /// come after one with a higher number.
+    /// - Returns: whether there is one.
+    /// - Throws: ``UserIsContended``, for `withRetriedTransaction`.
+    static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
+        let locked = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE SKIP LOCKED")
+        if locked.isEmpty {
+            guard try await transaction.query("SELECT id FROM users WHERE id = \(userID)").isEmpty else {
+                throw UserIsContended(userID: userID)
+            }
+            return false
+        }
+        // In a database that was restored from a dump, old entries have numbers above the present ones: they do not count.
+        let isOvertaken = try await transaction.query(
+            """
+            SELECT EXISTS (
+                SELECT FROM audit_entries WHERE user_id = \(userID) AND transaction_id > pg_current_xact_id()
+                    AND transaction_id < pg_snapshot_xmax(pg_current_snapshot()))
+            """)[0].decode(Bool.self)
+        if isOvertaken { throw UserIsContended(userID: userID) }
+        return true
+    }
+
+    /// Locks the user's row until the transaction ends.
+    /// - Returns: whether the account's credentials are still those that were read.
+    static func lock(_ account: Account, on transaction: PostgresTransaction) async throws -> Bool {
+        let version = try await transaction.query(
+            "SELECT credentials_version FROM users WHERE id = \(account.id) FOR UPDATE"
+        ).first?.decode(Int64.self)
+        return version == account.credentialsVersion
+    }
+
+    /// Counts the user's version up, and puts into the outbox that tokens has to be told.
+    /// - Parameter credentials: whether sign-ins that are under way have to be proved again. Tokens for resetting the
+    ///   password, which were sent out before, then count no longer.
+    /// - Returns: the version of the user's credentials now; `nil` when there is no such user.
+    @discardableResult
+    static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Int64? {
+        let version = try await transaction.query(
+            """
+            UPDATE users SET version = version + 1, updated_at = now(),
+                credentials_version = credentials_version + \(credentials ? 1 : 0)
+            WHERE id = \(userID)
+            RETURNING credentials_version
+            """
+        ).first?.decode(Int64.self)
+        guard let version else { return nil }
+        if credentials {
+            try await PasswordResetStore.removeAll(of: userID, on: transaction)
+        }
+        try await OutboxStore.enqueueSnapshot(of: userID, on: transaction)
+        return version
+    }
+}
+
+extension Account {
+    /// The columns of an account, over the users `u` of a statement and ``joins``. A column behind them has the number
+    /// ``columnCount``.
+    static let columns = """
+        u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, coalesce(p.verified, false),
+        u.display_name, u.role, u.store_ids, u.state, e.value IS NOT NULL OR p.value IS NOT NULL,
+        w.user_id IS NOT NULL, a.user_id IS NOT NULL, u.version, u.credentials_version, u.created_at, u.updated_at,
+        ARRAY(SELECT l.kind FROM lost_identifiers l WHERE l.user_id = u.id ORDER BY l.kind),
+        ARRAY(
+            SELECT 'email'::text WHERE e.verified AND EXISTS (
+                SELECT FROM lost_identifiers l WHERE l.kind = 'email' AND l.value = e.value AND l.user_id <> u.id)
+            UNION ALL SELECT 'phone'::text WHERE p.verified AND EXISTS (
+                SELECT FROM lost_identifiers l WHERE l.kind = 'phone' AND l.value = p.value AND l.user_id <> u.id))
+        """
+    static let columnCount = 18
+
+    static let joins = """
+        LEFT JOIN identifiers e ON e.user_id = u.id AND e.kind = 'email'
+        LEFT JOIN identifiers p ON p.user_id = u.id AND p.kind = 'phone'
+        LEFT JOIN passwords w ON w.user_id = u.id
+        LEFT JOIN apple_identities a ON a.user_id = u.id
+        """
+
+    init(row: PostgresRow) throws {
+        id = try row.decode(column: 0)
+        email = try row.decode(column: 1)
+        emailVerified = try row.decode(column: 2)
+        phone = try row.decode(column: 3)
+        phoneVerified = try row.decode(column: 4)
+        displayName = try row.decode(column: 5)
+        role = try row.decode(column: 6)
+        storeIDs = try row.decode(column: 7)
+        state = try AccountState.read(try row.decode(String.self, column: 8))
+        hasIdentifier = try row.decode(column: 9)
+        hasPassword = try row.decode(column: 10)
+        hasApple = try row.decode(column: 11)
+        version = try row.decode(column: 12)
+        credentialsVersion = try row.decode(column: 13)
+        createdAt = try row.decode(column: 14)
+        updatedAt = try row.decode(column: 15)
+        lostIdentifiers = try row.decode(column: 16)
+        mergeableIdentifiers = try row.decode(column: 17)
+    }
+}
+
+extension AccountState {
+    struct Unknown: Error {}
+
+    static func read(_ text: String) throws(Unknown) -> AccountState {
+        guard let state = AccountState(rawValue: text) else { throw Unknown() }
+        return state
+    }
+}
+
+extension AccountStanding {
+    /// - Parameter row: `state`, `version`, `credentials_version`.
+    init(row: PostgresRow) throws {
+        let (state, version, credentialsVersion) = try row.decode((String, Int64, Int64).self)
+        self.init(state: try AccountState.read(state), version: version, credentialsVersion: credentialsVersion)
+    }
+}
+
+enum UnlinkOutcome: Sendable {
+    case unlinked(Account)
+    /// Without it nobody could sign in to the account any more.
+    case lastOne
+    case notLinked
+    case noSuchUser
+}
+
+/// Removes the ways in which a user signs in.
+struct AuthProviderStore: Sendable {
+    let database: PostgresPool
+    let grants: AppleGrantStore
+    /// Kinds of identifiers to which codes for signing in are sent.
+    var codeKinds: Set<Identifier.Kind> = []
+
+    /// Removes a way to sign in, unless it is the last. What Apple has granted is revoked by the outbox.
+    func unlink(
+        _ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> UnlinkOutcome {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(userID, on: transaction),
+                let account = try await AccountStore.account(userID, on: transaction)
+            else { return .noSuchUser }
+            guard account.providers.contains(provider) else { return .notLinked }
+            // Whoever has given the Apple account up has not asked for another way to stay.
+            let codes = actor == .apple ? [] : codeKinds
+            guard account.isReachable(without: provider, byCodeTo: codes) else { return .lastOne }
+            switch provider {
+            case .apple:
+                if let grant = try await grants.grant(of: userID, on: transaction) {
+                    try await grants.enqueueRevocation(of: grant, on: transaction)
+                }
+                try await AppleIdentityStore.remove(of: userID, on: transaction)
+                try await AuditLog.record(.appleUnlinked, userID, by: actor, on: transaction)
+            case .password:
+                try await PasswordStore.remove(of: userID, on: transaction)
+                try await AuditLog.record(.passwordRemoved, userID, by: actor, on: transaction)
+            default:
+                // Never reached: an account has no provider that this version does not know.
+                return .notLinked
+            }
+            try await AccountStore.touch(userID, credentials: true, on: transaction)
+            return try await AccountStore.account(userID, on: transaction).map(UnlinkOutcome.unlinked) ?? .noSuchUser
+        }
+    }
+}

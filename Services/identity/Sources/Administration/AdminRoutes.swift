@@ -1,7 +1,57 @@
+import Bytes
 import Contracts
 import Foundation
+import HTTPTypes
 import Hummingbird
 import ServiceKit
+
+/// Registers each route twice: under `/v1/admin` for operators, who come through the gateway, and under
+/// `/internal/admin` for other systems, which show a credential of their own.
+struct AdminRouter {
+    private let doors: [RouterGroup<GatehouseRequestContext>]
+
+    typealias Handler = @Sendable (Request, GatehouseRequestContext) async throws -> Response
+
+    /// - Parameter gate: lets in operators.
+    init(_ router: ServiceRouter, gate: OperatorGate) {
+        let operators = router.group("/v1/admin").add(middleware: UncachedResponses()).add(middleware: gate)
+        let systems = router.internal(callers: "admin").add(middleware: UncachedResponses())
+            .add(middleware: SystemScope()).group("/admin")
+        doors = [operators, systems]
+    }
+
+    func get(_ path: RouterPath, use handler: @escaping Handler) {
+        for door in doors { door.get(path, use: handler) }
+    }
+
+    func post(_ path: RouterPath, use handler: @escaping Handler) {
+        for door in doors { door.post(path, use: handler) }
+    }
+
+    func put(_ path: RouterPath, use handler: @escaping Handler) {
+        for door in doors { door.put(path, use: handler) }
+    }
+
+    func patch(_ path: RouterPath, use handler: @escaping Handler) {
+        for door in doors { door.patch(path, use: handler) }
+    }
+
+    func delete(_ path: RouterPath, use handler: @escaping Handler) {
+        for door in doors { door.delete(path, use: handler) }
+    }
+}
+
+/// What operators see is kept by no cache.
+private struct UncachedResponses: RouterMiddleware {
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        var response = try await next(request, context)
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+}
 
 /// What operators do, and other systems in their name.
 struct AdminRoutes: Sendable {
@@ -33,5 +83,147 @@ extension AuditLog {
         try await Self.record(
             .viewed, userID ?? Self.nobody, by: .operator, detail: detail, on: database,
             deadline: context.deadline.forDatabase)
+    }
+}
+
+/// Lets in users who have the operators' role, by their access token and by what is kept: who has lost the role, or was
+/// disabled, gets in no more, however long the token lives.
+struct OperatorGate: RouterMiddleware {
+    typealias Context = GatehouseRequestContext
+
+    let accounts: AccountStore
+    let role: Role
+
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        let user = try context.requireUser()
+        guard user.role.isVerbatim(role.name),
+            try await accounts.roleOfActive(user.id, deadline: context.deadline.forDatabase)?.isVerbatim(role.name)
+                == true
+        else { throw Problem(.forbidden) }
+        return try await next(request, context)
+    }
+}
+
+/// Has the audit log name the system that asks, and the operator whom the system names.
+struct SystemScope: RouterMiddleware {
+    typealias Context = GatehouseRequestContext
+
+    /// In characters, of the operator's name.
+    static let maximumLength = 64
+
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        var scope = AuditScope.current ?? AuditScope()
+        let name = request.headers[HTTPField.Name(HeaderName.operatorName)!].flatMap(AuditOrigin.shown)
+        scope.name = [context.caller, name.map { String($0.prefix(Self.maximumLength)) }].compactMap(\.self)
+            .joined(separator: ": ")
+        return try await AuditScope.$current.withValue(scope) { try await next(request, context) }
+    }
+}
+
+extension GatehouseRequestContext {
+    /// For what changes something: an operator has to have proved lately who they are. Other systems have shown their
+    /// credential.
+    ///
+    /// - Throws: `REAUTHENTICATION_REQUIRED`.
+    func requireRecentOperator(_ age: AuthenticationAge) throws(Problem) {
+        if let user { try age.require(user) }
+    }
+}
+
+/// What happened, for operators: the audit log, and figures.
+struct AdminLogRoutes: Sendable {
+    let audit: AuditLog
+    let figures: FigureStore
+
+    func add(to admin: AdminRouter) {
+        admin.get("/audit", use: list)
+        admin.get("/figures", use: count)
+    }
+
+    @Sendable private func list(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        func action(_ field: String) throws(Problem) -> String? {
+            try request.queried(field) { text throws(Refusal) in
+                guard AuditEvent(rawValue: text) != nil else { throw Refusal("There is no such action.") }
+                return text
+            }
+        }
+        let search = AuditSearch(
+            userID: try request.queriedID("user"), event: try action("action"), exceptEvent: try action("except"),
+            since: try request.queriedTime("since"), until: try request.queriedTime("until"))
+        let cursor = try request.queried("after") { text throws(Refusal) in try AuditCursor(text) }
+        let limit = try request.queriedLimit()
+        let found = try await audit.search(
+            search, after: cursor, limit: limit + 1, deadline: context.deadline.forDatabase)
+        try await audit.noteViewing(of: search.userID, "audit", context)
+        let shown = found.prefix(limit)
+        let next = found.count > limit ? shown.last.map { AuditCursor(at: $0.at, id: $0.id).text } : nil
+        return try .json(AdminAuditList(entries: shown.map(AdminAuditEntry.init), next: next))
+    }
+
+    /// Holds nothing of a person's.
+    @Sendable private func count(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        try await .json(figures.figures(deadline: context.deadline.forDatabase))
+    }
+}
+
+extension AdminAuditEntry {
+    fileprivate init(_ record: AuditRecord) {
+        // Users are named by their ids, everybody else by a name.
+        let id = record.actorID.flatMap(UUID.init(uuidString:))?.path
+        self.init(
+            id: String(record.id), at: record.at, action: record.event,
+            user: record.userID == AuditLog.nobody ? nil : record.userID.path,
+            by: Actor(kind: record.actor, id: id, name: id == nil ? record.actorID : nil),
+            address: record.origin?.address, client: record.origin?.userAgent, device: record.origin?.device,
+            appVersion: record.origin?.appVersion, session: record.sessionID?.path, detail: record.detail,
+            count: record.count == 1 ? nil : record.count)
+    }
+}
+
+/// What lists are asked for in the query.
+extension Request {
+    static let defaultLimit = 50
+    static let maximumLimit = 200
+
+    /// A field of the query; `nil` where it is absent. An empty one is read like any other text.
+    ///
+    /// - Throws: `INVALID_REQUEST` naming the field.
+    func queried<Value>(
+        _ name: String, _ read: (String) throws(Refusal) -> Value
+    ) throws(Problem) -> Value? {
+        guard let text = uri.queryParameters.get(name) else { return nil }
+        return try Problem.checking(name) { () throws(Refusal) in try read(text) }
+    }
+
+    /// How many entries a page is to have.
+    func queriedLimit() throws(Problem) -> Int {
+        try queried("limit") { text throws(Refusal) in
+            guard let limit = Int(text), (1...Self.maximumLimit).contains(limit) else {
+                throw Refusal("Want a number from 1 to \(Self.maximumLimit).")
+            }
+            return limit
+        } ?? Self.defaultLimit
+    }
+
+    func queriedTime(_ name: String) throws(Problem) -> Date? {
+        try queried(name) { text throws(Refusal) in
+            guard text.utf8.count <= 32, let time = try? Date(text, strategy: .iso8601) else {
+                throw Refusal("Want a time like 2026-11-20T12:00:00Z.")
+            }
+            return time
+        }
+    }
+
+    func queriedID(_ name: String) throws(Problem) -> UUID? {
+        try queried(name) { text throws(Refusal) in
+            guard let id = UUID(uuidString: text) else { throw Refusal("Want an id.") }
+            return id
+        }
     }
 }

@@ -119,3 +119,124 @@ struct AppleIdentityStore: Sendable {
         try await transaction.query("DELETE FROM apple_identities WHERE user_id = \(userID)")
     }
 }
+
+extension AppleIdentityStore {
+    /// The account of Apple's user, made if there is none, with what Apple says now.
+    /// - Parameter name: as the app had it from Apple's dialog; kept where the account has none.
+    func signIn(
+        _ proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
+    ) async throws -> Account {
+        // Two devices may make the same account at the same time. The second one fails to, and finds the first one's.
+        for _ in 0..<3 {
+            if let (account, email) = try await account(subject: proof.subject, deadline: deadline) {
+                // Written after the credentials were read and before the session is made. A notification that the
+                // consent has ended then either finds this consent, which is newer, or changes the credentials that
+                // were read, and the session is taken back.
+                try await note(consent: proof, of: account.id, deadline: deadline)
+                guard account.state == .active, hasNews(proof, name: name, account: account, email: email) else {
+                    return account
+                }
+                if let updated = try await update(account, from: proof, name: name, deadline: deadline) {
+                    return updated
+                }
+            } else if let account = try await makeAccount(for: proof, name: name, deadline: deadline) {
+                return account
+            }
+        }
+        throw StoreConflict()
+    }
+
+    private func hasNews(_ proof: AppleProof, name: DisplayName?, account: Account, email: String?) -> Bool {
+        (name != nil && account.displayName == nil)
+            || (proof.email != nil && !Self.isVerbatim(proof.email?.value, email))
+            || (proof.provenEmail != nil && !account.emailVerified)
+    }
+
+    private static func isVerbatim(_ one: String?, _ other: String?) -> Bool {
+        one.map { VerbatimString($0) } == other.map { VerbatimString($0) }
+    }
+
+    /// Notes when the user last gave consent: a notification of an earlier withdrawal does not concern this one.
+    private func note(
+        consent proof: AppleProof, of userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws {
+        try await database.query(
+            """
+            UPDATE apple_identities SET consented_at = \(proof.issuedAt)
+            WHERE subject = \(proof.subject) AND user_id = \(userID)
+                AND coalesce(consented_at, '-infinity') < \(proof.issuedAt)
+            """, deadline: deadline)
+    }
+
+    /// - Returns: `nil` when somebody else has made an account for this Apple user in between.
+    private func makeAccount(
+        for proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
+    ) async throws -> Account? {
+        let id = UUID()
+        struct Exists: Error {}
+        do {
+            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+                try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
+                guard try await Self.insert(proof, for: id, on: transaction) else { throw Exists() }
+                if let email = proof.provenEmail {
+                    _ = try await IdentifierStore.claim(
+                        email, for: id, proves: true, actor: .apple, isNewUser: true, on: transaction)
+                }
+                try await AuditLog.record(.registered, id, by: .apple, on: transaction)
+                return try await AccountStore.account(id, on: transaction)
+            }
+        } catch is Exists {
+            return nil
+        }
+    }
+
+    /// - Returns: `nil` when the account or its link to Apple is gone.
+    private func update(
+        _ account: Account, from proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
+    ) async throws -> Account? {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(account.id, on: transaction) else { return nil }
+            let former = try await transaction.query(
+                "SELECT email FROM apple_identities WHERE subject = \(proof.subject) AND user_id = \(account.id)"
+            ).first
+            guard let former, let before = try await AccountStore.account(account.id, on: transaction) else {
+                return nil
+            }
+            if let name {
+                try await transaction.query(
+                    "UPDATE users SET display_name = \(name.value) WHERE id = \(account.id) AND display_name IS NULL")
+            }
+            if let email = proof.email {
+                try await transaction.query(
+                    "UPDATE apple_identities SET email = \(email.value) WHERE subject = \(proof.subject)")
+            }
+            if let email = proof.provenEmail {
+                try await Self.follow(email, from: try former.decode(String?.self), for: account.id, on: transaction)
+            }
+            // An address that another user has proved comes with every sign-in, and each time changes nothing.
+            let after = try await AccountStore.account(account.id, on: transaction)
+            if after == before, Self.isVerbatim(after?.email, before.email) { return before }
+            try await AccountStore.touch(account.id, credentials: false, on: transaction)
+            return try await AccountStore.account(account.id, on: transaction)
+        }
+    }
+
+    /// Takes the address in Apple's token for the user's, unless the user's present one did not come from Apple.
+    static func follow(
+        _ email: Identifier, from former: String?, for userID: UUID, on transaction: PostgresTransaction
+    ) async throws {
+        let current = try await IdentifierStore.email(of: userID, on: transaction)
+        if let current, !current.isVerbatim(email.value) {
+            guard let former, current.isVerbatim(former) else { return }
+            try await IdentifierStore.removeEmail(of: userID, on: transaction)
+            let isTheirs = try await IdentifierStore.claim(
+                email, for: userID, proves: true, actor: .apple, on: transaction)
+            if isTheirs { return }
+            // Another user has proved the new address. The user keeps the old one.
+            _ = try await IdentifierStore.claim(
+                .email(EmailAddress(current)), for: userID, proves: true, actor: .apple, on: transaction)
+        } else {
+            _ = try await IdentifierStore.claim(email, for: userID, proves: true, actor: .apple, on: transaction)
+        }
+    }
+}

@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Logging
+import Postgres
 import ServiceKit
 
 /// Apple's notifications (`POST /v1/auth/apple/notifications`). A notification is noted after it has been acted on: one
@@ -72,5 +73,93 @@ struct AppleNotifications: Sendable {
         for session in sessions where session.createdAt < time {
             try await tokens.takeBack(session: session.id)
         }
+    }
+}
+
+extension AppleNotification: Decodable {
+    enum CodingKeys: String, CodingKey {
+        case issuer = "iss"
+        case audience = "aud"
+        case issuedAt = "iat"
+        case id = "jti"
+        case events
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        issuer = try container.decode(String.self, forKey: .issuer)
+        audience = try container.decode(String.self, forKey: .audience)
+        issuedAt = try container.decode(Int64.self, forKey: .issuedAt)
+        id = try container.decode(String.self, forKey: .id)
+        // In spite of the name it is one event. Apple sends it as JSON in a string, and documents the object itself.
+        if let text = try? container.decode(String.self, forKey: .events) {
+            event = try StrictJSON.decode(Event.self, from: Array(text.utf8))
+        } else {
+            event = try container.decode(Event.self, forKey: .events)
+        }
+    }
+}
+
+extension AppleNotification.Event: Decodable {
+    enum CodingKeys: String, CodingKey {
+        case type
+        case subject = "sub"
+        case email
+        case time = "event_time"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        type = try container.decode(String.self, forKey: .type)
+        subject = try container.decode(String.self, forKey: .subject)
+        email = try container.decodeIfPresent(String.self, forKey: .email)
+        // Documented in seconds, delivered in milliseconds.
+        time = try container.decodeIfPresent(Double.self, forKey: .time).map { time in
+            time > 100_000_000_000 ? time / 1000 : time
+        }
+    }
+}
+
+/// Which of Apple's notifications have been acted on (table `apple_notifications`).
+struct AppleNotificationStore: Sendable {
+    let database: PostgresPool
+
+    func knows(_ id: String, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await !database.query("SELECT id FROM apple_notifications WHERE id = \(id)", deadline: deadline).isEmpty
+    }
+
+    func add(_ id: String, deadline: ContinuousClock.Instant) async throws {
+        try await database.query(
+            "INSERT INTO apple_notifications (id) VALUES (\(id)) ON CONFLICT (id) DO NOTHING", deadline: deadline)
+    }
+}
+
+/// To which private relay addresses Apple forwards mail, as their users have decided (table `apple_mail_forwarding`).
+struct AppleMailStore: Sendable {
+    let database: PostgresPool
+
+    /// Whether a message may be sent to the address. Whoever sends mail asks first: Apple would not forward it, and
+    /// counts what it turns away against the team.
+    func mayReceiveMail(_ address: EmailAddress, deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
+        try await database.query(
+            "SELECT user_id FROM apple_mail_forwarding WHERE email = \(address.value) AND NOT enabled",
+            deadline: deadline
+        ).isEmpty
+    }
+
+    /// Notes what the user has decided. An earlier decision that is told late changes nothing.
+    func note(
+        isForwarded: Bool, to address: EmailAddress, of userID: UUID, since time: Date,
+        deadline: ContinuousClock.Instant
+    ) async throws {
+        // The user's row is locked, so that the account is not deleted in between.
+        try await database.query(
+            """
+            INSERT INTO apple_mail_forwarding (user_id, email, enabled, changed_at)
+            SELECT id, \(address.value), \(isForwarded), \(time) FROM users WHERE id = \(userID) FOR KEY SHARE
+            ON CONFLICT (user_id) DO UPDATE
+                SET email = EXCLUDED.email, enabled = EXCLUDED.enabled, changed_at = EXCLUDED.changed_at
+                WHERE apple_mail_forwarding.changed_at <= EXCLUDED.changed_at
+            """, deadline: deadline)
     }
 }

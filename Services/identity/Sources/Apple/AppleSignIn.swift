@@ -1,8 +1,41 @@
 import Bytes
 import Contracts
 import Foundation
+import Hummingbird
 import Logging
 import ServiceKit
+
+/// Sign in with Apple. Only linking asks for a bearer.
+struct AppleRoutes: Sendable {
+    let signIn: AppleSignIn
+    let nonces: AppleNonceIssuer
+    let limits: AttemptLimits
+    let linking: AppleLinking
+    let notifications: AppleNotifications
+
+    func add(to router: ServiceRouter) {
+        router.post("/v1/auth/apple") { request, context in
+            let auth = try await signIn(request.decode(AppleSignInRequest.self), context: context)
+            return try Response.json(auth, holdsToken: true)
+        }
+        router.post("/v1/auth/apple/nonce") { request, context in
+            _ = try await request.decode(NoFields.self)
+            try await limits.admit(.apple, from: context.clientAddress)
+            let nonce = nonces.issue(now: Int64(Date.now.timeIntervalSince1970))
+            return try Response.json(
+                AppleNonceResponse(nonce: nonce, expiresIn: Int(AppleNonceIssuer.lifetime)), holdsToken: true)
+        }
+        router.post("/v1/auth/apple/notifications") { request, context in
+            try await notifications(request.decode(AppleNotificationRequest.self), context: context)
+            return Response.empty(.ok)
+        }
+        router.post("/v1/auth/identities/apple") { request, context in
+            let user = try context.requireUser()
+            return try await Response.json(
+                linking(request.decode(LinkAppleRequest.self), to: user, context: context))
+        }
+    }
+}
 
 /// Sign in with Apple (`POST /v1/auth/apple`).
 struct AppleSignIn: Sendable {
@@ -74,5 +107,80 @@ struct AppleSignIn: Sendable {
         } catch {
             logger.warning("An authorization code was not kept", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+/// Linking an Apple account to the account of somebody who is signed in (`POST /v1/auth/identities/apple`).
+struct AppleLinking: Sendable {
+    let identities: AppleIdentityStore
+    let proofs: AppleProofs
+    let limits: AttemptLimits
+    let age: AuthenticationAge
+    let notices: AccountNotices
+    let worker: OutboxWorker
+
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `IDENTIFIER_TAKEN` when the Apple account belongs to another user, or the
+    ///   user has another one.
+    func callAsFunction(
+        _ request: LinkAppleRequest, to user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws -> User {
+        try age.require(user)
+        try await limits.admit(.apple, from: context.clientAddress)
+        let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
+        let outcome = try await identities.link(
+            proof, to: user.id, using: nonce, notices: notices, deadline: context.deadline.forDatabase)
+        switch outcome {
+        case .linked(let account):
+            worker.ring()
+            return account.user
+        case .nonceSpent:
+            throw Problem(.invalidAppleToken)
+        case .taken:
+            throw Problem(.identifierTaken, "This Apple account is already in use.")
+        case .noSuchUser:
+            throw Problem(.invalidToken)
+        }
+    }
+}
+
+/// Proving oneself again by Sign in with Apple, with the Apple account that is linked.
+struct AppleReauthentication: Sendable {
+    let identities: AppleIdentityStore
+    let nonces: NonceStore
+    let proofs: AppleProofs
+    let limits: AttemptLimits
+    let age: AuthenticationAge
+    let reauthentication: Reauthentication
+
+    /// - Throws: `INVALID_APPLE_TOKEN`, also for another Apple account's token, and for one that is no recent proof.
+    func callAsFunction(
+        _ identityToken: String, nonce: String?, of user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws {
+        let refusal = Problem(.invalidAppleToken, "This is not the Apple account of this user.")
+        let account = try await account(provenBy: identityToken, nonce: nonce, of: user.id, context: context)
+        try await reauthentication(
+            of: user, proving: account, by: [.apple], refusal: refusal, context: context)
+    }
+
+    /// The account that the Apple account is linked to.
+    /// - Parameter userID: which it has to be; `nil`: any.
+    /// - Throws: `INVALID_APPLE_TOKEN`, also for a token that is no recent proof.
+    func account(
+        provenBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
+    ) async throws -> Account {
+        try await limits.admit(.apple, from: context.clientAddress)
+        let (proof, nonce) = try await proofs.prove(identityToken, nonce: nonce, context: context)
+        // It is taken for an hour at a sign-in: then it would make a proof of an hour ago a new one.
+        guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
+        let deadline = context.deadline.forDatabase
+        let found = try await identities.account(subject: proof.subject, deadline: deadline)
+        guard let account = found?.account, userID == nil || account.id == userID else {
+            throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
+        }
+        // Before anything is changed. A repetition within the minute is accepted, if the answer was lost.
+        if let nonce {
+            guard try await nonces.use(nonce, deadline: deadline) else { throw Problem(.invalidAppleToken) }
+        }
+        return account
     }
 }

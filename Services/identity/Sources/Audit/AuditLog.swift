@@ -1,7 +1,10 @@
 import Bytes
 import Contracts
 import Foundation
+import HTTPTypes
+import Hummingbird
 import Postgres
+import ServiceKit
 
 /// What has happened to accounts (tables `audit_entries` and `audit_origins`).
 ///
@@ -72,5 +75,225 @@ struct AuditLog: Sendable {
             WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value) AND verified
             """, deadline: deadline
         ).first?.decode(UUID.self)
+    }
+}
+
+extension AuditLog {
+    /// Adds the entry of a sign-in whose session has been made, unless the account has changed since the proof: then the
+    /// session is not given out (``SignInOutcome``), and there is no entry. One statement, because each sign-in runs it.
+    /// - Parameter account: as it was when the proof was made.
+    /// - Returns: what the account is like now; `nil` when it is gone.
+    static func recordSignIn(
+        to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying,
+        deadline: ContinuousClock.Instant
+    ) async throws -> AccountStanding? {
+        let origin = AuditScope.current?.origin
+        let salt = origin.map { _ in [UInt8].random(count: 16) }
+        let row = try await database.query(
+            """
+            WITH standing AS (
+                SELECT state, version, credentials_version FROM users WHERE id = \(account.id) FOR KEY SHARE
+            ), entry AS (
+                INSERT INTO audit_entries
+                    (user_id, actor, actor_id, event, detail, session_id, count, origin_digest)
+                SELECT \(account.id), \(AuditActor.user.rawValue), \(account.id.uuidString.lowercased()),
+                    \(AuditEvent.signedIn.rawValue), \(methods.map(\.rawValue).joined(separator: " ")), \(session), 1,
+                    \(salt.flatMap { origin?.digest(salt: $0) })
+                FROM standing
+                WHERE state = \(AccountState.active.rawValue) AND credentials_version = \(account.credentialsVersion)
+                RETURNING id
+            ), origin AS (
+                INSERT INTO audit_origins (entry_id, user_id, salt, address, user_agent, device, app_version)
+                SELECT id, \(account.id), \(salt), \(origin?.address), \(origin?.userAgent), \(origin?.device),
+                    \(origin?.appVersion)
+                FROM entry WHERE \(salt) IS NOT NULL
+            )
+            SELECT state, version, credentials_version FROM standing
+            """, deadline: deadline
+        ).first
+        return try row.map(AccountStanding.init(row:))
+    }
+}
+
+extension AuditLog {
+    /// Entries from the newest to the oldest: those of one user by their ids, others by their times.
+    /// - Parameter cursor: where the page before ended; `nil` for the first page.
+    func search(
+        _ search: AuditSearch, after cursor: AuditCursor?, limit: Int, deadline: ContinuousClock.Instant
+    ) async throws -> [AuditRecord] {
+        let order: Order = search.userID == nil ? .time(after: cursor) : .id(before: cursor?.id ?? .max)
+        return try await entries(search, order, limit: limit, deadline: deadline)
+    }
+
+    /// Entries from the newest to the oldest, by their ids.
+    /// - Parameters:
+    ///   - userID: only what happened to this user.
+    ///   - before: the id of the last entry of the page before; `nil` for the first page.
+    func page(
+        of userID: UUID?, before: Int64?, limit: Int, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> [AuditRecord] {
+        try await entries(AuditSearch(userID: userID), .id(before: before ?? .max), limit: limit, deadline: deadline)
+    }
+
+    /// Each has an index for one user or for all.
+    fileprivate enum Order {
+        case id(before: Int64)
+        case time(after: AuditCursor?)
+    }
+
+    /// What an older version has written stands in `audit`. Each table gives its newest in the order of an index: over
+    /// both, PostgreSQL would sort the whole log.
+    private func entries(
+        _ search: AuditSearch, _ order: Order, limit: Int, deadline: ContinuousClock.Instant?
+    ) async throws -> [AuditRecord] {
+        let newestFirst = if case .id = order { "1 DESC" } else { "2 DESC, 1 DESC" }
+        return try await database.query(
+            """
+            (SELECT \(unescaped: AuditRecord.columns)
+            FROM audit_entries e LEFT JOIN audit_origins o ON o.entry_id = e.id
+            \(entriesOf: "e", search, order, limit: limit))
+            UNION ALL
+            (SELECT \(unescaped: AuditRecord.formerColumns) FROM audit f
+            \(entriesOf: "f", search, order, limit: limit))
+            ORDER BY \(unescaped: newestFirst) LIMIT \(limit)
+            """, deadline: deadline
+        ).map(AuditRecord.init(row:))
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// - Parameter table: the name of the table in the statement.
+    fileprivate mutating func appendInterpolation(
+        entriesOf table: String, _ search: AuditSearch, _ order: AuditLog.Order, limit: Int
+    ) {
+        appendLiteral("WHERE true")
+        append(" AND \(table).user_id = ", search.userID)
+        append(" AND \(table).event = ", search.event)
+        append(" AND \(table).event <> ", search.exceptEvent)
+        append(" AND \(table).at >= ", search.since)
+        append(" AND \(table).at < ", search.until)
+        switch order {
+        case .id(let before):
+            append(" AND \(table).id < ", before)
+            appendInterpolation(unescaped: " ORDER BY \(table).id DESC")
+        case .time(let cursor):
+            if let cursor {
+                append(" AND (\(table).at, \(table).id) < (", cursor.at)
+                append(", ", cursor.id)
+                appendLiteral(")")
+            }
+            appendInterpolation(unescaped: " ORDER BY \(table).at DESC, \(table).id DESC")
+        }
+        append(" LIMIT ", limit)
+    }
+
+    private mutating func append(_ text: String, _ value: (some PostgresEncodable)?) {
+        guard let value else { return }
+        appendInterpolation(unescaped: text)
+        appendInterpolation(value)
+    }
+}
+
+/// An entry of the audit log as somebody reads it, with where its actor was as long as that is kept.
+struct AuditRecord: Sendable {
+    var id: Int64
+    var at: Date
+    var userID: UUID
+    var actor: String
+    var actorID: String?
+    var event: String
+    var detail: String?
+    var sessionID: UUID?
+    var count: Int
+    /// Whose whereabouts `origin` is; `nil` where it is no user's.
+    var originOwner: UUID?
+    var origin: AuditOrigin?
+
+    /// Over the entries `e` and their origins `o` of a statement.
+    static let columns = """
+        e.id, e.at, e.user_id, e.actor, e.actor_id, e.event, e.detail, e.session_id, e.count, o.user_id,
+        o.entry_id IS NOT NULL, o.address, o.user_agent, o.device, o.app_version
+        """
+    /// The same of the table that was before, `f`.
+    static let formerColumns = """
+        f.id, f.at, f.user_id, f.actor, NULL::text, f.event, NULL::text, NULL::uuid, 1, NULL::uuid,
+        false, NULL::text, NULL::text, NULL::text, NULL::text
+        """
+
+    init(row: PostgresRow) throws {
+        id = try row.decode(column: 0)
+        at = try row.decode(column: 1)
+        userID = try row.decode(column: 2)
+        actor = try row.decode(column: 3)
+        actorID = try row.decode(column: 4)
+        event = try row.decode(column: 5)
+        detail = try row.decode(column: 6)
+        sessionID = try row.decode(column: 7)
+        count = try row.decode(column: 8)
+        originOwner = try row.decode(column: 9)
+        guard try row.decode(Bool.self, column: 10) else { return }
+        origin = AuditOrigin(
+            address: try row.decode(column: 11), userAgent: try row.decode(column: 12),
+            device: try row.decode(column: 13), appVersion: try row.decode(column: 14))
+    }
+}
+
+/// Who is acting, and from where, as far as the audit log wants to know: set once for a request or a command, and read
+/// where an entry is written, so that nothing in between has to hand it on.
+struct AuditScope: Sendable {
+    @TaskLocal static var current: AuditScope?
+
+    /// The user who is signed in.
+    var userID: UUID?
+    /// Who it is where it is no user of ours: an operator's name on the machine.
+    var name: String?
+    var origin: AuditOrigin?
+    /// The one of the request, however often the scope is copied.
+    let attempt = AuditedAttempt()
+
+    init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
+        self.userID = userID
+        self.name = name
+        self.origin = origin
+    }
+
+    /// The same with what the app says of its device.
+    func on(_ device: SessionDevice?) -> AuditScope {
+        guard let device else { return self }
+        var scope = self
+        scope.origin = AuditOrigin(
+            address: origin?.address, userAgent: origin?.userAgent, device: device.name ?? device.model,
+            appVersion: device.appVersion)
+        return scope
+    }
+}
+
+/// Sets the scope of each request, and records refused credentials: every attempt to open an account passes here.
+struct AuditMiddleware: RouterMiddleware {
+    typealias Context = GatehouseRequestContext
+
+    let worker: AuditWorker
+
+    func handle(
+        _ request: Request, context: GatehouseRequestContext,
+        next: (Request, GatehouseRequestContext) async throws -> Response
+    ) async throws -> Response {
+        let scope = AuditScope(
+            userID: context.user?.id,
+            origin: AuditOrigin(address: context.clientAddress, userAgent: request.headers[.userAgent]))
+        return try await AuditScope.$current.withValue(scope) {
+            try await RequestLanguage.$current.withValue(RequestLanguage.of(request.headers[.acceptLanguage])) {
+                do {
+                    return try await next(request, context)
+                } catch let problem as Problem {
+                    let detail = scope.attempt.refusal(
+                        problem, path: request.uri.path, bearerError: context.bearerError)
+                    if let detail {
+                        await worker.refused(scope, detail: detail, deadline: context.deadline.forDatabase)
+                    }
+                    throw problem
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,9 @@
+import Bytes
 import Contracts
+import Crypto
 import Foundation
 import Logging
+import Sealing
 import ServiceKit
 
 /// Proves an identifier by a code that was sent there, whatever follows from it.
@@ -135,5 +138,95 @@ struct CodeProofs: Sendable {
             }
             throw error
         }
+    }
+}
+
+/// Showing a code (`POST /v1/auth/code/verify`). What comes of it is what the code was asked for.
+struct CodeVerification: Sendable {
+    let proofs: CodeProofs
+    let accounts: CodeAccountStore
+    let sessions: SessionIssuer
+    let reauthentication: Reauthentication
+    let worker: OutboxWorker
+
+    /// - Returns: a session, where the code was asked for to sign in.
+    func callAsFunction(
+        _ request: VerifyCodeRequest, context: GatehouseRequestContext
+    ) async throws -> AuthResponse? {
+        let device = try request.device?.checked()
+        let deadline = context.deadline.forDatabase
+        return try await proofs.prove(request, context: context) { identifier in
+            guard let user = context.user?.id,
+                let isProved = try await accounts.isProved(identifier, by: user, deadline: deadline)
+            else { return [.signIn] }
+            // Who reads at an address that the user has not proved need not be the user.
+            return isProved ? [.signIn, .verify, .stepUp] : [.signIn, .verify]
+        } then: { identifier, purpose in
+            switch (purpose, context.user) {
+            case (.verify, let user?):
+                guard try await accounts.verify(identifier, of: user.id, deadline: deadline) else {
+                    throw CodeProofs.wrong
+                }
+                worker.ring()
+                return nil
+            case (.stepUp, let user?):
+                try await reauthentication(
+                    of: user, proving: accounts.owner(of: identifier, deadline: deadline),
+                    by: CodeProofs.methods(of: identifier), refusal: CodeProofs.wrong, context: context)
+                return nil
+            default:
+                return try await sessions.issue(
+                    on: device, by: CodeProofs.methods(of: identifier), context: context, refusal: CodeProofs.wrong
+                ) {
+                    try await accounts.account(provenBy: identifier, deadline: deadline)
+                }.auth
+            }
+        }
+    }
+}
+
+/// What is kept in place of identifiers, codes and link tokens: HMACs under a key that is not in the database. There are
+/// so few codes and phone numbers that a plain hash would hide none.
+struct CodeKeys: Sendable {
+    private let keys: KeyRing
+
+    /// - Parameter keys: those of the passwords' pepper. When one is taken out of its file, the codes that were sent
+    ///   under it are no longer valid.
+    init(_ keys: KeyRing) {
+        self.keys = keys.derived(for: "gatehouse identity codes")
+    }
+
+    /// A value's digests: under the key for what is new, and under each.
+    struct Digests: Sendable {
+        var current: String
+        var all: [String]
+    }
+
+    func subject(_ identifier: Identifier) -> Digests {
+        digests("subject", identifier.kind.rawValue, identifier.value)
+    }
+
+    /// A code is bound to what it was sent to and what it was sent for.
+    func code(_ code: OneTimeCode, to identifier: Identifier, for purpose: String) -> Digests {
+        digests("code", identifier.kind.rawValue, identifier.value, purpose, code.digits)
+    }
+
+    func link(_ token: String, of request: UUID) -> Digests {
+        digests("link", request.uuidString, token)
+    }
+
+    /// Who asks: a device that is known, or else a network.
+    func asker(_ address: String, _ knownDevice: [String]?) -> Digests {
+        if let knownDevice { return digests("device", knownDevice.joined(separator: "\0")) }
+        return digests("network", ClientNetwork.site(of: address))
+    }
+
+    /// No part holds a NUL, so that two lists of parts never make the same text.
+    private func digests(_ parts: String...) -> Digests {
+        let text = Data(parts.joined(separator: "\0").utf8)
+        func digest(_ key: SymmetricKey) -> String {
+            Base64URL.string(HMAC<SHA256>.authenticationCode(for: text, using: key))
+        }
+        return Digests(current: digest(keys.current.secret), all: keys.all.map(digest))
     }
 }

@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 import HTTPTypes
 import Hummingbird
 import ServiceKit
@@ -19,5 +20,72 @@ struct CodeRoutes: Sendable {
             guard let auth else { return Response.empty() }
             return try Response.json(auth, holdsToken: true)
         }
+    }
+}
+
+/// Asking for a code (`POST /v1/auth/code`).
+///
+/// The answer and its time do not depend on whether there is an account: the statements are the same, and the message is
+/// sent later, by the outbox.
+struct CodeDispatch: Sendable {
+    let codes: CodeStore
+    let messages: MessageQueue
+    let limits: AttemptLimits
+    let worker: OutboxWorker
+    let home: PhoneRegion?
+
+    /// - Parameter acceptLanguage: the client's field, which chooses the message's language.
+    func callAsFunction(
+        _ request: CodeRequest, acceptLanguage: String?, context: GatehouseRequestContext
+    ) async throws -> CodeResponse {
+        let identifier = try Problem.checking("identifier") { () throws(Refusal) in
+            let identifier = try Identifier(request.identifier, home: home)
+            try messages.check(identifier)
+            return identifier
+        }
+        guard request.purpose.isKnown else {
+            throw Problem.invalid("purpose", "There are no codes for this purpose.")
+        }
+        let device = try request.device?.checked()
+        let new = CodeStore.New(identifier: identifier, purpose: request.purpose)
+        let message = messages.message(with: new, language: messages.language(of: acceptLanguage))
+        let asking: CodeStore.Asking
+        do {
+            asking = try await limits.asking(
+                codeTo: identifier, from: context.clientAddress, on: device, deadline: context.deadline
+            ) { admission in
+                let asking = try await codes.ask(
+                    new, from: context.clientAddress, admission: admission, deadline: context.deadline.forDatabase
+                ) { transaction in try await messages.enqueue(message, on: transaction) }
+                if case .wait(let seconds) = asking { throw TooSoon(seconds: seconds) }
+                return asking
+            }
+        } catch let soon as TooSoon {
+            throw Problem(.rateLimited, retryAfter: soon.seconds)
+        } catch let refusal as Problem where refusal.code == .rateLimited {
+            return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
+        }
+        guard case .kept(let resendAfter) = asking else { throw Problem(.unavailable) }
+        worker.ring()
+        return CodeResponse(
+            codeRequest: new.id.uuidString.lowercased(), expiresIn: CodeRules.lifetime, resendAfter: resendAfter)
+    }
+
+    private struct TooSoon: Error {
+        var seconds: Int
+    }
+
+    /// Where no more messages may be sent to the identifier, the user can still show the code that was sent last, with the
+    /// identifier. The `codeRequest` of this answer names no code: tries of the code that others asked for are not the
+    /// caller's.
+    private func withoutMessage(
+        _ new: CodeStore.New, _ refusal: Problem, deadline: ContinuousClock.Instant
+    ) async throws -> CodeResponse {
+        guard let left = try await codes.lifetimeOfLast(new.identifier, for: new.purpose, deadline: deadline) else {
+            throw refusal
+        }
+        return CodeResponse(
+            codeRequest: new.id.uuidString.lowercased(), expiresIn: left,
+            resendAfter: refusal.retryAfter ?? CodeRules.lifetime)
     }
 }

@@ -1,7 +1,24 @@
 import Contracts
 import Foundation
+import Hummingbird
 import Postgres
+import ServiceKit
 import ServiceKitPostgres
+
+/// The feed of events, for other systems. They show a credential of their own.
+struct EventRoutes: Sendable {
+    let feed: EventFeed
+
+    func add(to router: ServiceRouter) {
+        router.internal(callers: "events").get("/events", use: events)
+    }
+
+    /// A long poll: `after` the cursor of the page before, `wait` in seconds.
+    @Sendable func events(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let end = try context.longPollEnd(of: request)
+        return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))
+    }
+}
 
 /// What happened to users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.

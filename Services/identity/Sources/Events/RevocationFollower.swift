@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Instruments
 import Logging
+import Postgres
 import ServiceKit
 import ServiceLifecycle
 
@@ -97,5 +98,83 @@ struct RevocationFollower: Service {
         guard let claim else { return }
         // Also where this task has been cancelled.
         await Task { try? await store.release(claim) }.value
+    }
+}
+
+/// How far tokens' revocation feed has been read (table `revocation_feed`), and the sessions whose end it has told.
+struct RevocationStore: Sendable {
+    let database: PostgresPool
+
+    /// The right to read the feed on.
+    struct Claim: Sendable, Equatable {
+        /// `nil` where it was never read.
+        var cursor: String?
+        /// Counts up with each claim, so that a process that has lost its own writes nothing.
+        var revision: Int64
+    }
+
+    /// Seconds for which the feed belongs to the process that has claimed it or has written a page: longer than a page
+    /// takes.
+    static let claimLifetime = 40.0
+    /// Nobody waits for a page to be written.
+    private static let patience = Duration.seconds(10)
+
+    /// - Returns: `nil` while another process has it.
+    func claim() async throws -> Claim? {
+        try await database.query(
+            """
+            UPDATE revocation_feed SET revision = revision + 1,
+                claimed_until = now() + make_interval(secs => \(Self.claimLifetime))
+            WHERE claimed_until <= now()
+            RETURNING cursor, revision
+            """
+        ).first.map { row in
+            let (cursor, revision) = try row.decode((String?, Int64).self)
+            return Claim(cursor: cursor, revision: revision)
+        }
+    }
+
+    /// Lets another process go on at once.
+    func release(_ claim: Claim) async throws {
+        try await database.query(
+            "UPDATE revocation_feed SET claimed_until = now() WHERE revision = \(claim.revision)")
+    }
+
+    /// Writes the page's sessions into the audit log, and moves the cursor, in one transaction. A session that is there
+    /// already is left out: after a reset the feed tells again what it has told.
+    /// - Returns: what to go on with; `nil` where another process has the feed, and nothing was written.
+    func write(_ page: RevocationPage, _ claim: Claim) async throws -> Claim? {
+        let isMine = try await database.withTransaction(deadline: .now + Self.patience) { transaction in
+            let moved = try await transaction.query(
+                """
+                UPDATE revocation_feed SET cursor = \(page.cursor),
+                    claimed_until = now() + make_interval(secs => \(Self.claimLifetime)),
+                    read_at = CASE WHEN \(page.more) THEN read_at ELSE now() END
+                WHERE revision = \(claim.revision)
+                """)
+            guard moved.affectedRows == 1 else { return false }
+            if !page.entries.isEmpty { try await Self.add(page.entries, on: transaction) }
+            return true
+        }
+        return isMine ? Claim(cursor: page.cursor, revision: claim.revision) : nil
+    }
+
+    private static func add(_ entries: [RevocationPage.Entry], on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            """
+            INSERT INTO audit_entries (at, user_id, actor, event, detail, session_id)
+            SELECT at, user_id, \(AuditActor.system.rawValue), 'session_revoked', reason, session_id
+            FROM unnest(
+                \(entries.map(\.revokedAt)), \(entries.map(\.userID)), \(entries.map(\.reason.rawValue)),
+                \(entries.map(\.sessionID))
+            ) WITH ORDINALITY AS ended (at, user_id, reason, session_id, n)
+            ORDER BY n
+            ON CONFLICT (session_id) WHERE event = 'session_revoked' DO NOTHING
+            """)
+    }
+
+    /// When some process was last at the feed's end.
+    func readAt() async throws -> Date? {
+        try await database.query("SELECT read_at FROM revocation_feed").first?.decode(Date.self)
     }
 }

@@ -93,3 +93,113 @@ struct MessageTemplates: Sendable {
         ("passwordChanged.ar.txt", PackageResources.passwordChanged_ar_txt),
     ]
 }
+
+/// The text of one kind of message in one language, with places to fill in.
+///
+/// A file: a line `Subject: …`, a line `SMS: …` with what is sent to a phone, an empty line, and the text of a mail.
+/// Placeholders stand in braces. A paragraph whose placeholder has no value is left out.
+struct MessageTemplate: Sendable, Equatable {
+    private let subject: Phrase
+    private let short: Phrase
+    private let paragraphs: [Phrase]
+
+    /// Bytes of a file.
+    static let longest = 16_384
+
+    init(_ file: String, kind: MessageKind) throws(Refusal) {
+        guard file.utf8.count <= Self.longest else { throw Refusal("is longer than \(Self.longest) bytes") }
+        let lines = file.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { Text.trimmed($0) }
+        subject = try Self.phrase(in: lines, at: 0, named: "Subject", kind)
+        short = try Self.phrase(in: lines, at: 1, named: "SMS", kind)
+        guard lines.count > 3, lines[2].isEmpty else {
+            throw Refusal("needs an empty line after the first two, and a text")
+        }
+        var paragraphs: [Phrase] = []
+        for paragraph in lines[3...].split(separator: "") {
+            paragraphs.append(try Phrase(paragraph.joined(separator: "\n"), kind))
+        }
+        self.paragraphs = paragraphs
+        guard let required = kind.required else { return }
+        guard paragraphs.contains(where: { $0.placeholders.contains(required) }),
+            short.placeholders.contains(required)
+        else { throw Refusal("needs {\(required.rawValue)} in the SMS and in the text") }
+        if required != .link, !(subject.placeholders + short.placeholders).allSatisfy({ $0 != .link }) {
+            throw Refusal("has {link} where it cannot be left out")
+        }
+    }
+
+    /// - Parameter values: of everything that the kind needs.
+    func filled(with values: [MessagePlaceholder: String]) -> MessageText {
+        MessageText(
+            subject: subject.filled(with: values) ?? "", short: short.filled(with: values) ?? "",
+            paragraphs: paragraphs.compactMap { $0.filled(with: values) })
+    }
+
+    private static func phrase(
+        in lines: [String], at number: Int, named name: String, _ kind: MessageKind
+    ) throws(Refusal) -> Phrase {
+        guard number < lines.count, lines[number].hasPrefix(name + ":") else {
+            throw Refusal("needs \(name): … in line \(number + 1)")
+        }
+        let text = Text.trimmed(lines[number].dropFirst(name.count + 1))
+        guard !text.isEmpty, !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw Refusal("needs a text after \(name):")
+        }
+        return try Phrase(text, kind)
+    }
+
+    /// Text between which values are put.
+    private struct Phrase: Sendable, Equatable {
+        enum Piece: Sendable, Equatable {
+            case text(String)
+            case placeholder(MessagePlaceholder)
+        }
+
+        var pieces: [Piece] = []
+
+        var placeholders: [MessagePlaceholder] {
+            pieces.compactMap { if case .placeholder(let placeholder) = $0 { placeholder } else { nil } }
+        }
+
+        init(_ text: String, _ kind: MessageKind) throws(Refusal) {
+            var rest = text[...]
+            while let brace = rest.firstIndex(of: "{") {
+                pieces.append(.text(String(rest[..<brace])))
+                guard let end = rest[brace...].firstIndex(of: "}") else {
+                    throw Refusal("has a brace that is not closed")
+                }
+                let name = rest[rest.index(after: brace)..<end]
+                guard let placeholder = MessagePlaceholder(rawValue: String(name)), kind.allowed.contains(placeholder)
+                else { throw Refusal("has {\(name)}, which is nothing that is filled in here") }
+                pieces.append(.placeholder(placeholder))
+                rest = rest[rest.index(after: end)...]
+            }
+            pieces.append(.text(String(rest)))
+        }
+
+        /// - Returns: `nil` where a value is missing.
+        func filled(with values: [MessagePlaceholder: String]) -> String? {
+            var text = ""
+            for piece in pieces {
+                switch piece {
+                case .text(let part): text += part
+                case .placeholder(let placeholder):
+                    guard let value = values[placeholder] else { return nil }
+                    text += value
+                }
+            }
+            return text
+        }
+    }
+}
+
+/// What the client of the present request wants to read: set where the request begins, and read where a message to
+/// somebody else is put into the outbox.
+enum RequestLanguage {
+    /// `Accept-Language`, as far as anybody reads it.
+    @TaskLocal static var current: String?
+
+    static func of(_ acceptLanguage: String?) -> String? {
+        acceptLanguage.flatMap { $0.utf8.count <= 256 ? $0 : nil }
+    }
+}

@@ -1,7 +1,10 @@
+import AsyncHTTPClient
 import Contracts
 import Foundation
 import Instruments
 import Logging
+import NIOCore
+import NIOHTTP1
 import Postgres
 import ServiceLifecycle
 
@@ -153,5 +156,124 @@ final class OutboxWorker: Service, Sendable {
 
     private func delay(after attempts: Int) -> Double {
         OutboxSchedule.delay(after: attempts, spread: .random(in: 0...1))
+    }
+}
+
+/// Carries out the outbox's tasks. A task may be carried out twice; none is removed before it has been carried out.
+struct OutboxDelivery: Sendable {
+    let accounts: AccountStore
+    let outbox: OutboxStore
+    let tokens: TokensClient
+    let devices: DevicesClient
+    let appleGrants: AppleGrantDelivery
+    let passwordResets: PasswordResetDelivery
+    let messages: MessageDelivery
+    let lossNotice: LossNotice
+
+    func deliver(_ entry: OutboxEntry) async throws {
+        switch entry.task {
+        case .snapshot:
+            if let userID = entry.userID, let account = try await accounts.account(userID) {
+                try await tokens.put(account.snapshot)
+            }
+        case .revokeSessions(let reason, let except, let version):
+            if let userID = entry.userID {
+                try await tokens.revokeSessions(
+                    of: userID,
+                    RevokeSessionsRequest(exceptSession: except, belowCredentialsVersion: version, reason: reason))
+            }
+        case .endSession(let session):
+            if let userID = entry.userID { try await tokens.endSession(session, of: userID) }
+        case .takeBack(let session):
+            try await tokens.takeBack(session: session)
+        case .exchangeCode(let subject):
+            try await appleGrants.exchange(entry, of: subject)
+        case .message:
+            try await messages.deliver(entry)
+        case .passwordReset(_, let language):
+            try await passwordResets.deliver(entry, language: language)
+        case .identifierLost(let channel, let language):
+            try await lossNotice.deliver(entry, to: channel, language: language)
+        case .deletion(let step):
+            try await carryOut(step, of: entry)
+            // The task stays, as its own next step.
+            if let next = step.next { return try await outbox.advance(entry, to: next) }
+        }
+        try await outbox.complete(entry)
+    }
+
+    /// Carries out the first step of a deletion, which the user waits for. The outbox does the others.
+    func begin(deletion entry: OutboxEntry) async throws {
+        guard case .deletion(.revokeSessions) = entry.task else { return }
+        try await deliver(entry)
+    }
+
+    private func carryOut(_ step: DeletionStep, of entry: OutboxEntry) async throws {
+        switch step {
+        case .revokeSessions, .sweepSessions:
+            if let userID = entry.userID {
+                try await tokens.revokeSessions(of: userID, RevokeSessionsRequest(reason: .accountDeleted))
+            }
+        case .eraseDevices:
+            if let userID = entry.userID {
+                try await devices.erase(userID)
+            }
+        case .revokeAtApple:
+            try await appleGrants.revoke(entry)
+        }
+    }
+}
+
+/// A team's own address has not taken what was posted to it.
+struct HookRefused: Error {
+    var status: Int
+}
+
+extension HTTPClient {
+    /// Posts JSON to an address of the team's own. Only the status counts: a body is not read.
+    ///
+    /// - Parameters:
+    ///   - name: of the field by which the receiver knows that the request is from Gatehouse.
+    ///   - proof: the field's value.
+    ///   - timeout: for the whole exchange.
+    /// - Throws: ``HookRefused`` for any status but 2xx.
+    func post(_ body: [UInt8], toHook url: URL, _ name: String, _ proof: String, timeout: TimeAmount) async throws {
+        var request = HTTPClientRequest(url: url.absoluteString)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.headers.add(name: name, value: proof)
+        request.body = .bytes(body)
+        let response = try await execute(request, timeout: timeout)
+        guard (200..<300).contains(response.status.code) else { throw HookRefused(status: Int(response.status.code)) }
+    }
+}
+
+/// What waits in the outbox, by destination.
+struct OutboxMetrics: Sendable {
+    /// How often it is counted.
+    static let interval = Duration.seconds(10)
+
+    private let gauges: [OutboxDestination: (count: Gauge, age: Gauge)]
+
+    init() {
+        gauges = Dictionary(
+            uniqueKeysWithValues: OutboxDestination.allCases.map { destination in
+                let labels = [("destination", destination.rawValue)]
+                let count = Gauge(
+                    "identity_outbox_tasks",
+                    help: "Tasks in the outbox, counted up to \(OutboxStore.mostCounted) for each destination.",
+                    labels: labels)
+                let age = Gauge(
+                    "identity_outbox_oldest_task_age_seconds",
+                    help: "Age of the oldest of the tasks that are counted; 0 where there is none.", labels: labels)
+                return (destination, (count, age))
+            })
+    }
+
+    func record(_ backlog: [OutboxDestination: OutboxBacklog]) {
+        for (destination, gauges) in gauges {
+            gauges.count.set(backlog[destination]?.count ?? 0)
+            gauges.age.set(backlog[destination]?.age ?? 0)
+        }
     }
 }

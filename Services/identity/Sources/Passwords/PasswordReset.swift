@@ -1,5 +1,8 @@
+import AsyncHTTPClient
 import Contracts
 import Foundation
+import NIOCore
+import Postgres
 import Sealing
 import ServiceKit
 
@@ -57,5 +60,153 @@ struct PasswordReset: Sendable {
         guard let entry else { throw wrong }
         worker.ring()
         try? await delivery.deliver(entry)
+    }
+}
+
+/// Tokens for setting a new password (table `password_resets`).
+struct PasswordResetStore: Sendable {
+    let database: PostgresPool
+
+    /// Whether a message to the identifier `i` may open the account of the user `u`.
+    ///
+    /// An identifier that nobody has proved opens the account only while nothing but a password does. Otherwise a
+    /// stranger could register somebody else's address, keep an Apple account or a second identifier as a way in of
+    /// their own, and share the account with the address's owner, who resets the password later.
+    private static let isOpenedByItsIdentifier = """
+        u.state = 'active' AND (
+            i.verified OR (
+                NOT EXISTS (SELECT FROM apple_identities a WHERE a.user_id = u.id)
+                AND NOT EXISTS (SELECT FROM identifiers o WHERE o.user_id = u.id AND o.kind <> i.kind)))
+        """
+
+    /// Keeps a token for whoever reads what is sent to the identifier.
+    /// - Returns: the account; `nil` when the identifier opens none.
+    func start(of identifier: Identifier, token: ResetToken, expiresAt: Date) async throws -> Account? {
+        try await database.withRetriedTransaction { transaction in
+            let kind = identifier.kind.rawValue
+            let owner = try await transaction.query(
+                """
+                SELECT i.user_id FROM identifiers i JOIN users u ON u.id = i.user_id
+                WHERE i.kind = \(kind) AND i.value = \(identifier.value)
+                    AND \(unescaped: Self.isOpenedByItsIdentifier)
+                """
+            ).first?.decode(UUID.self)
+            guard let owner else { return nil }
+            try await transaction.query(
+                """
+                INSERT INTO password_resets (digest, user_id, kind, value, expires_at)
+                VALUES (\(token.digest), \(owner), \(kind), \(identifier.value), \(expiresAt))
+                """)
+            return try await AccountStore.account(owner, on: transaction)
+        }
+    }
+
+    /// - Parameter digest: of a token, ``ResetToken/digest(_:)``.
+    func knows(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await !database.query(
+            "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()", deadline: deadline
+        ).isEmpty
+    }
+
+    /// Uses the token up, together with all others of the user, and sets the password. Whoever has received the token
+    /// has proved the identifier, if it still is the user's and still opens the account.
+    /// - Returns: the task in the outbox that ends all sessions; `nil` when the token does not count.
+    func use(
+        _ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil, deadline: ContinuousClock.Instant
+    ) async throws -> OutboxEntry? {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            let holder = try await transaction.query(
+                "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()"
+            ).first?.decode(UUID.self)
+            guard let userID = holder, try await AccountStore.lock(userID, on: transaction) else { return nil }
+            let used = try await transaction.query(
+                "DELETE FROM password_resets WHERE digest = \(digest) AND user_id = \(userID) RETURNING kind, value"
+            ).first?.decode((String, String).self)
+            guard let (kind, value) = used else { return nil }
+            let proved = try await transaction.query(
+                """
+                UPDATE identifiers i SET verified = true FROM users u
+                WHERE i.kind = \(kind) AND i.value = \(value) AND i.user_id = \(userID) AND u.id = i.user_id
+                    AND \(unescaped: Self.isOpenedByItsIdentifier)
+                """)
+            guard proved.affectedRows == 1 else { return nil }
+            return try await PasswordStore.replace(
+                of: userID, by: passwordHash, sparing: nil, event: .passwordReset, actor: .user, notices: notices,
+                on: transaction)
+        }
+    }
+
+    static func removeAll(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM password_resets WHERE user_id = \(userID)")
+    }
+}
+
+/// Sends tokens for setting a new password, as a task of the outbox.
+struct PasswordResetDelivery: Sendable {
+    let passwords: PasswordStore
+    let resets: PasswordResetStore
+    let mail: AppleMailStore
+    let limits: AttemptLimits
+    let sealer: Sealer
+    /// The team's own sender; `nil`: Gatehouse writes the message.
+    let hook: ResetHook?
+    let messages: MessageDelivery
+    /// Where the message's link leads; `nil`: the message holds the token alone.
+    let link: URL?
+
+    /// Binds the sealed identifier to its task.
+    static func context(of task: UUID) -> String {
+        "password reset \(task.uuidString)"
+    }
+
+    /// Each attempt makes a token of its own: one that was not handed over is of no use to anybody.
+    /// - Parameter language: that of a message of Gatehouse's own.
+    func deliver(_ entry: OutboxEntry, language: String?) async throws {
+        guard let sealed = entry.sealed,
+            let text = sealer.open(sealed, context: Self.context(of: entry.id)),
+            let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
+            Date.now.timeIntervalSince(entry.createdAt) < ResetToken.lifetime
+        else { return }
+        let holder = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))?.account.id
+        guard let holder else { return }
+        if case .email(let address) = identifier {
+            guard try await mail.mayReceiveMail(address, deadline: .now + .seconds(5)) else { return }
+        }
+        let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
+        try await limits.sendingReset(to: number) {
+            let token = ResetToken()
+            let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
+            guard try await resets.start(of: identifier, token: token, expiresAt: expiresAt) != nil else {
+                return false
+            }
+            // No name and no other text by the user: whoever registers somebody's address could write to them in the
+            // team's name.
+            if let hook {
+                try await hook.send(
+                    PasswordResetMessage(
+                        channel: identifier.kind.rawValue, to: identifier.value, token: token.text,
+                        expiresAt: expiresAt))
+            } else {
+                let place = link.map { "\($0.absoluteString)#\(token.text)" } ?? token.text
+                let envelope = MessageEnvelope(
+                    .passwordReset, to: identifier, language: language.flatMap(MessageLanguage.init) ?? .english,
+                    values: [.link: place], expiresAt: expiresAt)
+                try await messages.send(envelope, to: identifier, of: holder, as: entry.id)
+            }
+            return true
+        }
+    }
+}
+
+/// The team's own sender of mail and messages.
+struct ResetHook: Sendable {
+    let httpClient: HTTPClient
+    let url: URL
+    /// Sent as `Authorization: Bearer`, by which the sender knows that the request is from Gatehouse.
+    let secret: String
+
+    func send(_ message: PasswordResetMessage) async throws {
+        try await httpClient.post(
+            Array(JSON.encode(message)), toHook: url, "Authorization", "Bearer \(secret)", timeout: .seconds(5))
     }
 }

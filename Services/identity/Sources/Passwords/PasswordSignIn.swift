@@ -66,3 +66,160 @@ struct PasswordSignIn: Sendable {
         }
     }
 }
+
+/// What a new password is held against: the rules, and the passwords that are known from breaches.
+struct PasswordScreening: Sendable {
+    let policy: PasswordPolicy
+    /// `nil`: the operator has no list of them.
+    let breached: BreachedPasswords?
+
+    /// Why the password is refused, in words for whoever chose it; `nil` where it is not.
+    /// - Parameter identifiers: the user's own, in the form in which they are kept.
+    func weakness(of password: Password, for identifiers: [String]) async throws -> String? {
+        if let reason = policy.weakness(of: password, for: identifiers) { return reason }
+        guard try await breached?.contain(password) == true else { return nil }
+        return "This password is known from a breach of another service. Whoever guesses would try it."
+    }
+
+    /// - Throws: `WEAK_PASSWORD`, naming `field`.
+    func check(_ password: Password, for identifiers: [String], field: String) async throws {
+        guard let reason = try await weakness(of: password, for: identifiers) else { return }
+        throw Problem(
+            .weakPassword, "Please choose a stronger password.",
+            errors: [Problem.FieldError(field: field, message: reason)])
+    }
+}
+
+/// Proving oneself again by the password.
+struct PasswordReauthentication: Sendable {
+    let passwords: PasswordStore
+    let hasher: PasswordHasher
+    let limits: AttemptLimits
+    let reauthentication: Reauthentication
+
+    /// - Throws: `INVALID_CREDENTIALS` for a wrong password, which counts as one does when the password is changed;
+    ///   `INVALID_REQUEST` where the user has none.
+    func callAsFunction(_ text: String, of user: ForwardedUser, context: GatehouseRequestContext) async throws {
+        let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
+        let found = try await passwords.account(user.id, deadline: context.deadline.forDatabase)
+        guard let (account, hash) = found else { throw Problem(.invalidToken) }
+        guard let hash else { throw Problem.invalid("password", "The account has no password.") }
+        try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
+            guard try await hasher.verify(password, against: hash, deadline: context.deadline) else {
+                throw Problem(.invalidCredentials, "The password is not right.")
+            }
+        }
+        try await reauthentication(
+            of: user, proving: account, by: [.password], refusal: Problem(.invalidCredentials), context: context)
+    }
+}
+
+/// Changing or setting one's password (`POST /v1/auth/password`). All other sessions end. The current password is a
+/// proof in itself; whoever has none must have proved lately who they are.
+struct PasswordChange: Sendable {
+    let passwords: PasswordStore
+    let hasher: PasswordHasher
+    let screening: PasswordScreening
+    let limits: AttemptLimits
+    let age: AuthenticationAge
+    let notices: AccountNotices
+    let delivery: OutboxDelivery
+    let worker: OutboxWorker
+
+    func callAsFunction(
+        _ request: ChangePasswordRequest, by user: ForwardedUser, context: GatehouseRequestContext
+    ) async throws {
+        let new = try Problem.checking("newPassword") { () throws(Refusal) in try Password(request.newPassword) }
+        let current = try Problem.checking("currentPassword") { () throws(Refusal) in
+            try request.currentPassword.map { text throws(Refusal) in try Password(text) }
+        }
+        let deadline = context.deadline
+        guard let (account, hash) = try await passwords.account(user.id, deadline: deadline.forDatabase) else {
+            throw Problem(.invalidToken)
+        }
+        guard account.hasIdentifier else {
+            throw Problem.invalid("newPassword", "The account has no e-mail address or phone number to sign in with.")
+        }
+        try await screening.check(new, for: [account.email, account.phone].compactMap(\.self), field: "newPassword")
+        if hash != nil {
+            guard let current else { throw Problem.invalid("currentPassword", "Please enter your current password.") }
+            try await limits.guess(passwordOf: account.id, from: context.clientAddress) {
+                guard try await hasher.verify(current, against: hash, deadline: deadline) else {
+                    throw Problem(.invalidCredentials, "The current password is not right.")
+                }
+            }
+        } else {
+            try age.require(user)
+            try await limits.admit(.passwordChange, from: context.clientAddress)
+        }
+        let newHash = try await hasher.hash(new, deadline: deadline)
+        let entry = try await passwords.setPassword(
+            of: account, to: newHash, sparing: user.sessionID, notices: notices, deadline: deadline.forDatabase)
+        // The credentials have changed since they were read. The client may repeat its request.
+        guard let entry else { throw Problem(.unavailable) }
+        worker.ring()
+        // The password is changed. If tokens is away now, the outbox ends the sessions once it is back.
+        try? await delivery.deliver(entry)
+    }
+}
+
+/// Registering with an identifier and a password (`POST /v1/auth/register`).
+struct Registration: Sendable {
+    let passwords: PasswordStore
+    let hasher: PasswordHasher
+    let screening: PasswordScreening
+    let sessions: SessionIssuer
+    let limits: AttemptLimits
+    let signIn: PasswordSignIn
+    let home: PhoneRegion?
+
+    /// Seconds within which a registration may be repeated, since its answer may have been lost.
+    static let repetitionWindow: TimeInterval = 600
+
+    func callAsFunction(_ request: RegisterRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
+        let identifier = try Problem.checking("identifier") { () throws(Refusal) in
+            try Identifier(request.identifier, home: home)
+        }
+        let password = try Problem.checking("password") { () throws(Refusal) in try Password(request.password) }
+        let displayName = try Problem.checking("displayName") { () throws(Refusal) in
+            try request.displayName.flatMap { text throws(Refusal) in try DisplayName.read(text) }
+        }
+        let device = try request.device?.checked()
+        try await screening.check(password, for: [identifier.value], field: "password")
+        try await limits.admit(registrationOf: identifier, from: context.clientAddress)
+        return try await sessions.issue(
+            on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
+        ) {
+            try await account(identifier, password, displayName, device: device, context: context)
+        }.auth
+    }
+
+    /// The new account, or the one that the same registration made a moment ago.
+    private func account(
+        _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, device: SessionDevice?,
+        context: GatehouseRequestContext
+    ) async throws -> Account {
+        let deadline = context.deadline
+        if try await passwords.account(identifiedBy: identifier, deadline: deadline.forDatabase) == nil {
+            let hash = try await hasher.hash(password, deadline: deadline)
+            let new = NewAccount(identifier: identifier, passwordHash: hash, displayName: displayName)
+            if let account = try await passwords.register(new, deadline: deadline.forDatabase) { return account }
+        }
+        return try await repeated(identifier, password, device: device, context: context)
+    }
+
+    /// A repetition compares the password, so it counts as an attempt to sign in.
+    private func repeated(
+        _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
+    ) async throws -> Account {
+        let taken = Problem(.identifierTaken)
+        guard let found = try await passwords.account(identifiedBy: identifier, deadline: context.deadline.forDatabase),
+            Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
+        else { throw taken }
+        do {
+            return try await signIn.prove(identifier, password, device: device, context: context)
+        } catch let problem as Problem where problem.code == .invalidCredentials {
+            throw taken
+        }
+    }
+}

@@ -1,6 +1,7 @@
 import Instruments
 import Logging
 import Postgres
+import Sealing
 
 /// Removes rows that have expired, in batches. Each batch is a statement of its own, so that none runs into the
 /// statement time-out however many rows there are. Every replica does this; they skip rows that another has locked.
@@ -99,5 +100,19 @@ struct Housekeeping: Sendable {
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
+    }
+}
+
+extension KeyRing {
+    /// Tells which keys this replica has. Their file does not say how old they are.
+    ///
+    /// - Parameter kind: what they are for.
+    func tellMetrics(as kind: String) {
+        for id in ids {
+            Gauge(
+                "identity_key_info", help: "1 for each key of identity, by what this replica does with it.",
+                labels: [("kind", kind), ("key", id), ("use", id == current.id ? "current" : "previous")]
+            ).set(1)
+        }
     }
 }

@@ -1,4 +1,11 @@
+import AccessToken
+import Bytes
+import Contracts
 import Foundation
+import HTTPTypes
+import Hummingbird
+import Postgres
+import ServiceKit
 
 /// The introspection response for an active token (RFC 7662 §2.2).
 struct Introspection: Sendable, Equatable {
@@ -64,5 +71,120 @@ extension Introspection: Encodable {
         try members.encodeIfPresent(storeIDs, forKey: .storeIDs)
         try members.encodeIfPresent(authenticationTime, forKey: .authenticationTime)
         try members.encodeIfPresent(authenticationMethods, forKey: .authenticationMethods)
+    }
+}
+
+/// Tells whether a token is active (RFC 7662). Asking changes nothing: not even a stolen token ends its session here.
+struct Introspector: Sendable {
+    let rules: RotationRules
+    let keys: RefreshKeyRing
+    let accessTokens: AccessTokenReader
+    let store: SessionStore
+    let issuer: String
+    let clientID: String
+
+    /// - Returns: `nil` for a token that is not active, whatever the reason.
+    /// - Throws: `Problem`, `PostgresError` when it cannot be found out.
+    func introspect(
+        _ text: String, deadline: ContinuousClock.Instant
+    ) async throws -> Introspection? {
+        if let token = RefreshToken(text: text) { return try await introspect(token, deadline: deadline) }
+        guard let claims = try accessTokens.genuineClaims(of: text),
+            let session = try await store.read(claims.sessionID, deadline: deadline), claims.isLive(in: session)
+        else { return nil }
+        return Introspection(
+            use: .accessToken, issuer: claims.issuer, clientID: claims.clientID, subject: claims.subject,
+            sessionID: claims.sessionID, issuedAt: claims.issuedAt, expiresAt: claims.expiresAt,
+            audience: claims.audience, tokenID: claims.tokenID, role: claims.role, storeIDs: claims.storeIDs,
+            authenticationTime: claims.authenticationTime,
+            authenticationMethods: claims.authenticationMethods.isEmpty ? nil : claims.authenticationMethods)
+    }
+
+    /// A refresh token is active if a refresh with it would succeed.
+    private func introspect(
+        _ token: RefreshToken, deadline: ContinuousClock.Instant
+    ) async throws(PostgresError) -> Introspection? {
+        let authenticity = token.authenticity(under: keys)
+        guard authenticity != .forged, let session = try await store.read(token.sessionID, deadline: deadline) else {
+            return nil
+        }
+        let presented = RotationRules.Presented(
+            generation: token.generation, hash: token.hash, isGenuine: authenticity == .genuine)
+        let issuedAt: Int64?
+        switch rules.decide(on: presented, of: session.state, at: session.grant.now) {
+        case .rotate: issuedAt = Int64(session.state.rotatedAt.timeIntervalSince1970)
+        case .repeatSuccessor, .countLateReplay: issuedAt = nil
+        case .revoke, .tryLater, .refuse: return nil
+        }
+        return Introspection(
+            use: .refreshToken, issuer: issuer, clientID: clientID, subject: session.grant.user.id,
+            sessionID: token.sessionID, issuedAt: issuedAt,
+            expiresAt: Int64(session.state.expiresAt.timeIntervalSince1970))
+    }
+}
+
+/// Verifies the service's own access tokens with the keys that it publishes at the moment.
+struct AccessTokenReader: Sendable {
+    let keys: SigningKeyStore
+
+    /// The claims of a token that this service signed, expired or not: whether it has expired is decided by
+    /// PostgreSQL's clock. `nil` for any other token.
+    ///
+    /// - Throws: `UNAVAILABLE` when OpenSSL itself fails, so that nothing is known of the token.
+    func genuineClaims(of text: String) throws(Problem) -> AccessTokenClaims? {
+        do {
+            // At second 0 no token has expired yet.
+            return try keys.verifier.verify(text, now: 0)
+        } catch {
+            if error.code == .cryptography { throw Problem(.unavailable) }
+            return nil
+        }
+    }
+}
+
+extension AccessTokenClaims {
+    /// Whether the session is the token's, and neither of the two has expired.
+    func isLive(in session: SessionRecord) -> Bool {
+        session.grant.user.id == subject && session.grant.now < session.state.expiresAt
+            && session.grant.now.timeIntervalSince1970 < Double(expiresAt)
+    }
+}
+
+/// Introspection (RFC 7662), for a team's own services and tools: those that cannot verify an access token themselves,
+/// or have to know whether its session still lives.
+///
+/// The path begins with `/internal`, which the gateway does not pass on. Callers show a credential of its own by Basic,
+/// as OAuth libraries do.
+struct IntrospectionRoutes: Sendable {
+    /// The client id that callers show; the secret is one of `TOKENS_INTROSPECTION_CREDENTIALS`.
+    static let caller = "introspection"
+    private static let challenge = #"Basic realm="introspection", charset="UTF-8""#
+    /// RFC 7662 §2.3.
+    private static let unknownCaller = OAuthError(
+        code: "invalid_client", description: "The caller is not known here.", status: 401)
+
+    let introspector: Introspector
+    let credentials: CallerCredentials
+
+    func add(to router: ServiceRouter) {
+        router.post("/internal/oauth/introspect") { request, context in
+            var response = try await OAuthError.answering(context) { try await introspect(request, context) }
+            if response.status == .unauthorized { response.headers[.wwwAuthenticate] = Self.challenge }
+            return response
+        }
+    }
+
+    private func introspect(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
+        guard let shown = BasicCredential(request.headers[.authorization]), shown.name.isVerbatim(Self.caller),
+            credentials.caller(showing: shown.secret) == Self.caller
+        else { throw Self.unknownCaller }
+        let deadline = try context.workDeadline()
+        guard let token = try await request.decodeForm()["token"], !token.isEmpty else {
+            throw OAuthError.invalidRequest("token is missing.")
+        }
+        guard let introspection = try await introspector.introspect(token, deadline: deadline) else {
+            return try .json(["active": false], holdsToken: true)
+        }
+        return try .json(introspection, holdsToken: true)
     }
 }

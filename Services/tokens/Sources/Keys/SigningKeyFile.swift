@@ -1,6 +1,7 @@
-import Foundation
+import AccessToken
+public import Foundation
 import ServiceKit
-import Settings
+public import Settings
 
 /// The file that holds the keys which sign access tokens, as commands change it and the service reads it.
 public struct SigningKeyFile: Sendable {
@@ -41,4 +42,162 @@ public struct SigningKeyFile: Sendable {
         try KeyFile.replace(file.path, with: keys.text)
         return result
     }
+}
+
+/// Writes key files. A file is created with its final mode, so that there is no moment in which others could open it.
+enum KeyFile {
+    /// Creates a file that only its owner may read.
+    ///
+    /// - Throws: `CocoaError`, also when it is there already.
+    static func create(_ path: String, with text: String) throws {
+        try write(text, to: path, mode: 0o600) { _ in }
+    }
+
+    /// Replaces a file in one step. The new one gets the old one's owner and mode, so that the service can read it as
+    /// well.
+    ///
+    /// - Parameter mode: for a file that is not there yet.
+    static func replace(_ path: String, with text: String, mode: mode_t = 0o600) throws {
+        let new = "\(path).\(UUID().uuidString)"
+        do {
+            try write(text, to: new, mode: mode) { file in
+                var old = stat()
+                guard stat(path, &old) == 0 else { return }
+                guard fchown(file, old.st_uid, old.st_gid) == 0, fchmod(file, old.st_mode & 0o777) == 0 else {
+                    throw SigningKeysError("\(path) is another user's, to whom the new one cannot be given")
+                }
+            }
+            guard rename(new, path) == 0 else { throw SigningKeysError("\(path) cannot be replaced") }
+        } catch {
+            unlink(new)
+            throw error
+        }
+        // A rename survives a crash only once the folder is on the disk.
+        let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
+        fsync(folder)
+        close(folder)
+    }
+
+    private static func write(
+        _ text: String, to path: String, mode: mode_t, prepare: (Int32) throws -> Void
+    ) throws {
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+        guard file >= 0 else {
+            throw CocoaError(
+                errno == EEXIST ? .fileWriteFileExists : .fileWriteUnknown, userInfo: [NSFilePathErrorKey: path])
+        }
+        let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
+        try prepare(file)
+        try handle.write(contentsOf: Data(text.utf8))
+        try handle.synchronize()
+    }
+}
+
+/// The signing keys file: PEM blocks, each with its state in a comment line before it, which RFC 7468 §2 allows. In a
+/// plain PEM file with one key, that key is active.
+///
+///     # active since 2026-11-20T12:00:00Z
+///     -----BEGIN PRIVATE KEY-----
+///     …
+///     # retiring since 2026-11-20T12:00:00Z lifetime 3600
+///     -----BEGIN PRIVATE KEY-----
+extension SigningKeys {
+    /// - Throws: `SigningKeysError`
+    public init(text: String) throws(SigningKeysError) {
+        var entries: [Entry] = []
+        var mark = Self.unmarked
+        var block: [Substring] = []
+        for line in text.split(whereSeparator: \.isNewline) {
+            if line.hasPrefix("-----BEGIN") || !block.isEmpty {
+                block.append(line)
+                guard line.hasPrefix("-----END") else { continue }
+                entries.append(try Self.entry(block, mark))
+                block = []
+                mark = Self.unmarked
+            } else if let read = try Self.mark(line) {
+                mark = read
+            }
+        }
+        guard block.isEmpty else { throw SigningKeysError("a key ends in the middle") }
+        try self.init(entries: entries, isForDevelopment: DevelopmentSecret.isMarked(file: text))
+    }
+
+    /// The file's text, with the private keys.
+    public var text: String {
+        entries.reduce(into: DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)) { text, entry in
+            text += "# \(entry.label)\n" + entry.key.pem
+        }
+    }
+
+    /// The public keys, for those who verify.
+    ///
+    /// - Throws: `AccessTokenError`
+    func publicText() throws(AccessTokenError) -> String {
+        var text = DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)
+        for key in published { text += try key.pem }
+        return text
+    }
+
+    private typealias Mark = (state: State, since: Date?, lifetime: Int?)
+    private static let unmarked: Mark = (.active, nil, nil)
+
+    private static func entry(_ block: [Substring], _ mark: Mark) throws(SigningKeysError) -> Entry {
+        do {
+            let key = try RSAPrivateKey(pem: block.joined(separator: "\n") + "\n")
+            return Entry(key: key, state: mark.state, since: mark.since, lifetime: mark.lifetime)
+        } catch {
+            throw SigningKeysError("\(error)")
+        }
+    }
+
+    /// Reads the state of the key that follows from a comment; `nil` for any other comment.
+    private static func mark(_ line: Substring) throws(SigningKeysError) -> Mark? {
+        let words = line.split(separator: " ")
+        guard [2, 4, 6].contains(words.count), words[0] == "#", let state = State(rawValue: String(words[1])) else {
+            return nil
+        }
+        guard words.count > 2, words[2] == "since" else { return (state, nil, nil) }
+        guard let since = try? Date(String(words[3]), strategy: .iso8601) else {
+            throw SigningKeysError("'\(words[3])' is no time as in 2026-11-20T12:00:00Z")
+        }
+        guard words.count == 6, words[4] == "lifetime" else { return (state, since, nil) }
+        guard let lifetime = Int(words[5]), lifetime >= 0 else {
+            throw SigningKeysError("'\(words[5])' is no number of seconds")
+        }
+        return (state, since, lifetime)
+    }
+}
+
+extension SigningKeys.Entry {
+    /// The state, since when, and how long its tokens live: `retiring since 2026-11-20T12:00:00Z lifetime 3600`.
+    public var label: String {
+        state.rawValue + (since.map { " since " + $0.formatted(.iso8601) } ?? "")
+            + (lifetime.map { " lifetime \($0)" } ?? "")
+    }
+}
+
+/// What the commands on keys take from the service's settings: the environment, and the file that
+/// `TOKENS_CONFIG_FILE` names.
+public struct KeySettings: Sendable {
+    /// Where the signing keys are.
+    public let signingKeyFile: String?
+    /// Where the refresh keys are.
+    public let refreshKeysFile: String?
+    /// Seconds that an access token lives at most.
+    public let accessTokenLifetime: Int
+
+    /// - Parameter environment: the process' environment; another one in tests.
+    /// - Throws: `SettingsError`
+    public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SettingsError) {
+        let settings = Settings(service: TokensApplication.name, environment: environment)
+        signingKeyFile = settings.optionalString("signingKeyFile")
+        refreshKeysFile = settings.optionalString("refreshKeysFile")
+        accessTokenLifetime = settings.accessTokenLifetime()
+        try settings.finish(allowingUnknown: true)
+    }
+}
+
+extension Settings {
+    /// Seconds that an access token lives at most.
+    func accessTokenLifetime() -> Int { int("accessTokenLifetime", default: 3600, in: 1...Int(Int32.max)) }
 }

@@ -1,6 +1,7 @@
 import AccessToken
 import Contracts
 import Foundation
+import Postgres
 
 /// Ends a session by any genuine refresh token of it, old ones too, or by an access token that is still good (logout,
 /// RFC 7009).
@@ -36,5 +37,130 @@ struct TokenRevoker: Sendable {
             claims.isLive(in: session)
         else { return }
         try await store.revoke(claims.sessionID, of: claims.subject, reason: .logout, deadline: deadline)
+    }
+}
+
+/// Ending a session deletes its row and, in the same statement, adds an entry to the revocation feed.
+extension SessionStore {
+    /// Ends one session; with `userID`, only if it is that user's.
+    ///
+    /// - Returns: `false` when there is none.
+    @discardableResult
+    func revoke(
+        _ id: UUID, of userID: UUID? = nil, reason: RevocationReason, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND (\(userID) IS NULL OR user_id = \(userID))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+
+    /// Ends one session if `hash` is that of its current token or of the one before.
+    ///
+    /// - Returns: `false` when it is of none.
+    @discardableResult
+    func revoke(
+        _ id: UUID, holding hash: [UInt8], reason: RevocationReason, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND (current_hash = \(hash) OR previous_hash = \(hash))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+
+    /// Ends a session whose refresh token two holders have used, and adds an audit event.
+    ///
+    /// - Returns: `false` when the session has been rotated since it was read.
+    func revokeStolen(
+        _ id: UUID, generation: Int32, theft: RotationDecision.Theft, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions WHERE id = \(id) AND generation = \(generation)
+                RETURNING id, user_id, access_expires_at
+            ), event AS (
+                INSERT INTO audit_events (kind, user_id, session_id)
+                SELECT \("theft." + theft.rawValue), user_id, id FROM ended
+            )
+            \(revocationsOfEnded: .replay, lifetimes)
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+
+    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was checked
+    /// against older credentials. When the account was deleted, the user is removed too and can have no session again.
+    func revokeAll(
+        of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
+        deadline: ContinuousClock.Instant?
+    ) async throws {
+        try await pool.withTransaction(deadline: deadline) { transaction in
+            try await transaction.lockUser(userID)
+            try await transaction.endSessions(
+                of: userID, except: spared, below: credentialsVersion, reason: reason, lifetimes)
+            guard reason == .accountDeleted else { return }
+            try await transaction.query("DELETE FROM users WHERE id = \(userID)")
+            try await transaction.query("INSERT INTO audit_events (kind, user_id) VALUES ('userErased', \(userID))")
+        }
+    }
+
+    /// Seconds for which it is remembered that a user signed out everywhere: longer than any sign-in takes.
+    static let signOutMemory: TimeInterval = 600
+
+    /// Ends all sessions of a user except `spared`. A sign-in that is under way gets no session either.
+    func signOut(_ userID: UUID, except spared: UUID?, deadline: ContinuousClock.Instant?) async throws {
+        try await pool.withTransaction(deadline: deadline) { transaction in
+            try await transaction.lockUser(userID)
+            try await transaction.endSessions(of: userID, except: spared, reason: .logout, lifetimes)
+            try await transaction.query(
+                "UPDATE users SET signed_out_at = statement_timestamp() WHERE id = \(userID)")
+        }
+    }
+}
+
+extension PostgresTransaction {
+    /// Ends the sessions of a user whom `lockUser` has locked.
+    fileprivate func endSessions(
+        of userID: UUID, except spared: UUID?, below credentialsVersion: Int64? = nil, reason: RevocationReason,
+        _ lifetimes: SessionStore.Lifetimes
+    ) async throws(PostgresError) {
+        try await query(
+            """
+            WITH ended AS (
+                DELETE FROM sessions
+                WHERE user_id = \(userID) AND id IS DISTINCT FROM \(spared)
+                    AND (\(credentialsVersion) IS NULL OR credentials_version < \(credentialsVersion))
+                RETURNING id, user_id, access_expires_at
+            )
+            \(revocationsOfEnded: reason, lifetimes)
+            """)
+    }
+}
+
+extension PostgresQuery.Interpolation {
+    /// Adds the feed's entries of the sessions that were deleted by `ended`, the statement's common table expression.
+    mutating func appendInterpolation(
+        revocationsOfEnded reason: RevocationReason, _ lifetimes: SessionStore.Lifetimes
+    ) {
+        appendLiteral(
+            """
+            INSERT INTO revocations (session_id, user_id, access_expires_at, reason)
+            SELECT id, user_id, GREATEST(access_expires_at, statement_timestamp() +
+            """)
+        appendLiteral(" ")
+        appendInterpolation(lifetimes.access)
+        appendLiteral(" * interval '1 second'), ")
+        appendInterpolation(reason.rawValue)
+        appendLiteral(" FROM ended")
     }
 }

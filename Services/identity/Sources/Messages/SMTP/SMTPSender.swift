@@ -4,6 +4,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import ServiceKit
+import Settings
 import Synchronization
 
 /// Hands mail in at an SMTP server, each on a connection of its own.
@@ -82,5 +83,149 @@ struct SMTPSender: MessageSender {
         var value: Bool { state.withLock { $0 } }
 
         func set() { state.withLock { $0 = true } }
+    }
+}
+
+/// What is said to the server.
+enum SMTPOutput: Sendable {
+    case bytes(ByteBuffer)
+    /// Once the server has agreed, the connection is protected before another byte is read.
+    case startTLS(ByteBuffer)
+}
+
+/// Reads replies, line by line, and starts TLS when the server has agreed to it. It belongs to one event loop.
+final class SMTPReplyHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = SMTPReply
+    typealias OutboundIn = SMTPOutput
+    typealias OutboundOut = ByteBuffer
+
+    private let makeTLS: () throws -> NIOSSLClientHandler?
+    private var reader = SMTPReply.Reader()
+    private var line: [UInt8] = []
+    private var isStartingTLS = false
+
+    /// - Parameter makeTLS: `nil` where there is none to start.
+    init(makeTLS: @escaping () throws -> NIOSSLClientHandler?) {
+        self.makeTLS = makeTLS
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = unwrapInboundIn(data)
+        do {
+            while let byte = buffer.readInteger(as: UInt8.self) {
+                guard byte == UInt8(ascii: "\n") else {
+                    line.append(byte)
+                    guard line.count <= SMTPReply.longestLine else { throw SMTPReply.Malformed() }
+                    continue
+                }
+                if line.last == UInt8(ascii: "\r") { line.removeLast() }
+                let reply = try reader.read(line)
+                line = []
+                guard let reply else { continue }
+                guard isStartingTLS, reply.code == 220 else {
+                    isStartingTLS = false
+                    context.fireChannelRead(wrapInboundOut(reply))
+                    continue
+                }
+                isStartingTLS = false
+                // Whatever came along in the clear could have been put there by anybody.
+                guard buffer.readableBytes == 0, let tls = try makeTLS() else { throw SMTPReply.Malformed() }
+                try context.pipeline.syncOperations.addHandler(tls, position: .first)
+                context.fireChannelRead(wrapInboundOut(reply))
+                // The event that follows this read stops at the new handler, which has nothing to show yet.
+                context.fireChannelReadComplete()
+            }
+        } catch {
+            context.fireErrorCaught(error)
+            context.close(promise: nil)
+        }
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .bytes(let bytes):
+            context.write(wrapOutboundOut(bytes), promise: promise)
+        case .startTLS(let bytes):
+            isStartingTLS = true
+            context.write(wrapOutboundOut(bytes), promise: promise)
+        }
+    }
+}
+
+/// Where mail is handed in, and as whom.
+struct SMTPSettings: Sendable {
+    var host: String
+    var port: Int
+    var security: SMTPDialogue.Security
+    var login: SMTPLogin?
+    var author: MailAuthor
+    /// `nil` without TLS.
+    var tls: NIOSSLContext?
+
+    /// Reads `smtpURL`, `smtpFrom` and `smtpAuthoritiesFile`; what is wrong is noted there.
+    /// - Returns: `nil` where mail is not handed in, or something is wrong.
+    static func read(_ settings: Settings) -> SMTPSettings? {
+        let url = settings.optionalString("smtpURL", secret: true)
+        let from = settings.optionalString("smtpFrom")
+        let authorities = settings.optionalFile("smtpAuthoritiesFile")
+        guard let url else {
+            if from != nil { settings.problem("smtpFrom", "is set, but smtpURL is not") }
+            return nil
+        }
+        guard let from else {
+            settings.problem("smtpFrom", "is not set, but smtpURL is")
+            return nil
+        }
+        guard let place = settings.read("smtpURL", from: url, { try Place($0) }),
+            let author = settings.read("smtpFrom", from: from, { try MailAuthor($0) })
+        else { return nil }
+        var tls: NIOSSLContext?
+        if place.security != .none {
+            do {
+                var configuration = TLSConfiguration.makeClientConfiguration()
+                if let authorities {
+                    configuration.trustRoots = .certificates(
+                        try NIOSSLCertificate.fromPEMBytes(Array(authorities.utf8)))
+                }
+                tls = try NIOSSLContext(configuration: configuration)
+            } catch {
+                settings.problem("smtpAuthoritiesFile", "holds no certificates of authorities in PEM")
+                return nil
+            }
+        }
+        return SMTPSettings(
+            host: place.host, port: place.port, security: place.security, login: place.login, author: author, tls: tls)
+    }
+
+    /// `smtps://USER:PASSWORD@HOST:PORT`, `smtp://…` with STARTTLS, or `smtp+plain://…` for a server on this machine.
+    private struct Place {
+        var host: String
+        var port: Int
+        var security: SMTPDialogue.Security
+        var login: SMTPLogin?
+
+        init(_ text: String) throws(Refusal) {
+            // The address holds a password: no message repeats it.
+            guard let parts = URLComponents(string: text), parts.namesServer, let host = parts.host,
+                let scheme = parts.scheme, let security = Self.schemes[scheme], ["", "/"].contains(parts.path),
+                parts.query == nil
+            else { throw Refusal("must be smtps://USER:PASSWORD@HOST:PORT or smtp://USER:PASSWORD@HOST:PORT") }
+            self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+            self.security = security.kind
+            port = parts.port ?? security.port
+            if security.kind == .none, !["localhost", "127.0.0.1", "::1"].contains(self.host) {
+                throw Refusal("may begin with smtp+plain:// only for a server on this machine")
+            }
+            switch (parts.user, parts.password) {
+            case (let user?, let password?): login = SMTPLogin(user: user, password: password)
+            case (nil, nil): break
+            default: throw Refusal("must have both a user and a password, or neither")
+            }
+        }
+
+        private static let schemes: [String: (kind: SMTPDialogue.Security, port: Int)] = [
+            "smtps": (.implicit, 465), "smtp": (.startTLS, 587), "smtp+plain": (.none, 25),
+        ]
     }
 }

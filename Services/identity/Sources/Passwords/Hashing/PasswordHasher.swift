@@ -1,4 +1,5 @@
 import Bytes
+import CArgon2
 import Contracts
 import Crypto
 import Foundation
@@ -158,5 +159,131 @@ final class PasswordHasher: Service, Sendable {
     private func keyed(_ password: Password, as stored: PasswordHash) -> [UInt8] {
         guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return Array(password.typed.utf8) }
         return Array(HMAC<SHA256>.authenticationCode(for: Array(password.text.utf8), using: key))
+    }
+}
+
+/// Argon2id (RFC 9106) by the reference library.
+enum Argon2 {
+    /// Blocks the calling thread for the whole of the work.
+    /// - Returns: `nil` when the library refuses, which with acceptable parameters means that memory ran out.
+    static func hash(
+        _ password: [UInt8], salt: [UInt8], parameters: Argon2Parameters, length: Int
+    ) -> [UInt8]? {
+        run(password, salt, parameters, length: length, version: ARGON2_VERSION_13.rawValue) { argon2id_ctx(&$0) }
+    }
+
+    /// As another system has hashed it.
+    static func hash(_ password: [UInt8], as foreign: ForeignArgon2Hash) -> [UInt8]? {
+        let length = foreign.hash.count
+        return run(password, foreign.salt, foreign.parameters, length: length, version: UInt32(foreign.version)) {
+            switch foreign.variant {
+            case .argon2d: argon2d_ctx(&$0)
+            case .argon2i: argon2i_ctx(&$0)
+            case .argon2id: argon2id_ctx(&$0)
+            }
+        }
+    }
+
+    private static func run(
+        _ password: [UInt8], _ salt: [UInt8], _ parameters: Argon2Parameters, length: Int, version: UInt32,
+        _ function: (inout argon2_context) -> Int32
+    ) -> [UInt8]? {
+        var output = [UInt8](repeating: 0, count: length)
+        var password = password
+        var salt = salt
+        let status = output.withUnsafeMutableBufferPointer { output in
+            password.withUnsafeMutableBufferPointer { password in
+                salt.withUnsafeMutableBufferPointer { salt in
+                    var context = argon2_context()
+                    context.out = output.baseAddress
+                    context.outlen = UInt32(output.count)
+                    context.pwd = password.baseAddress
+                    context.pwdlen = UInt32(password.count)
+                    context.salt = salt.baseAddress
+                    context.saltlen = UInt32(salt.count)
+                    context.t_cost = UInt32(parameters.iterations)
+                    context.m_cost = UInt32(parameters.memory)
+                    context.lanes = UInt32(parameters.parallelism)
+                    context.threads = 1
+                    context.version = version
+                    context.flags = 1 << 0  // ARGON2_FLAG_CLEAR_PASSWORD
+                    context.allocate_cbk = { memory, size in
+                        guard let block = HashMemory.shared.take(size) else {
+                            return Int32(ARGON2_MEMORY_ALLOCATION_ERROR.rawValue)
+                        }
+                        memory?.pointee = block.assumingMemoryBound(to: UInt8.self)
+                        return Int32(ARGON2_OK.rawValue)
+                    }
+                    context.free_cbk = { memory, size in
+                        if let memory { HashMemory.shared.giveBack(UnsafeMutableRawPointer(memory), size: size) }
+                    }
+                    return function(&context)
+                }
+            }
+        }
+        return status == Int32(ARGON2_OK.rawValue) ? output : nil
+    }
+}
+
+/// The memory that hashing needs, 19 MiB for each hash under way. It is kept from one hash to the next, because fresh
+/// pages make a hash a tenth slower, and given back to the system when nobody has signed in for a while.
+///
+/// The library wipes a block before it gives it back.
+final class HashMemory: Sendable {
+    /// One for the process, because the library's callbacks are given no context.
+    static let shared = HashMemory()
+
+    private struct Block {
+        var address: UInt
+        var size: Int
+        var freedAt: ContinuousClock.Instant
+    }
+
+    private let free = Mutex<[Block]>([])
+
+    /// Memory of exactly `size` bytes, `nil` when the system has none.
+    func take(_ size: Int) -> UnsafeMutableRawPointer? {
+        let kept = free.withLock { free in
+            free.lastIndex { $0.size == size }.map { free.remove(at: $0).address }
+        }
+        if let kept { return UnsafeMutableRawPointer(bitPattern: kept) }
+        let fresh = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+        return fresh == MAP_FAILED ? nil : fresh
+    }
+
+    func giveBack(_ block: UnsafeMutableRawPointer, size: Int) {
+        free.withLock { free in
+            free.append(Block(address: UInt(bitPattern: block), size: size, freedAt: .now))
+        }
+    }
+
+    var isEmpty: Bool {
+        free.withLock(\.isEmpty)
+    }
+
+    /// Gives back to the system what has not been used for `age`.
+    func trim(idleFor age: Duration) {
+        let now = ContinuousClock.now
+        let old = free.withLock { free in
+            let old = free.filter { now - $0.freedAt >= age }
+            free.removeAll { now - $0.freedAt >= age }
+            return old
+        }
+        for block in old {
+            munmap(UnsafeMutableRawPointer(bitPattern: block.address), block.size)
+        }
+    }
+}
+
+/// A password's hash names a pepper that this replica does not have: the key was put into use before every replica knew
+/// it, or taken out of the file too early. That is trouble with keys and not a wrong password.
+struct UnknownPepper: ProblemConvertible, CustomStringConvertible {
+    /// Of the key.
+    let id: String
+
+    var problem: Problem { Problem(.unavailable) }
+
+    var description: String {
+        "a password was hashed under the pepper \(id), which is not in IDENTITY_PEPPER_KEYS_FILE of this replica"
     }
 }

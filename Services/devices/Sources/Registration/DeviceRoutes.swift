@@ -1,0 +1,93 @@
+import Contracts
+import Foundation
+import Hummingbird
+import ServiceKit
+
+/// What users do with their devices. The gateway has verified who they are.
+struct DeviceRoutes: Sendable {
+    let store: DeviceStore
+    let timeZones: TimeZoneDatabase
+
+    func add(to router: ServiceRouter) {
+        router.post("/v1/devices/register", use: register)
+        router.get("/v1/devices", use: list)
+        router.delete("/v1/devices/{id}", use: remove)
+    }
+
+    private func register(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let registration = try ValidRegistration(
+            await request.decode(Registration.self), timeZones: timeZones)
+        let device = try await store.register(
+            registration, user: user.id, session: user.sessionID, deadline: context.deadline.forDatabase)
+        // The session was revoked after the gateway had verified its access token.
+        guard let device else { throw Problem(.invalidToken) }
+        return try .json(device)
+    }
+
+    private func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let devices = try await store.devices(of: user.id, deadline: context.deadline.forDatabase)
+        return try .json(DeviceList(devices: devices.map(Device.init)))
+    }
+
+    private func remove(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let wasThere = try await store.remove(
+            context.uuid("id"), of: user.id, deadline: context.deadline.forDatabase)
+        guard wasThere else { throw Problem(.notFound) }
+        return .empty()
+    }
+}
+
+extension Device {
+    /// What a user is shown of what is kept.
+    fileprivate init(_ entry: DeviceExport.Entry) {
+        self.init(
+            id: entry.id, installationId: entry.installationId, environment: entry.environment,
+            bundleId: entry.bundleId, kind: entry.kind, status: entry.status, locale: entry.locale,
+            timeZone: entry.timeZone, appVersion: entry.appVersion, createdAt: entry.createdAt,
+            updatedAt: entry.updatedAt)
+    }
+}
+
+/// What identity asks about a whole user.
+struct UserRoutes: Sendable {
+    let store: DeviceStore
+
+    func add(to router: ServiceRouter) {
+        router.internal(callers: "identity")
+            .get("/users/{id}/devices", use: export)
+            .delete("/users/{id}", use: erase)
+    }
+
+    private func export(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let devices = try await store.devices(of: context.uuid("id"), deadline: context.deadline.forDatabase)
+        return try .json(DeviceExport(devices: devices))
+    }
+
+    /// Answers 204 also where nothing is kept: identity asks again until it has heard so.
+    private func erase(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        try await store.erase(user: context.uuid("id"), deadline: context.deadline.forDatabase)
+        return .empty()
+    }
+}
+
+extension InvalidRegistration: ProblemConvertible {
+    var problem: Problem {
+        Problem(
+            .invalidRequest, "Some of the input is not valid.",
+            errors: fields.map { Problem.FieldError(field: $0.name, message: $0.message) })
+    }
+}
+
+extension TimeZoneDatabase {
+    /// This machine's time zone database; where there is none, the names that Foundation knows.
+    static func system(database: String = "/usr/share/zoneinfo/tzdata.zi") -> TimeZoneDatabase {
+        if let text = try? String(contentsOfFile: database, encoding: .utf8) {
+            let names = TimeZoneDatabase(zic: text)
+            if !names.isEmpty { return names }
+        }
+        return TimeZoneDatabase(TimeZone.knownTimeZoneIdentifiers)
+    }
+}

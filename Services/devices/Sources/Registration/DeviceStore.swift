@@ -1,0 +1,166 @@
+import Contracts
+import Foundation
+import Postgres
+
+/// The registrations in PostgreSQL.
+struct DeviceStore: Sendable {
+    /// Devices of each kind that a user may have. One more, and the device of that kind that registered longest ago
+    /// goes.
+    static let maximumDevices = 50
+    /// Seconds for which a registration that changes nothing is not written.
+    static let writeInterval = 86_400.0
+
+    let database: PostgresPool
+
+    /// The user's devices without their tokens, the last registered first.
+    func devices(
+        of user: UUID, deadline: ContinuousClock.Instant? = nil
+    ) async throws(PostgresError) -> [DeviceExport.Entry] {
+        let rows = try await database.query(
+            """
+            SELECT id, installation_id, environment, bundle_id, kind, status, locale, time_zone, app_version,
+                   os_version, model, session_id, created_at, updated_at
+            FROM devices WHERE user_id = \(user)
+            ORDER BY updated_at DESC, id
+            """, deadline: deadline)
+        var devices: [DeviceExport.Entry] = []
+        devices.reserveCapacity(rows.count)
+        for row in rows {
+            devices.append(
+                DeviceExport.Entry(
+                    id: try row.decode(column: 0), installationId: try row.decode(column: 1),
+                    environment: try row.word(column: 2), bundleId: try row.decode(column: 3),
+                    kind: try row.word(column: 4), status: try row.word(column: 5),
+                    locale: try row.decode(column: 6), timeZone: try row.decode(column: 7),
+                    appVersion: try row.decode(column: 8), osVersion: try row.decode(column: 9),
+                    model: try row.decode(column: 10), sessionId: try row.decode(column: 11),
+                    createdAt: try row.decode(column: 12), updatedAt: try row.decode(column: 13)))
+        }
+        return devices
+    }
+
+    /// Removes one device of the user's. Returns whether there was one.
+    func remove(
+        _ device: UUID, of user: UUID, deadline: ContinuousClock.Instant? = nil
+    ) async throws(PostgresError) -> Bool {
+        let result = try await database.query(
+            "DELETE FROM devices WHERE id = \(device) AND user_id = \(user)", deadline: deadline)
+        return result.affectedRows > 0
+    }
+
+    /// Removes all that is kept of the user. May be repeated.
+    func erase(user: UUID, deadline: ContinuousClock.Instant? = nil) async throws(PostgresError) {
+        _ = try await database.query("DELETE FROM devices WHERE user_id = \(user)", deadline: deadline)
+    }
+}
+
+extension PostgresRow {
+    /// Decodes an open enumeration: a newer version of the service may have written a word that this one does not know.
+    fileprivate func word<Word: OpenValue>(column: Int) throws(PostgresError) -> Word {
+        Word(rawValue: try decode(String.self, column: column))
+    }
+}
+
+extension DeviceStore {
+    /// Stores a registration, in one statement:
+    ///
+    /// - Apps register at every start. A registration that changes nothing is only looked up, but for once a day, when
+    ///   `updated_at` is written.
+    /// - The token goes to this user. If it was another's, that user's registration is gone with the same commit.
+    /// - What the same installation registered before, under another token, is replaced and its `id` kept.
+    /// - Beyond `maximumDevices` of a kind the user's device of the kind that registered longest ago goes.
+    ///
+    /// - Returns: the device as its user sees it; `nil` when the session was revoked, and then nothing has changed.
+    func register(
+        _ registration: ValidRegistration, user: UUID, session: UUID, deadline: ContinuousClock.Instant? = nil
+    ) async throws(PostgresError) -> Device? {
+        let statement = Self.statement(registration, user: user, session: session)
+        let rows = try await retryingConflicts { () throws(PostgresError) in
+            try await database.query(statement, deadline: deadline)
+        }
+        guard let row = rows.first else { return nil }
+        let (id, createdAt, updatedAt) = try row.decode((UUID, Date, Date).self)
+        return Device(
+            id: id, installationId: registration.installationID, environment: registration.environment,
+            bundleId: registration.bundleID, kind: registration.kind, status: .active, locale: registration.locale,
+            timeZone: registration.timeZone, appVersion: registration.appVersion, createdAt: createdAt,
+            updatedAt: updatedAt)
+    }
+
+    private static func statement(
+        _ registration: ValidRegistration, user: UUID, session: UUID
+    ) -> PostgresQuery {
+        let token = registration.token.bytes
+        let environment = registration.environment.rawValue
+        let bundle = registration.bundleID
+        let kind = registration.kind.rawValue
+        let installation = registration.installationID
+        let (locale, timeZone) = (registration.locale, registration.timeZone)
+        let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
+        // A row of the session's is gone with the session: where one is unchanged, nobody asks whether it is live.
+        // `replaced` is read by the INSERT, so that its rows are gone before the unique index of installations looks.
+        return """
+            WITH unchanged AS MATERIALIZED (
+                SELECT id, created_at, updated_at FROM devices
+                WHERE token = \(token) AND environment = \(environment) AND bundle_id = \(bundle) AND kind = \(kind)
+                  AND user_id = \(user) AND session_id = \(session) AND status = 'active'
+                  AND installation_id IS NOT DISTINCT FROM \(installation)
+                  AND locale IS NOT DISTINCT FROM \(locale) AND time_zone IS NOT DISTINCT FROM \(timeZone)
+                  AND app_version IS NOT DISTINCT FROM \(appVersion)
+                  AND os_version IS NOT DISTINCT FROM \(osVersion) AND model IS NOT DISTINCT FROM \(model)
+                  AND updated_at > now() - make_interval(secs => \(writeInterval))
+            ), session AS MATERIALIZED (
+                SELECT session_is_live(\(session)) AS is_live WHERE NOT EXISTS (SELECT FROM unchanged)
+            ), replaced AS (
+                DELETE FROM devices
+                WHERE user_id = \(user) AND installation_id = \(installation) AND environment = \(environment)
+                  AND bundle_id = \(bundle) AND kind = \(kind) AND kind <> 'liveactivity' AND token <> \(token)
+                  AND (SELECT is_live FROM session)
+                RETURNING id, created_at
+            ), surplus AS (
+                DELETE FROM devices
+                WHERE (SELECT is_live FROM session) AND id IN (
+                    SELECT id FROM devices
+                    WHERE user_id = \(user) AND kind = \(kind)
+                      AND NOT (token = \(token) AND environment = \(environment) AND bundle_id = \(bundle))
+                    ORDER BY updated_at DESC OFFSET \(maximumDevices - 1))
+            ), written AS (
+                INSERT INTO devices AS kept
+                    (id, user_id, session_id, token, environment, bundle_id, kind, installation_id, locale, time_zone,
+                     app_version, os_version, model, created_at)
+                SELECT coalesce((SELECT id FROM replaced), gen_random_uuid()), \(user), \(session), \(token),
+                       \(environment), \(bundle), \(kind), \(installation), \(locale), \(timeZone), \(appVersion),
+                       \(osVersion), \(model), coalesce((SELECT created_at FROM replaced), now())
+                FROM session WHERE is_live
+                ON CONFLICT (token, environment, bundle_id, kind) DO UPDATE SET
+                    id = CASE WHEN kept.user_id = excluded.user_id THEN kept.id ELSE excluded.id END,
+                    created_at = CASE WHEN kept.user_id = excluded.user_id THEN kept.created_at
+                                      ELSE excluded.created_at END,
+                    user_id = excluded.user_id, session_id = excluded.session_id,
+                    installation_id = excluded.installation_id, status = 'active', status_reason = NULL,
+                    locale = excluded.locale, time_zone = excluded.time_zone, app_version = excluded.app_version,
+                    os_version = excluded.os_version, model = excluded.model, updated_at = now()
+                RETURNING id, created_at, updated_at
+            )
+            SELECT id, created_at, updated_at FROM unchanged
+            UNION ALL SELECT id, created_at, updated_at FROM written
+            """
+    }
+
+    /// Two registrations at once may meet in a unique index, or wait for each other: one of them starts over, and then
+    /// sees what the other did.
+    private func retryingConflicts<Value>(
+        _ body: () async throws(PostgresError) -> Value
+    ) async throws(PostgresError) -> Value {
+        for _ in 0..<4 {
+            do throws(PostgresError) {
+                return try await body()
+            } catch {
+                guard let state = error.sqlState,
+                    [.uniqueViolation, .deadlockDetected, .serializationFailure].contains(state)
+                else { throw error }
+            }
+        }
+        return try await body()
+    }
+}

@@ -1,0 +1,244 @@
+import Bytes
+import Contracts
+
+/// A registration whose fields have all been checked.
+struct ValidRegistration: Sendable, Equatable {
+    let token: DeviceToken
+    let environment: PushEnvironment
+    let bundleID: String
+    let kind: PushKind
+    let installationID: String?
+    let locale: String?
+    let timeZone: String?
+    let appVersion: String?
+    let osVersion: String?
+    let model: String?
+
+    /// - Throws: every field that is wrong, not only the first.
+    init(_ registration: Registration, timeZones: TimeZoneDatabase) throws(InvalidRegistration) {
+        let token = DeviceToken(hex: registration.token)
+        var wrong: [InvalidRegistration.Field] = []
+        func check(_ field: String, _ isGood: Bool, _ message: String) {
+            if !isGood { wrong.append(InvalidRegistration.Field(name: field, message: message)) }
+        }
+        func check(_ field: String, _ value: String?, _ rule: (String) -> Bool, _ message: String) {
+            check(field, value.map(rule) ?? true, message)
+        }
+
+        check(
+            "token", token != nil, "Must be an even count of hexadecimal digits, at most \(DeviceToken.maximumDigits).")
+        check("environment", registration.environment.isKnown, Self.mustBeOne(of: PushEnvironment.known))
+        check("bundleId", BundleID.isValid(registration.bundleId), "Must be an app's bundle identifier.")
+        check(
+            "installationId", registration.installationId, InstallationID.isValid,
+            "Must be 1 to \(InstallationID.maximumLength) visible ASCII characters.")
+        check("kind", registration.kind?.isKnown ?? true, Self.mustBeOne(of: PushKind.known))
+        let locale = registration.locale.map(LanguageTag.normalized)
+        check("locale", locale, LanguageTag.isValid, "Must be a language tag such as en-GB.")
+        check("timeZone", registration.timeZone, timeZones.accepts, "Must be a time zone such as Europe/Berlin.")
+        for (field, value) in [
+            ("appVersion", registration.appVersion), ("osVersion", registration.osVersion),
+            ("model", registration.model),
+        ] {
+            check(field, value, Label.isValid, "Must be 1 to \(Label.maximumLength) printable characters.")
+        }
+
+        guard wrong.isEmpty, let token else { throw InvalidRegistration(fields: wrong) }
+        self.token = token
+        environment = registration.environment
+        bundleID = registration.bundleId
+        kind = registration.kind ?? .alert
+        installationID = registration.installationId
+        self.locale = locale
+        timeZone = registration.timeZone
+        appVersion = registration.appVersion
+        osVersion = registration.osVersion
+        model = registration.model
+    }
+
+    private static func mustBeOne(of values: [some OpenValue]) -> String {
+        "Must be one of \(values.map(\.rawValue).joined(separator: ", "))."
+    }
+}
+
+/// What is wrong with a registration: every field, not only the first.
+struct InvalidRegistration: Error, Equatable {
+    /// A field that is wrong.
+    struct Field: Sendable, Equatable {
+        /// As in the request.
+        let name: String
+        /// What the field must be.
+        let message: String
+    }
+
+    let fields: [Field]
+}
+
+/// An app's bundle identifier, which APNs takes as topic: ASCII letters, digits, hyphens, and single periods between.
+enum BundleID {
+    /// Apple's own limit.
+    static let maximumLength = 155
+
+    static func isValid(_ text: String) -> Bool {
+        guard text.utf8.count <= maximumLength else { return false }
+        return text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { part in
+            !part.isEmpty && part.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit || $0 == UInt8(ascii: "-") }
+        }
+    }
+}
+
+/// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never
+/// shown.
+struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+    static let maximumDigits = 2048
+
+    let bytes: [UInt8]
+
+    /// Parses hexadecimal digits of either case. Apple does not fix the length.
+    init?(hex: String) {
+        let digits = hex.utf8
+        guard !digits.isEmpty, digits.count <= Self.maximumDigits, digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        var high: UInt8?
+        for digit in digits {
+            guard let value = Hexadecimal.value(digit) else { return nil }
+            if let first = high {
+                bytes.append(first << 4 | value)
+                high = nil
+            } else {
+                high = value
+            }
+        }
+        self.bytes = bytes
+    }
+
+    var description: String { "DeviceToken(\(bytes.count) bytes)" }
+    var customMirror: Mirror { Mirror(self, children: ["count": bytes.count]) }
+}
+
+/// What an app calls its own installation, most often a UUID.
+enum InstallationID {
+    static let maximumLength = 128
+
+    static func isValid(_ text: String) -> Bool {
+        (1...maximumLength).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+}
+
+/// Text that is kept for people to read, such as a version or a model.
+enum Label {
+    static let maximumLength = 64
+
+    static func isValid(_ text: String) -> Bool {
+        (1...maximumLength).contains(text.unicodeScalars.count)
+            && text.unicodeScalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: false
+                default: true
+                }
+            }
+    }
+}
+
+/// The shape of a BCP 47 language tag (RFC 5646 §2.1). Whether its subtags are registered is not asked.
+enum LanguageTag {
+    static let maximumLength = 64
+
+    /// The tag for what `Locale.identifier` and POSIX write: `en_US`, `zh-Hans_CN`, `en_US@calendar=buddhist`,
+    /// `de_DE.UTF-8`. What follows the language and its country is no part of a tag.
+    static func normalized(_ text: String) -> String {
+        let bytes = text.utf8.prefix { $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: ".") }
+            .map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : $0 }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    static func isValid(_ text: String) -> Bool {
+        guard text.utf8.count <= maximumLength else { return false }
+        let subtags = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+        guard let language = subtags.first, subtags.allSatisfy(isSubtag) else { return false }
+        let privateUse = subtags.firstIndex { $0.count == 1 && $0.first.map { $0 | 0x20 } == UInt8(ascii: "x") }
+        guard privateUse == 0 || (language.count >= 2 && language.allSatisfy(\.isASCIILetter)) else { return false }
+        // A single letter or digit announces an extension, so something must follow; after `x` anything goes.
+        return subtags.last?.count != 1 || privateUse.map { $0 < subtags.count - 1 } == true
+    }
+
+    private static func isSubtag(_ subtag: Substring.UTF8View) -> Bool {
+        (1...8).contains(subtag.count) && subtag.allSatisfy { $0.isASCIILetter || $0.isASCIIDigit }
+    }
+}
+
+/// The time zones of the IANA database by name, with links such as `Asia/Calcutta`.
+///
+/// Foundation's `TimeZone(identifier:)` does not do as a check, since it accepts names such as `GMT+3`.
+struct TimeZoneDatabase: Sendable, Equatable {
+    /// Bytes of a name; the longest of today has 30.
+    static let maximumLength = 64
+
+    private let names: Set<String>
+
+    init(_ names: some Sequence<String>) {
+        self.names = Set(names)
+    }
+
+    /// Reads the names from the text of `tzdata.zi`, the database in zic(8)'s short form: a line
+    /// `Z NAME …` for each zone and `L TARGET NAME` for each link.
+    init(zic text: String) {
+        var names: Set<String> = []
+        for line in text.split(separator: "\n") {
+            let fields = line.split(separator: " ")
+            switch fields.first {
+            case "Z" where fields.count > 1: names.insert(String(fields[1]))
+            case "L" where fields.count > 2: names.insert(String(fields[2]))
+            default: continue
+            }
+        }
+        self.names = names
+    }
+
+    var isEmpty: Bool { names.isEmpty }
+
+    /// Whether the name is one of the database, or has the form of one (`Area/Location`): a phone's database may be
+    /// newer than this machine's. A zone that an app makes of an offset has a name such as `GMT+0200`.
+    func accepts(_ name: String) -> Bool {
+        // The length comes first: a look-up hashes the text, and hashing normalizes it.
+        name.utf8.count <= Self.maximumLength
+            && (names.contains(name) || Self.isWellFormed(name) || Self.isOffset(name))
+    }
+
+    /// `GMT`, a sign, and hours and minutes of two digits each, as in Foundation's `TimeZone(secondsFromGMT:)`.
+    private static func isOffset(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        guard bytes.count == 8, name.utf8.starts(with: "GMT".utf8), bytes[4...].allSatisfy(\.isASCIIDigit),
+            bytes[3] == UInt8(ascii: "+") || bytes[3] == UInt8(ascii: "-"),
+            let hours = Int(name.suffix(4).prefix(2)), let minutes = Int(name.suffix(2))
+        else { return false }
+        return hours <= 18 && minutes < 60
+    }
+
+    private static func isWellFormed(_ name: String) -> Bool {
+        let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        return (2...3).contains(parts.count)
+            && parts.allSatisfy { part in
+                part.first.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) } == true
+                    && part.allSatisfy { byte in
+                        switch byte {
+                        case UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "+"): true
+                        default: byte.isASCIILetter || byte.isASCIIDigit
+                        }
+                    }
+            }
+    }
+}
+
+extension UInt8 {
+    /// `A` to `Z` and `a` to `z`.
+    var isASCIILetter: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
+    /// `0` to `9`.
+    var isASCIIDigit: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+    }
+}

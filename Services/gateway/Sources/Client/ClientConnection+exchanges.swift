@@ -1,0 +1,319 @@
+import Contracts
+import NIOCore
+
+/// What a client asks.
+extension ClientConnection {
+    private enum HeadOutcome {
+        case incomplete
+        case admitted(Admission, length: Int)
+        case fault(HeadFault)
+    }
+
+    /// - Returns: whether there may be more to do.
+    func readHead() -> Bool {
+        guard input.readableBytes > 0 else { return false }
+        let outcome = input.withUnsafeReadableBytes { bytes in
+            do throws(HeadFault) {
+                // A head that comes in crumbs is not scanned again for each.
+                guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
+                guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
+                let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                let admission = worker.admit(head, from: self, mayWait: state.mayWait)
+                return .admitted(admission, length: length)
+            } catch {
+                return .fault(error)
+            }
+        }
+        switch outcome {
+        case .incomplete:
+            lookedAt = input.readableBytes
+            return false
+        case .fault(let fault):
+            refuse(fault)
+            return true
+        case .admitted(.waitForKeys(let place), _):
+            wait(at: place, for: worker.clientTimes.keys)
+            return false
+        case .admitted(.waitInQueue(let place, let queue), _):
+            // Not all for the same time: those that are refused together would come together again.
+            let time = worker.clientTimes.place
+            wait(at: place, for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))))
+            wait(in: queue)
+            return false
+        case .admitted(let admission, let length):
+            input.moveReaderIndex(forwardBy: length)
+            lookedAt = 0
+            peer.countRequest()
+            let head = worker.requestHead
+            let closes = head.fields.saysClose || worker.gateway.isDraining || peer.hasHadAllRequests
+            switch admission {
+            case .forward(let exchange):
+                forward(exchange, expectsContinue: head.fields.expect != nil, closes: closes)
+            case .respond(let response, let requestID):
+                if head.framing != .length(0) { body = BodyReader(head.framing) }
+                state.respond(
+                    bodyLength: head.framing.length, expectsContinue: head.fields.expect != nil, closes: closes)
+                write(
+                    response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
+                finishResponse()
+            case .waitForKeys, .waitInQueue: break
+            }
+            return true
+        }
+    }
+
+    /// Whether an incomplete head, with what has come since, has an end or a bare LF to be refused for.
+    private func mayBeComplete(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if bytes.count >= HeadLimits.bytes { return true }
+        for index in lookedAt..<bytes.count where bytes[index] == .lineFeed {
+            if index == 0 || bytes[index - 1] != .carriageReturn { return true }
+            if index >= 3, bytes[index - 2] == .lineFeed { return true }
+        }
+        lookedAt = bytes.count
+        return false
+    }
+
+    private func forward(_ exchange: Exchange, expectsContinue: Bool, closes: Bool) {
+        self.exchange = exchange
+        if stream == nil { peer.place.becomesBusy() }
+        let hasBody = exchange.state.hasBody
+        if hasBody { body = exchange.bodyReader }
+        state.forward(
+            hasBody: hasBody, expectsContinue: expectsContinue, closes: closes, until: exchange.state.deadline)
+        noteDeadline()
+        exchange.begin()
+    }
+
+    /// - Returns: whether there may be more to do.
+    func readBody() -> Bool {
+        if let exchange, !exchange.takesBody { return false }
+        let part: BodyReader.Part?
+        do throws(HeadFault) {
+            part = try body?.next(from: &input)
+        } catch {
+            state.bodyIsMalformed()
+            if let exchange { exchange.requestIsMalformed() } else { linger() }
+            return true
+        }
+        switch part {
+        case nil:
+            if let exchange, exchange.state.phase == .buffering { allow(until: exchange.state.nextDeadline) }
+            return false
+        case .data(let bytes):
+            if let exchange { exchange.send(bytes) } else { state.discarded(bytes.readableBytes) }
+        case .end(let trailers):
+            body = nil
+            guard let exchange else {
+                finishResponse()
+                return true
+            }
+            state.bodyEnded()
+            exchange.sendEnd(trailers: trailers)
+        }
+        return true
+    }
+
+    /// Counts what waits of the body here, in the exchange and in the upstream's socket.
+    func countBodyWaiting() {
+        var waiting = 0
+        if let exchange, exchange.state.hasBody {
+            waiting = exchange.lookAtBody() + (state.phase == .body ? input.readableBytes : 0)
+        }
+        guard waiting != bodyWaiting else { return }
+        worker.requestBodies.change(by: waiting - bodyWaiting)
+        bodyWaiting = waiting
+    }
+
+    /// The body is wanted: the exchange buffers it, or an upstream is there to take it.
+    func bodyMayFlow(afterContinue: Bool) {
+        state.bodyMayFlow()
+        if afterContinue, input.readableBytes == 0 {
+            var buffer = ByteBuffer()
+            buffer.writeStaticString("HTTP/1.1 100 Continue\r\n\r\n")
+            write(buffer)
+            flush()
+        }
+        process()
+    }
+
+    // MARK: Keys and places
+
+    /// The request's token needs keys that are being fetched, or the request a place.
+    private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
+        waitingPlace = place
+        if stream == nil { peer.place.becomesBusy() }
+        state.wait(for: timeout, at: worker.now)
+        noteDeadline()
+    }
+
+    private func wait(in queue: OrderedPlaces) {
+        let own = NIOLoopBound(self, eventLoop: worker.eventLoop)
+        let ticket = queue.wait { [loop = worker.eventLoop] ticket in
+            loop.execute { own.value.placeIsFree(in: queue, ticket) }
+        }
+        queuePlace = .waiting(queue, ticket: ticket)
+    }
+
+    private func placeIsFree(in queue: OrderedPlaces, _ ticket: Int) {
+        // Otherwise it has waited long enough, or is gone, and knows of the place already.
+        guard case .waiting(let own, ticket) = queuePlace, own === queue else { return }
+        endWait()
+    }
+
+    func leaveWait() {
+        if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
+        guard case .waiting(let queue, let ticket) = queuePlace else { return }
+        queuePlace = queue.giveUp(ticket) ? nil : .held(queue)
+    }
+
+    /// - Returns: `false` where all places of the queue are taken.
+    func takesPlace(in queue: OrderedPlaces) -> Bool {
+        if case .held(let own) = queuePlace, own === queue { return true }
+        guard queue.take() else { return false }
+        leaveQueuePlace()
+        queuePlace = .held(queue)
+        return true
+    }
+
+    func leaveQueuePlace() { handOverQueuePlace()?.leave() }
+
+    /// - Returns: where the caller has a place now.
+    func handOverQueuePlace() -> OrderedPlaces? {
+        guard case .held(let queue) = queuePlace else { return nil }
+        queuePlace = nil
+        return queue
+    }
+
+    /// What the request waits for is there, or it has waited long enough: it is admitted or refused.
+    func endWait() {
+        leaveWait()
+        state.endWait()
+        lookedAt = 0
+        process()
+        flushBothWays()
+    }
+
+    // MARK: WebSocket
+
+    /// From now on bytes are carried and not looked at.
+    func beginTunnel() {
+        state.tunnelBegan()
+        // What the client sent ahead.
+        process()
+    }
+
+    /// Hands on what has come, as far as the upstream takes it. The rest waits in `input`, and then in the socket.
+    func relay() {
+        guard let exchange, exchange.takesBody, input.readableBytes > 0 else { return }
+        let bytes = input
+        input = ByteBuffer()
+        exchange.relay(bytes)
+    }
+}
+
+/// What a client is sent, and what becomes of the connection then.
+extension ClientConnection {
+    func write(_ bytes: ByteBuffer) {
+        guard let context else { return }
+        state.wrote(bytes.readableBytes)
+        if let before = output.add(bytes) { context.write(wrapOutboundOut(before), promise: nil) }
+    }
+
+    func flush() {
+        guard let bytes = output.take() else { return }
+        context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+        lookAfterWriting()
+    }
+
+    func flushBothWays() {
+        flush()
+        exchange?.flushUpstream()
+        countBodyWaiting()
+    }
+
+    /// Whether the response of `exchange`, whose head is about to be written, says that it is the connection's last.
+    func decideToClose() -> Bool { state.decideToClose(isDraining: worker.gateway.isDraining) }
+
+    /// The response of `exchange` is written whole.
+    func responseEnded() {
+        leaveExchange()
+        finishResponse()
+        process()
+        flushBothWays()
+    }
+
+    /// The gateway responds in place of the upstream of `exchange`.
+    func respondInstead(_ response: LocalResponse, requestID: [UInt8], isHead: Bool) {
+        let closes = decideToClose()
+        write(response, requestID: requestID, isHead: isHead, closes: closes)
+        responseEnded()
+    }
+
+    /// A response can't be completed: cutting the connection is the only way to say so.
+    func abort() {
+        leaveExchange()
+        flush()
+        state.abort()
+        context?.close(promise: nil)
+    }
+
+    /// The upstream has nothing more to say.
+    func tunnelEnded() {
+        leaveExchange()
+        linger()
+    }
+
+    private func leaveExchange() {
+        guard let exchange = exchange.take() else { return }
+        exchange.leavePlaces()
+        countBodyWaiting()
+    }
+
+    func write(_ response: LocalResponse, requestID: [UInt8], isHead: Bool, closes: Bool) {
+        var buffer = ByteBuffer()
+        response.write(to: &buffer, requestID: requestID, isHead: isHead, closes: closes, date: worker.dateLine)
+        write(buffer)
+        if let document = response.document(toHead: isHead) { write(document) }
+    }
+
+    /// A response is written whole, or what was left of its request's body is read.
+    func finishResponse() {
+        let now = worker.now
+        if stream == nil { peer.place.becomesIdle(at: now) }
+        switch state.responseEnded(hasInput: input.readableBytes > 0, at: now) {
+        case .readNextRequest: lookedAt = 0
+        case .discardBody: break
+        case .linger: endOutput()
+        }
+        noteDeadline()
+    }
+
+    func refuse(_ fault: HeadFault) {
+        peer.countMalformed(now: worker.now)
+        let requestID = Array(RequestID.make().utf8)
+        worker.gateway.metrics.countRefusal(fault.reason)
+        worker.tell(
+            AccessLine(
+                requestID: requestID, client: peer.address, isHTTP2: peer.isHTTP2, status: fault.code.status,
+                nanoseconds: 0, refusal: fault.reason))
+        // Whatever else is wrong with it, who asked with HEAD takes no body (RFC 9110 §9.3.2).
+        let isHead = input.readableBytesView.starts(with: "HEAD ".utf8)
+        write(
+            .refusal(Problem(fault.code), as: .problem, requestID: requestID), requestID: requestID, isHead: isHead,
+            closes: true)
+        linger()
+    }
+
+    /// Nothing more will be written. The connection is closed once the client may have read what was.
+    func linger() {
+        state.linger(at: worker.now)
+        noteDeadline()
+        endOutput()
+    }
+
+    private func endOutput() {
+        input.clear()
+        flush()
+        context?.close(mode: .output, promise: nil)
+    }
+}

@@ -1,0 +1,300 @@
+import NIOCore
+
+/// A client's connection: takes requests off it one after the other and puts their responses on it in the same order.
+/// A stream of HTTP/2 is, behind `HTTP2Stream`, a connection with one request.
+///
+/// What to do when is said by `state`. What a client sends ahead stays in `input`; when that is full, nothing more is
+/// read from the socket.
+final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Timed {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// Bytes that are read ahead of what is dealt with.
+    private static let inputLimit = 64 * 1024
+    /// More than what one read brings beyond that.
+    private static let mostInput = 4 * inputLimit
+
+    enum QueuePlace {
+        case waiting(OrderedPlaces, ticket: Int)
+        /// An exchange takes it over.
+        case held(OrderedPlaces)
+    }
+
+    let worker: Worker
+    let peer: ClientPeer
+    /// Where the connection is a stream of HTTP/2.
+    let stream: HTTP2Stream?
+    var timerPlace: TimerPlace?
+    /// In the worker's list; below 0 when it is not there.
+    var place = -1
+
+    var context: ChannelHandlerContext?
+    var state: ClientConnectionState
+    var input = ByteBuffer()
+    /// Bytes of an incomplete head that were looked at.
+    var lookedAt = 0
+    /// Of the present request, once its head is read.
+    var body: BodyReader?
+    var exchange: Exchange?
+    /// The place of a request that waits for keys or in a queue.
+    var waitingPlace: RequestPlaces.Place?
+    /// The queue that the request waits in, or holds a place of.
+    var queuePlace: QueuePlace?
+    var output = PendingOutput()
+    /// Whether it will be told when the client has taken what waits.
+    var awaitsTaking = false
+    /// Bytes of the present request's body that wait, as the budget of the process counts them.
+    var bodyWaiting = 0
+    private var holdsRead = false
+    private var readSize = ReadSize()
+    private var isProcessing = false
+
+    /// - Parameter stream: the handler before this one; `nil` where the connection speaks HTTP/1.1.
+    init(worker: Worker, peer: ClientPeer, stream: HTTP2Stream? = nil) {
+        self.worker = worker
+        self.peer = peer
+        self.stream = stream
+        state = ClientConnectionState(times: worker.clientTimes, carriesOneRequest: stream != nil)
+    }
+
+    var settings: GatewaySettings { worker.gateway.settings }
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+    var waitsForKeys: Bool { state.phase == .waiting && queuePlace == nil }
+
+    // MARK: Channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        worker.add(self)
+        wait(isPrepared: !settings.expectsProxyHeader && (!peer.isSecure || peer.isHTTP2))
+    }
+
+    /// Begins to wait for the first request, or for what has to come before it.
+    func wait(isPrepared: Bool = true) {
+        state.open(isPrepared: isPrepared, isOverLimit: peer.isOverLimit, at: worker.now)
+        noteDeadline()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        worker.remove(self)
+        worker.output.change(by: -state.waiting)
+        state.forgetWaiting()
+        self.context = nil
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        let isFirst = input.readableBytes == 0
+        let isRead = state.received(isFirst: isFirst, at: worker.now)
+        noteDeadline()
+        guard isRead else { return }
+        if isFirst { input = bytes } else { input.writeBuffer(&bytes) }
+        process()
+        // Nothing was asked for: NIO reads what the system holds once a client has closed, however much that is.
+        if holdsRead, input.readableBytes > Self.mostInput { context.close(promise: nil) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { flushBothWays() }
+
+    func read(context: ChannelHandlerContext) {
+        if !takesInput {
+            holdsRead = true
+        } else {
+            if stream == nil, state.phase == .body || readSize.isSmall {
+                readSize.adapt(context.channel, to: worker.requestBodies)
+            }
+            context.read()
+        }
+    }
+
+    /// Whether more may be read from the socket.
+    private var takesInput: Bool {
+        let waiting = input.readableBytes
+        guard waiting > 0 else { return true }
+        return waiting < (state.phase == .body ? worker.requestBodies.allowance : Self.inputLimit)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable else { return }
+        _ = look(now: worker.now)
+        if let exchange { return exchange.clientIsWritable() }
+        guard state.phase == .head, input.readableBytes > 0 else { return }
+        state.headIsReadLate(at: worker.now)
+        noteDeadline()
+        process()
+        flushBothWays()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        leaveWait()
+        leaveQueuePlace()
+        state.closed()
+        exchange?.clientIsGone()
+        exchange = nil
+        countBodyWaiting()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    // MARK: Requests
+
+    /// Does what can be done with `input`.
+    func process() {
+        guard !isProcessing else { return }
+        isProcessing = true
+        var goesOn = true
+        while goesOn {
+            switch state.phase {
+            case .head: goesOn = takesRequest() && readHead()
+            case .body, .discardingBody: goesOn = readBody()
+            case .waiting, .responding: goesOn = false
+            case .tunnel:
+                relay()
+                goesOn = false
+            case .lingering, .closed:
+                input.clear()
+                goesOn = false
+            }
+        }
+        isProcessing = false
+        input.letGoIfEmpty()
+        if holdsRead, takesInput {
+            holdsRead = false
+            context?.read()
+        }
+    }
+
+    /// Whether the client has read enough of the responses before for another request to be looked at.
+    private func takesRequest() -> Bool {
+        if isWritable { return true }
+        flush()
+        return isWritable
+    }
+}
+
+/// What happens to a connection without its client.
+extension ClientConnection {
+    /// When `timedOut` is to be called; nanoseconds of the worker's clock.
+    var deadline: Int64 { state.deadline }
+
+    func noteDeadline() { if place >= 0 { worker.timers.note(self) } }
+
+    /// The exchange has until then for its next step; nanoseconds of the worker's clock.
+    func allow(until deadline: Int64) {
+        state.allow(until: deadline)
+        noteDeadline()
+    }
+
+    /// A part of a response or of a WebSocket has come.
+    func extendStream() {
+        state.extendStream(at: worker.now)
+        noteDeadline()
+    }
+
+    func timedOut(now: Int64) {
+        let isFast = look(now: now)
+        let action = state.timedOut(
+            isFast: isFast, isWritable: isWritable, hasInput: input.readableBytes > 0,
+            hasResponse: exchange?.state.hasResponse ?? false,
+            isUndelivered: { stream == nil && context?.channel.hasDelivered == false }, at: now)
+        switch action {
+        case .wait: break
+        case .endSlowReader: endSlowReader()
+        case .resetStream: stream?.resetUnread()
+        case .refuseHead: refuse(.malformed("took too long"))
+        case .stopWaiting: endWait()
+        case .endExchange: exchange?.timedOut()
+        case .close: context?.close(promise: nil)
+        }
+        noteDeadline()
+    }
+
+    /// The client keeps a place, and what waits for it, for longer than it may.
+    private func endSlowReader() {
+        if let exchange { return exchange.clientIsTooSlow() }
+        worker.gateway.metrics.countRefusal("slow reader")
+        state.abort()
+        context?.close(promise: nil)
+    }
+
+    /// The gateway stops: ends what it can without harm.
+    func closeIfIdle() {
+        if state.phase == .tunnel { exchange?.goAway() }
+        if state.isIdle(hasInput: input.readableBytes > 0) { linger() }
+    }
+}
+
+/// What waits for the client to take it.
+extension ClientConnection {
+    /// Whether more of a response may be read for the client.
+    var takesResponse: Bool { isWritable && (state.waiting == 0 || state.waiting < worker.output.allowance) }
+
+    /// Looks whether what was just written waits. Of a response that the system takes whole this is all that there is.
+    func lookAfterWriting() {
+        guard waitingNow > 0 || state.waiting > 0 else { return }
+        _ = look(now: worker.now)
+    }
+
+    /// - Returns: whether the client takes its responses fast enough.
+    func look(now: Int64) -> Bool {
+        let waiting = waitingNow
+        worker.output.change(by: waiting - state.waiting)
+        let isFast = state.look(waiting: waiting, at: now)
+        if waiting > 0 {
+            awaitTaking()
+            noteDeadline()
+        }
+        return isFast
+    }
+
+    private var waitingNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
+
+    /// Has `hasTaken` called when what waits now does so no more. A stream does that by itself.
+    private func awaitTaking() {
+        guard stream == nil, !awaitsTaking, let context else { return }
+        awaitsTaking = true
+        context.whenTaken {
+            self.awaitsTaking = false
+            self.hasTaken()
+        }
+    }
+
+    /// The client has taken bytes that waited.
+    func hasTaken() {
+        guard context != nil else { return }
+        let now = worker.now
+        _ = look(now: now)
+        state.taken(at: now)
+        noteDeadline()
+        exchange?.clientIsWritable()
+    }
+}
+
+/// What is about to be written to a connection: small pieces go into the buffer before them, where it has room, because
+/// one buffer costs NIO and the system less than several.
+struct PendingOutput {
+    /// Bytes of a body that are copied rather than written by themselves.
+    static let small = 4096
+
+    private var last: ByteBuffer?
+
+    /// - Returns: what is to be written before `bytes`.
+    mutating func add(_ bytes: ByteBuffer) -> ByteBuffer? {
+        guard var buffer = last.take() else {
+            last = bytes
+            return nil
+        }
+        guard bytes.readableBytes <= min(Self.small, buffer.writableBytes) else {
+            last = bytes
+            return buffer
+        }
+        buffer.writeImmutableBuffer(bytes)
+        last = buffer
+        return nil
+    }
+
+    mutating func take() -> ByteBuffer? { last.take() }
+}

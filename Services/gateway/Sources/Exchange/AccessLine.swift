@@ -1,0 +1,79 @@
+import Logging
+
+/// What the access log tells of one response. It holds nothing of the query, of fields or of bodies, which may be secret.
+struct AccessLine {
+    var requestID: [UInt8]
+    /// Empty, as `path` is, where the request's head could not be read.
+    var method = ""
+    /// Without the query.
+    var path: [UInt8] = []
+    var client: ClientAddress
+    var isHTTP2: Bool
+    /// `nil`: none was found.
+    var route: String?
+    /// `nil`: an HTTP/2 stream that was reset instead.
+    var status: Int?
+    /// From the request's head to the end of its response.
+    var nanoseconds: Int64
+    /// From the request's way to the upstream to the head of its response.
+    var upstreamNanoseconds: Int64?
+    /// Of the bodies.
+    var bytesIn = 0
+    var bytesOut = 0
+    /// Why the gateway responded itself, as the metrics have it.
+    var refusal: String?
+    var traceID: String?
+    /// The gateway's own part of the trace, where it is recorded.
+    var spanID: String?
+
+    var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = [
+            "request_id": "\(String(decoding: requestID, as: UTF8.self))",
+            "client": "\(String(decoding: client.text, as: UTF8.self))",
+            "protocol": isHTTP2 ? "HTTP/2" : "HTTP/1.1",
+            "durationMs": "\(nanoseconds / 1_000_000)", "bytesIn": "\(bytesIn)", "bytesOut": "\(bytesOut)",
+        ]
+        if !method.isEmpty { metadata["method"] = "\(method)" }
+        if !path.isEmpty { metadata["path"] = "\(LoggedPath.text(of: path))" }
+        if let route { metadata["route"] = "\(route)" }
+        if let status { metadata["status"] = "\(status)" }
+        if let upstreamNanoseconds { metadata["upstreamMs"] = "\(upstreamNanoseconds / 1_000_000)" }
+        if let refusal { metadata["refusal"] = "\(refusal)" }
+        if let traceID { metadata["trace_id"] = "\(traceID)" }
+        if let spanID { metadata["span_id"] = "\(spanID)" }
+        return metadata
+    }
+}
+
+extension Worker {
+    /// Tells the access log of a response, or not: of a share of all, of each that a service failed to give, and of each
+    /// whose trace is recorded.
+    ///
+    /// - Returns: the line; `nil` where it is not written.
+    @discardableResult
+    func tell(always: Bool = false, _ line: @autoclosure () -> AccessLine) -> AccessLine? {
+        let share = gateway.settings.accessLogShare
+        // Of 53 random bits each number below 1 that a double has.
+        guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return nil }
+        let line = line()
+        gateway.logger.info("request", metadata: line.metadata)
+        return line
+    }
+}
+
+/// A path as the log may have it: without what may be a token.
+///
+/// Clients put tokens into paths by mistake. A UUID has 36 characters and every token has more, so segments that are
+/// longer than an identifier is are left out.
+enum LoggedPath {
+    private static let longestSegment = 40
+    private static let longestPath = 1024
+
+    /// - Parameter path: without the query.
+    static func text(of path: [UInt8]) -> String {
+        path.prefix(longestPath)
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { $0.count > longestSegment ? "…" : String(decoding: $0, as: UTF8.self) }
+            .joined(separator: "/")
+    }
+}

@@ -1,0 +1,374 @@
+import Bytes
+import Contracts
+import Logging
+import NIOCore
+
+/// One request that is forwarded, from its admission to the end of its response: between a client's connection and an
+/// upstream's, both of the same event loop.
+final class Exchange {
+    /// From when on the upstream is told how long the request has waited here; nanoseconds.
+    private static let noteworthyWait: Int64 = 100_000_000
+
+    let client: ClientConnection
+    let plan: RoutePlan
+    private(set) var request: AdmittedRequest
+    /// The beginning of the body, until an upstream is there to take it.
+    private var buffered = ByteBuffer()
+    /// Whether `buffered` is the whole body, and the trailers that follow it.
+    private var bufferedEnd: (isThere: Bool, trailers: ByteBuffer?) = (false, nil)
+    /// Bytes of the body that the upstream's socket had not taken when it was looked at last.
+    private var unsent = 0
+    /// Without the lines that are added when the head is sent.
+    private let headLength: Int
+    var state: ExchangeState
+    /// Where a connection is waited for.
+    private(set) var pool: UpstreamPool?
+    var upstream: UpstreamConnection?
+    var responseBytes = 0
+    var status = 0
+    /// When the request went on its way to the upstream; nanoseconds of the worker's clock.
+    private var sentAt: Int64 = 0
+    /// From then to the head of the response.
+    private var upstreamTime: Int64?
+    /// Why the gateway responds in the upstream's place, or cuts its response.
+    var refusal: String?
+    /// From the request's head to its first way to the upstream, nanoseconds; `nil` where its trace is not recorded.
+    private(set) var sentAfter: Int64?
+    /// How often it went that way again, where its trace is recorded.
+    private(set) var resends = 0
+    /// Whether the response goes out in chunks.
+    private var writesChunks = false
+    var tunnel = Tunnel()
+    /// `nil`: it is a stream, which counts among those.
+    private var place: RequestPlaces.Place?
+    /// The queue in which it holds a place.
+    private var queuePlaces: OrderedPlaces?
+    /// Whether the worker ends it when its token is no longer good.
+    private var isWatched = false
+
+    /// - Parameters:
+    ///   - place: among the requests in flight, which the exchange leaves.
+    ///   - queuePlaces: where it holds another place, which it leaves too.
+    init(
+        client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?,
+        queuePlaces: OrderedPlaces? = nil
+    ) {
+        self.place = place
+        self.queuePlaces = queuePlaces
+        self.client = client
+        self.plan = plan
+        self.request = request
+        headLength = request.head.readableBytes
+        state = ExchangeState(
+            hasBody: request.framing != .length(0),
+            bufferingTime: plan.route.buffersBodies ? client.worker.clientTimes.buffering : nil,
+            bodyLimit: plan.route.bodyLimit, timeout: plan.timeout, arrivedAt: request.arrivedAt)
+    }
+
+    var method: MethodSet { request.method }
+    var address: AddressKey { request.client.key }
+    var framing: BodyFraming { request.framing }
+    var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
+    var worker: Worker { client.worker }
+    /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another
+    /// address can give as well.
+    var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.opensStream }
+
+    var hasOneAddress: Bool { plan.balancer?.count == 1 }
+
+    func leavePlaces() {
+        if let place = place.take() { worker.gateway.places.leave(place) }
+        if state.isStream { worker.gateway.streams.leave() }
+        queuePlaces.take()?.leave()
+    }
+
+    /// A stream leaves its place among the requests in flight for one among the streams.
+    ///
+    /// - Returns: `false` where all of those are taken.
+    private func becomesStream() -> Bool {
+        guard worker.gateway.streams.take(upTo: worker.gateway.settings.maximumWebSockets) else { return false }
+        if let place = place.take() { worker.gateway.places.leave(place) }
+        return true
+    }
+
+    // MARK: Towards the upstream
+
+    /// Waits for the beginning of the body, or goes on at once.
+    func begin() {
+        guard state.phase == .buffering else { return start() }
+        client.bodyMayFlow(afterContinue: request.expectsContinue)
+    }
+
+    /// Enough of the body has come.
+    func endBuffering() {
+        client.allow(until: state.deadline)
+        start()
+    }
+
+    func start() {
+        let isRetry = state.begin()
+        if request.serverSpan != 0 { noteSending(isRetry: isRetry) }
+        if isRetry { client.allow(until: state.deadline) } else { plan.balancer?.countRequest(self) }
+        guard let pool = plan.balancer?.choose(for: self, isRetry: isRetry, now: worker.now) else {
+            return failed(.unreachable, isSafeToRepeat: false)
+        }
+        self.pool = pool
+        state.choose(isProbe: pool.probe === self)
+        pool.lease(for: self, isRetry: isRetry)
+    }
+
+    private func noteSending(isRetry: Bool) {
+        if isRetry { resends += 1 } else { sentAfter = worker.now - request.startedAt }
+    }
+
+    func connected(_ connection: UpstreamConnection) {
+        guard state.phase == .connecting else { return connection.release() }
+        upstream = connection
+        request.head.moveWriterIndex(to: headLength)
+        let now = worker.now
+        sentAt = now
+        let until = state.connected(at: now)
+        if state.isProbe { client.allow(until: until) }
+        let (left, waited) = (max(1, (state.deadline - now) / 1_000_000), now - request.arrivedAt)
+        request.head.write(atMost: ForwardedRequestHead.roomForTimes) { writer in
+            writer.write("Gatehouse-Deadline-Ms: ")
+            writer.write(decimal: Int(left))
+            if waited >= Self.noteworthyWait {
+                writer.write("\r\nGatehouse-Waited-Ms: ")
+                writer.write(decimal: Int(waited / 1_000_000))
+            }
+            writer.write("\r\n\r\n")
+        }
+        connection.begin(self, head: request.head)
+        if state.hasBody {
+            sendBuffered()
+            client.bodyMayFlow(afterContinue: request.expectsContinue && !plan.route.buffersBodies)
+            client.flushBothWays()
+        } else {
+            connection.flush()
+        }
+    }
+
+    /// Whether a part of the body can be taken now.
+    var takesBody: Bool {
+        guard state.phase != .buffering else { return true }
+        guard let upstream, upstream.isWritable else { return false }
+        return unsent == 0 || unsent < worker.requestBodies.allowance
+    }
+
+    func send(_ bytes: ByteBuffer) {
+        guard state.countBody(bytes.readableBytes) else { return refuse(Problem(.payloadTooLarge)) }
+        let longest = worker.gateway.settings.longestTime(ofBody: state.bodyBytes)
+        state.extend(latest: request.startedAt + longest, at: worker.now)
+        if state.phase == .waitingForResponse { client.allow(until: state.deadline) }
+        guard state.phase == .buffering else { return write(bytes) }
+        if buffered.readableBytes == 0 { buffered = bytes } else { buffered.writeImmutableBuffer(bytes) }
+        if state.hasBuffered(buffered.readableBytes, of: worker.requestBodies.allowance) { endBuffering() }
+    }
+
+    func sendEnd(trailers: ByteBuffer?) {
+        guard state.phase == .buffering else { return writeEnd(trailers) }
+        bufferedEnd = (true, trailers)
+        endBuffering()
+    }
+
+    private func write(_ bytes: ByteBuffer) {
+        state.bodySent()
+        if framing == .chunked { upstream?.writeChunk(bytes) } else { upstream?.write(bytes) }
+    }
+
+    private func writeEnd(_ trailers: ByteBuffer?) {
+        state.requestEnded()
+        if framing == .chunked { upstream?.writeLastChunk(trailers) }
+    }
+
+    private func sendBuffered() {
+        if buffered.readableBytes > 0 {
+            let bytes = buffered
+            buffered = ByteBuffer()
+            write(bytes)
+        }
+        if bufferedEnd.isThere { writeEnd(bufferedEnd.trailers) }
+    }
+
+    /// - Returns: bytes of the body that are buffered, or wait in the upstream's socket.
+    func lookAtBody() -> Int {
+        unsent = upstream?.lookAtWaiting() ?? 0
+        // A part of a large read would keep the whole of it in memory.
+        if buffered.storageCapacity > 2 * buffered.readableBytes + BufferBudget.least {
+            buffered = ByteBuffer(bytes: buffered.readableBytesView)
+        }
+        return buffered.readableBytes + unsent
+    }
+
+    func flushUpstream() { upstream?.flush() }
+
+    func upstreamIsWritable() {
+        client.bodyMayFlow(afterContinue: false)
+        client.flushBothWays()
+    }
+
+    // MARK: From the upstream
+
+    /// - Returns: the framing of the body that follows; `nil` where the body is an event stream, and there are too many.
+    func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming? {
+        let framing = head.framing(toHead: method == .head)
+        let isEventStream = (framing == .chunked || framing == .untilClose) && head.fields.isEventStream(in: bytes)
+        if isEventStream, !becomesStream() { return nil }
+        state.responseBegan(isEventStream: isEventStream)
+        status = head.status
+        let upstreamTime = worker.now - sentAt
+        self.upstreamTime = upstreamTime
+        plan.metrics.recordUpstream(nanoseconds: upstreamTime)
+        writesChunks = framing == .chunked || framing == .untilClose
+        let forwarded = ForwardedResponseHead(
+            requestID: request.requestID, isToHead: method == .head, closes: client.decideToClose(),
+            date: head.fields.hasDate(in: bytes) ? [] : worker.dateLine, cors: request.cors)
+        client.write(forwarded.write(head, bytes))
+        if (400..<500).contains(status) { countFailure() }
+        if isEventStream {
+            endWithToken()
+            record()
+        }
+        client.extendStream()
+        return framing
+    }
+
+    func countFailure() {
+        guard request.countsFailures else { return }
+        _ = worker.gateway.failureLimiter?.take(address, now: worker.now)
+    }
+
+    /// The upstream goes on as WebSocket, as the client asked.
+    ///
+    /// - Returns: `false` where there are too many.
+    func upgrade(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard becomesStream() else { return false }
+        state.tunnelBegan()
+        status = head.status
+        let forwarded = ForwardedResponseHead(
+            requestID: request.requestID, isToHead: false, closes: false, date: worker.dateLine)
+        client.write(forwarded.write(head, bytes))
+        endWithToken()
+        record()
+        return true
+    }
+
+    func upgraded() {
+        client.extendStream()
+        client.beginTunnel()
+        flushUpstream()
+    }
+
+    private func endWithToken() {
+        guard request.identity != nil, !plan.route.outlivesToken else { return }
+        isWatched = true
+        worker.streams[ObjectIdentifier(self)] = self
+    }
+
+    /// - Parameter now: seconds since 1970.
+    func endUnlessAccepted(now: Int64) {
+        guard let identity = request.identity, !worker.bearers.accepts(identity, now: now) else { return }
+        note(refusal: "stream outlived its token")
+        drop()
+        client.abort()
+    }
+
+    func receive(_ bytes: ByteBuffer) {
+        responseBytes += bytes.readableBytes
+        if state.isTunnel { bytes.withUnsafeReadableBytes { tunnel.fromUpstream.note($0) } }
+        if writesChunks { bytes.asChunk(client.write) } else { client.write(bytes) }
+        client.extendStream()
+    }
+
+    func flushClient() { client.flush() }
+
+    var clientTakesBody: Bool { client.takesResponse }
+
+    func clientIsWritable() { if clientTakesBody { upstream?.resumeReading() } }
+
+    /// The response is complete and the upstream's connection let go.
+    func receiveEnd(trailers: ByteBuffer?) {
+        upstream = nil
+        if writesChunks { client.write(.lastChunk(trailers)) }
+        end()
+        client.responseEnded()
+    }
+
+    func end() {
+        if isWatched { worker.streams[ObjectIdentifier(self)] = nil }
+        state.ended()
+        // A stream is counted when it begins.
+        if state.isTunnel {
+            logTunnelEnd()
+        } else if !state.isStream {
+            record()
+        }
+    }
+
+    /// Counts the request and tells the log of it.
+    private func record() {
+        let duration = worker.now - request.startedAt
+        plan.metrics.record(method: method, status: status, nanoseconds: duration)
+        let isRecorded = request.serverSpan != 0
+        if isRecorded { tellSpans(nanoseconds: duration) }
+        let line = worker.tell(
+            always: status >= 500 || isRecorded,
+            AccessLine(
+                requestID: request.requestID, method: method.description, path: request.path, client: request.client,
+                isHTTP2: client.peer.isHTTP2, route: plan.route.name, status: status, nanoseconds: duration,
+                upstreamNanoseconds: upstreamTime, bytesIn: state.bodyBytes, bytesOut: responseBytes, refusal: refusal,
+                traceID: request.trace.traceID, spanID: isRecorded ? Hexadecimal.string(request.serverSpan) : nil))
+        if state.isTunnel { tunnel.beginning = line }
+    }
+
+    /// Logs the end of a WebSocket whose beginning was logged.
+    private func logTunnelEnd() {
+        guard var line = tunnel.beginning.take() else { return }
+        line.nanoseconds = worker.now - request.startedAt
+        (line.bytesIn, line.bytesOut, line.refusal) = (tunnel.bytesIn, responseBytes, refusal)
+        worker.gateway.logger.info("WebSocket ended", metadata: line.metadata)
+    }
+}
+
+/// What an exchange knows of its WebSocket.
+struct Tunnel {
+    /// Bytes from the client.
+    var bytesIn = 0
+    var fromClient = WebSocketFrames()
+    var fromUpstream = WebSocketFrames()
+    /// The line of its beginning in the access log; `nil`: it was not written.
+    var beginning: AccessLine?
+}
+
+/// Bytes of a WebSocket, in the protocol that client and upstream agreed on.
+extension Exchange {
+    func relay(_ bytes: ByteBuffer) {
+        tunnel.bytesIn += bytes.readableBytes
+        bytes.withUnsafeReadableBytes { tunnel.fromClient.note($0) }
+        upstream?.write(bytes)
+        client.extendStream()
+    }
+
+    /// The upstream has closed its side.
+    func tunnelEnded() {
+        upstream = nil
+        end()
+        client.tunnelEnded()
+    }
+
+    /// Ends the WebSocket because the gateway stops, with a Close frame for both sides. Where the upstream is in the middle
+    /// of a frame, the WebSocket goes on until it is asked for again.
+    func goAway() {
+        guard state.isTunnel, tunnel.fromUpstream.isAtBoundary else { return }
+        note(refusal: "shutdown")
+        let connection = upstream
+        upstream = nil
+        let mask = UInt32(truncatingIfNeeded: worker.random.next())
+        connection?.leave(
+            after: tunnel.fromClient.isAtBoundary ? ByteBuffer(bytes: WebSocketFrames.goingAway(mask: mask)) : nil)
+        end()
+        client.write(ByteBuffer(bytes: WebSocketFrames.goingAway(mask: nil)))
+        client.tunnelEnded()
+    }
+}

@@ -1,0 +1,145 @@
+/// How many client connections a process takes.
+struct ConnectionLimit: Sendable, Equatable {
+    /// Requests on connections beyond these are refused with 503, and those that stay silent are closed after a moment.
+    let soft: Int
+
+    /// Connections beyond these are closed at once. If all had a response, the process would run out of descriptors.
+    var hard: Int { soft + max(1, soft / 20) }
+
+    /// Descriptors for what is neither a client nor an upstream: event loops, Redis, the admin port, logs.
+    private static let reserve = 256
+
+    init(_ soft: Int) { self.soft = soft }
+
+    /// The limit that is wanted, or a lower one where the process has too few descriptors for it.
+    ///
+    /// - Parameters:
+    ///   - descriptors: that the process may have open.
+    ///   - upstreams: connections to upstreams at the most; they get up to half of the descriptors.
+    init(wanted: Int, descriptors: Int, upstreams: Int) {
+        let left = max(0, descriptors - Self.reserve)
+        let forClients = left - min(upstreams, left / 2)
+        soft = max(1, min(wanted, forClients * 20 / 21 - 1))
+    }
+}
+
+/// The open connections of the process by the network they come from: an IPv4 address or an IPv6 /48.
+///
+/// When all places are taken, the connection that gives up its place is the longest idle one of the network that holds
+/// most. So an attacker with many idle connections loses them to newcomers, and other clients lose none.
+struct ConnectionTable<Connection: AnyObject> {
+    /// So many connections are found in one search, because a search looks at all connections of a network.
+    private static var batch: Int { 64 }
+
+    private struct Candidate {
+        let connection: Connection
+        let idleSince: Int64
+    }
+
+    private struct Network {
+        private(set) var connections: [Connection] = []
+        private var places: [ObjectIdentifier: Int] = [:]
+
+        func holds(_ connection: Connection) -> Bool { places[ObjectIdentifier(connection)] != nil }
+
+        /// - Returns: how many there are now.
+        mutating func append(_ connection: Connection) -> Int {
+            places[ObjectIdentifier(connection)] = connections.count
+            connections.append(connection)
+            return connections.count
+        }
+
+        /// - Returns: how many there are now; `nil`: it was none of them.
+        mutating func remove(_ connection: Connection) -> Int? {
+            guard let place = places.removeValue(forKey: ObjectIdentifier(connection)) else { return nil }
+            let last = connections.removeLast()
+            if last !== connection {
+                connections[place] = last
+                places[ObjectIdentifier(last)] = place
+            }
+            return connections.count
+        }
+    }
+
+    private var networks: [AddressKey: Network] = [:]
+    /// The networks with so many connections each; the index is the number.
+    private var byCount: [Set<AddressKey>] = [[]]
+    /// Those that give up their places next, the longest idle one last.
+    private var candidates: [Candidate] = []
+    /// The network that they belong to.
+    private var candidateNetwork: AddressKey?
+    /// No search before then, since the last one found nothing.
+    private var searchesFrom = Int64.min
+
+    /// How many connections the network of an address holds.
+    func count(of address: AddressKey) -> Int { networks[address.connectionNetwork]?.connections.count ?? 0 }
+
+    mutating func enter(_ connection: Connection, of address: AddressKey) {
+        let key = address.connectionNetwork
+        let count = networks[key, default: Network()].append(connection)
+        moved(key, from: count - 1, to: count)
+    }
+
+    mutating func leave(_ connection: Connection, of address: AddressKey) {
+        let key = address.connectionNetwork
+        guard let count = networks[key]?.remove(connection) else { return }
+        if count == 0 { networks[key] = nil }
+        moved(key, from: count + 1, to: count)
+    }
+
+    private mutating func moved(_ key: AddressKey, from: Int, to: Int) {
+        if from > 0 { byCount[from].remove(key) }
+        if to == byCount.count { byCount.append([]) }
+        if to > 0 { byCount[to].insert(key) }
+        while byCount.count > 1, byCount[byCount.count - 1].isEmpty { byCount.removeLast() }
+    }
+
+    /// Takes the connection that gives up its place; each is taken once for each time that it is idle.
+    ///
+    /// - Parameters:
+    ///   - pause: between two searches where the first found nothing; nanoseconds.
+    ///   - idleSince: since when a connection carries no request; `nil`: it carries one, or is being closed already.
+    mutating func takeLongestIdle(
+        now: Int64, pause: Int64 = 50_000_000, idleSince: (Connection) -> Int64?
+    ) -> Connection? {
+        if let found = nextCandidate(idleSince) { return found }
+        guard now >= searchesFrom else { return nil }
+        for count in byCount.indices.reversed() where count > 0 {
+            for key in byCount[count] {
+                search(key, idleSince)
+                if let found = nextCandidate(idleSince) { return found }
+            }
+        }
+        searchesFrom = now + pause
+        return nil
+    }
+
+    /// The next candidate that is still idle, while its network is one of those that hold most.
+    private mutating func nextCandidate(_ idleSince: (Connection) -> Int64?) -> Connection? {
+        guard let key = candidateNetwork, let network = networks[key],
+            network.connections.count + 1 >= byCount.count - 1
+        else {
+            candidates = []
+            return nil
+        }
+        while let next = candidates.popLast() {
+            if network.holds(next.connection), idleSince(next.connection) == next.idleSince {
+                return next.connection
+            }
+        }
+        return nil
+    }
+
+    private mutating func search(_ key: AddressKey, _ idleSince: (Connection) -> Int64?) {
+        candidateNetwork = key
+        let idle = (networks[key]?.connections ?? []).compactMap { connection in
+            idleSince(connection).map { Candidate(connection: connection, idleSince: $0) }
+        }
+        candidates = idle.sorted { $0.idleSince < $1.idleSince }.prefix(Self.batch).reversed()
+    }
+}
+
+extension AddressKey {
+    /// What has one client's share of the connections: an IPv4 address, or an IPv6 /48, which is one customer's.
+    var connectionNetwork: AddressKey { network(ofBits: 48) ?? self }
+}

@@ -1,0 +1,324 @@
+import Crypto
+import Foundation
+import Synchronization
+
+/// A token bucket: `capacity` requests at once, refilled at `perSecond`.
+///
+/// Kept as one number for each key (the generic cell rate algorithm): the moment at which the bucket is full again.
+struct RateLimit: Sendable, Equatable {
+    /// Why a request is not admitted.
+    struct Refusal: Sendable, Equatable {
+        /// Nanoseconds after which it would be.
+        let wait: Int64
+        /// What is used up.
+        let limit: RateLimit
+    }
+
+    let capacity: Int
+    let perSecond: Double
+
+    private var interval: Int64 { max(1, Int64(1_000_000_000 / perSecond)) }
+
+    /// The same for so many together.
+    func times(_ factor: Int) -> RateLimit {
+        RateLimit(capacity: capacity * factor, perSecond: perSecond * Double(factor))
+    }
+
+    /// Takes one token.
+    ///
+    /// - Parameters:
+    ///   - fullAt: the bucket's state; 0 for a new one. Nanoseconds.
+    ///   - now: nanoseconds of a monotonic clock.
+    /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
+    func take(_ fullAt: inout Int64, now: Int64) -> Int64? {
+        let next = max(fullAt, now) + interval
+        let wait = next - now - Int64(capacity) * interval
+        guard wait <= 0 else { return wait }
+        fullAt = next
+        return nil
+    }
+
+    /// - Returns: `nil` when a request would be admitted, else the nanoseconds after which it would be.
+    func wait(_ fullAt: Int64, now: Int64) -> Int64? {
+        var fullAt = fullAt
+        return take(&fullAt, now: now)
+    }
+
+    /// The state from which the next request is admitted `wait` nanoseconds after `now`.
+    func exhausted(for wait: Int64, now: Int64) -> Int64 {
+        now + wait + Int64(capacity - 1) * interval
+    }
+}
+
+extension Duration {
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+}
+
+/// One rate limit, counted for each address or user in this process.
+///
+/// The number of buckets is bounded. When all are in use, a new key shares a larger bucket with its neighbourhood. So no
+/// other key's count is lost, and a flood from one network leaves the buckets of others alone.
+final class RateLimiter<Key: LimitedKey>: Sendable {
+    /// Tells other replicas how many requests of one address or user were admitted here since they were told last.
+    typealias Tell = @Sendable (RateLimiter, _ key: Key, _ count: Int) -> Void
+
+    private final class Shard: Sendable {
+        let table = Mutex(BucketTable<Key>(capacity: RateLimiter.bucketsPerShard))
+    }
+
+    /// So that event loops seldom wait for each other.
+    private static var shardCount: Int { 16 }
+    private static var bucketsPerShard: Int { 4096 }
+    private static var sharedBuckets: Int { 4096 }
+    /// A shared bucket holds so many times the limit of one key.
+    private static var shareFactor: Int { 64 }
+    /// Others are told of each of these parts of the limit: each replica is wrong by that much at the most.
+    private static var toldParts: Int { 32 }
+
+    let limit: RateLimit
+    private let sharedLimit: RateLimit
+    private let tell: Tell?
+    private let onSharing: @Sendable () -> Void
+    private let shards = (0..<shardCount).map { _ in Shard() }
+    /// None until one is needed.
+    private let shared = Mutex<[Int64]>([])
+
+    /// - Parameters:
+    ///   - tell: `nil`: each replica counts alone.
+    ///   - onSharing: called for each request for which there was no bucket of its own.
+    init(_ limit: RateLimit, tell: Tell? = nil, onSharing: @escaping @Sendable () -> Void = {}) {
+        self.limit = limit
+        self.onSharing = onSharing
+        self.tell = tell
+        sharedLimit = limit.times(Self.shareFactor)
+    }
+
+    /// Buckets that are kept now.
+    var count: Int { shards.reduce(0) { $0 + $1.table.withLock { $0.count } } }
+
+    /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
+    func take(_ key: Key, now: Int64) -> Int64? {
+        var news = 0
+        let (wait, isKept) = shard(of: key).table.withLock { table -> (Int64?, Bool) in
+            var bucket = table[key] ?? .init()
+            if let wait = limit.take(&bucket.fullAt, now: now) { return (wait, true) }
+            if tell != nil {
+                bucket.untold += 1
+                if bucket.untold * Self.toldParts >= limit.capacity { swap(&news, &bucket.untold) }
+            }
+            return (nil, table.keep(bucket, of: key, now: now))
+        }
+        guard isKept else {
+            onSharing()
+            return withSharedBucket(of: key) { sharedLimit.take(&$0, now: now) }
+        }
+        if news > 0 { tell?(self, key, news) }
+        return wait
+    }
+
+    /// Whether `take` would admit a request, which is not counted.
+    func wait(_ key: Key, now: Int64) -> Int64? {
+        let (bucket, hasRoom) = shard(of: key).table.withLock { table in
+            let bucket = table[key]
+            return (bucket, bucket != nil || table.hasRoom(now: now))
+        }
+        guard hasRoom else { return withSharedBucket(of: key) { sharedLimit.wait($0, now: now) } }
+        return limit.wait(bucket?.fullAt ?? 0, now: now)
+    }
+
+    /// All replicas together have counted more than the limit: no request of this key is admitted for `wait`.
+    func exhaust(_ key: Key, for wait: Duration, now: Int64) {
+        let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)
+        shard(of: key).table.withLock { table in
+            var bucket = table[key] ?? .init()
+            // What Redis said later may arrive first.
+            bucket.fullAt = max(bucket.fullAt, fullAt)
+            _ = table.keep(bucket, of: key, now: now)
+        }
+    }
+
+    private func shard(of key: Key) -> Shard {
+        shards[Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) % UInt(Self.shardCount))]
+    }
+
+    private func withSharedBucket(of key: Key, _ body: (inout Int64) -> Int64?) -> Int64? {
+        // Hashed, so that no client can choose whose bucket it shares.
+        let place = Int(UInt(bitPattern: key.neighbourhood.hashValue) % UInt(Self.sharedBuckets))
+        return shared.withLock { shared in
+            if shared.isEmpty { shared = Array(repeating: 0, count: Self.sharedBuckets) }
+            return body(&shared[place])
+        }
+    }
+}
+
+/// The limit of one route: for each user, or for each address of requests without a user.
+struct RouteLimiter: Sendable {
+    let users: RateLimiter<UserKey>
+    let addresses: AddressLimiter
+
+    var limit: RateLimit { users.limit }
+
+    /// - Returns: `nil` when the request is admitted.
+    func take(user: UserKey?, address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+        guard let user else { return addresses.take(address, now: now) }
+        return users.take(user, now: now).map { .init(wait: $0, limit: limit) }
+    }
+}
+
+/// One limit by address: of each IPv4 address or IPv6 /64, and of the IPv6 networks around it.
+///
+/// A household often has a /56 with 256 networks of /64, a site a /48 with 65,536. They get more than the allowance of
+/// one /64, and less than that of all.
+struct AddressLimiter: Sendable {
+    /// The networks besides a /64, and how many times its allowance each has.
+    static let networks: [(bits: Int, times: Int)] = [(56, 8), (48, 64)]
+
+    let limit: RateLimit
+    private let own: RateLimiter<AddressKey>
+    private let wider: [(bits: Int, limiter: RateLimiter<AddressKey>)]
+
+    /// - Parameter make: makes the limiter of one kind of network; its name sets it apart and is empty for addresses.
+    init(
+        _ limit: RateLimit,
+        make: (RateLimit, _ name: String) -> RateLimiter<AddressKey> = { limit, _ in RateLimiter(limit) }
+    ) {
+        self.limit = limit
+        own = make(limit, "")
+        wider = Self.networks.map { bits, times in (bits, make(limit.times(times), "/\(bits)")) }
+    }
+
+    /// Takes one request from all, or is refused by the first that has none left.
+    ///
+    /// - Returns: `nil` when the request is admitted.
+    func take(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+        // The networks come first: once one is over its limit, its addresses get no buckets. They are only read here, so
+        // that a request that its own address is refused for takes nothing from its neighbours.
+        if let refusal = refusalOfNetworks(address, now: now) { return refusal }
+        if let wait = own.take(address, now: now) { return .init(wait: wait, limit: limit) }
+        for (bits, limiter) in wider {
+            guard let network = address.network(ofBits: bits) else { break }
+            if let wait = limiter.take(network, now: now) { return .init(wait: wait, limit: limiter.limit) }
+        }
+        return nil
+    }
+
+    /// Whether `take` would refuse a request, which is not counted.
+    func refusal(of address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+        refusalOfNetworks(address, now: now) ?? own.wait(address, now: now).map { .init(wait: $0, limit: limit) }
+    }
+
+    private func refusalOfNetworks(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
+        for (bits, limiter) in wider {
+            guard let network = address.network(ofBits: bits) else { return nil }
+            if let wait = limiter.wait(network, now: now) { return .init(wait: wait, limit: limiter.limit) }
+        }
+        return nil
+    }
+}
+
+/// Token buckets by key, a bounded number of them.
+///
+/// Only a bucket that is full again is forgotten, since a new one would be full too. So no client can reset a bucket by
+/// filling the table with others.
+struct BucketTable<Key: Hashable & Sendable>: Sendable {
+    struct Bucket: Sendable {
+        /// The state that `RateLimit` keeps.
+        var fullAt: Int64 = 0
+        /// Requests that were admitted and that no other replica knows of.
+        var untold = 0
+    }
+
+    /// So many are looked at, each time that a place is needed, for one that is full again: the table is gone through in
+    /// turn, and no request pays for all of it.
+    private static var looks: Int { 8 }
+
+    private let capacity: Int
+    private var places: [Key: Int] = [:]
+    private var slots: [(key: Key, bucket: Bucket)] = []
+    private var hand = 0
+
+    init(capacity: Int) { self.capacity = capacity }
+
+    var count: Int { slots.count }
+
+    subscript(key: Key) -> Bucket? { places[key].map { slots[$0].bucket } }
+
+    /// Whether a bucket of another key could be kept.
+    func hasRoom(now: Int64) -> Bool { slots.count < capacity || nextFull(now: now) != nil }
+
+    /// - Returns: `false` where the key has no bucket yet and there is no room for one.
+    mutating func keep(_ bucket: Bucket, of key: Key, now: Int64) -> Bool {
+        if let place = places[key] {
+            slots[place].bucket = bucket
+        } else if let place = nextFull(now: now) {
+            places[slots[place].key] = nil
+            slots[place] = (key, bucket)
+            places[key] = place
+            hand = place + 1
+        } else if slots.count < capacity {
+            places[key] = slots.count
+            slots.append((key, bucket))
+        } else {
+            hand += Self.looks
+            return false
+        }
+        return true
+    }
+
+    private func nextFull(now: Int64) -> Int? {
+        guard !slots.isEmpty else { return nil }
+        return (0..<min(Self.looks, slots.count)).lazy.map { (hand + $0) % slots.count }
+            .first { slots[$0].bucket.fullAt <= now }
+    }
+}
+
+/// Whose requests a limit counts together.
+protocol LimitedKey: Hashable, Sendable {
+    /// Keys of one neighbourhood share a bucket when there is no room for one each. A flood comes from one neighbourhood
+    /// mostly, and then uses up its own bucket.
+    var neighbourhood: UInt64 { get }
+}
+
+/// What counts as one client: an IPv4 address, or the 64 bits that an IPv6 network gives its household.
+struct AddressKey: LimitedKey, CustomStringConvertible {
+    /// The first 64 bits of an IPv6 address; an IPv4 address behind 0x0000FFFF, with which no IPv6 address in use begins.
+    let value: UInt64
+
+    var description: String { String(value, radix: 16) }
+
+    private var isIPv4: Bool { value >> 32 == 0xFFFF }
+
+    /// The IPv6 network of so many bits, 64 at the most, that it lies in; `nil` for an IPv4 address.
+    func network(ofBits bits: Int) -> AddressKey? {
+        isIPv4 ? nil : AddressKey(value: value & ~UInt64(0) << UInt64(64 - bits))
+    }
+
+    /// What one provider mostly has: an IPv6 /32, an IPv4 /16.
+    var neighbourhood: UInt64 { isIPv4 ? value >> 16 : value >> 32 }
+}
+
+/// What counts as one user: other issuers may have users with the same identifiers.
+struct UserKey: LimitedKey, CustomStringConvertible {
+    let id: UUID
+    /// 0 for Gatehouse's own.
+    let issuerPlace: Int
+
+    init(id: UUID, issuerPlace: Int) {
+        self.id = id
+        self.issuerPlace = issuerPlace
+    }
+
+    /// A user by another issuer's name for them, of which half of a digest is kept: names may be long.
+    init(name: String, issuerPlace: Int) {
+        let id = SHA256.hash(data: Data(name.utf8)).withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
+        self.init(id: UUID(uuid: id), issuerPlace: issuerPlace)
+    }
+
+    var description: String { issuerPlace == 0 ? id.uuidString : "\(id.uuidString)@\(issuerPlace)" }
+
+    /// Users choose their identifiers no more than their neighbours.
+    var neighbourhood: UInt64 { UInt64(truncatingIfNeeded: hashValue) }
+}

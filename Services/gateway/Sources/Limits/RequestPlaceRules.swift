@@ -1,0 +1,210 @@
+import Synchronization
+
+/// The places of requests in flight, for the whole process.
+///
+/// Each upstream has a share, so that one that hangs leaves room for the others: see ``Rule``. Each address has at most
+/// `addressLimit` places. The counts are atomics, of which a request changes three when it begins and three when it ends:
+/// less than the buckets of the rate limits cost it.
+final class RequestPlaces: Sendable {
+    /// Which share may have one more place.
+    ///
+    /// A share may have twice as many places as are free. So one upstream that hangs gets two thirds of the places, two of
+    /// them two fifths each, and every other upstream finds some free. A quarter of all places is kept for Gatehouse's own
+    /// services.
+    struct Rule: Sendable, Equatable {
+        let limit: Int
+
+        /// Places that teams' upstreams never get.
+        var reserve: Int { limit / 4 }
+
+        /// - Parameters:
+        ///   - used: places of the share.
+        ///   - teams: places of all shares of teams' upstreams.
+        ///   - gatehouse: places of all shares of Gatehouse's own.
+        func admits(isGatehouse: Bool, used: Int, teams: Int, gatehouse: Int) -> Bool {
+            let free = limit - teams - gatehouse
+            return used < 2 * (isGatehouse ? free : min(free, limit - reserve - teams))
+        }
+    }
+
+    /// What one upstream uses, or the requests that wait for one thing.
+    final class Share: Sendable {
+        /// Whether it may use the reserve.
+        let isGatehouse: Bool
+        fileprivate let used = Atomic<Int>(0)
+
+        init(isGatehouse: Bool) { self.isGatehouse = isGatehouse }
+    }
+
+    /// A place that was taken.
+    struct Place: Sendable {
+        fileprivate let share: Share
+        fileprivate let address: CountedPlaces
+    }
+
+    private let rule: Rule
+    private let addressLimit: Int
+    /// Places of teams' upstreams in the upper half, those of Gatehouse's own in the lower.
+    private let inUse = Atomic<UInt64>(0)
+    /// By the hash of the address, which no client can foresee. Two addresses that have the same one count together: with
+    /// so many more counts than places, that seldom makes a difference.
+    private let addresses: [CountedPlaces]
+
+    private static let addressCounts = 8192
+    private static let oneOfTeams: UInt64 = 1 << 32
+
+    /// - Parameters:
+    ///   - limit: places in all.
+    ///   - addressLimit: of these so many for one address.
+    init(limit: Int, addressLimit: Int) {
+        rule = Rule(limit: limit)
+        self.addressLimit = addressLimit
+        addresses = (0..<Self.addressCounts).map { _ in CountedPlaces() }
+    }
+
+    /// - Returns: `nil` where the share, or the address, has all places that it may have.
+    func take(_ share: Share, of address: AddressKey) -> Place? {
+        let address = addresses[Int(UInt(bitPattern: address.hashValue) % UInt(addresses.count))]
+        guard address.take(upTo: addressLimit) else { return nil }
+        var (isTaken, before) = (false, inUse.load(ordering: .relaxed))
+        repeat {
+            let isAdmitted = rule.admits(
+                isGatehouse: share.isGatehouse, used: share.used.load(ordering: .relaxed), teams: Int(before >> 32),
+                gatehouse: Int(before & 0xFFFF_FFFF))
+            guard isAdmitted else {
+                address.leave()
+                return nil
+            }
+            (isTaken, before) = inUse.compareExchange(
+                expected: before, desired: before + Self.one(of: share), ordering: .relaxed)
+        } while !isTaken
+        share.used.add(1, ordering: .relaxed)
+        return Place(share: share, address: address)
+    }
+
+    func leave(_ place: Place) {
+        place.address.leave()
+        place.share.used.subtract(1, ordering: .relaxed)
+        inUse.subtract(Self.one(of: place.share), ordering: .relaxed)
+    }
+
+    private static func one(of share: Share) -> UInt64 { share.isGatehouse ? 1 : oneOfTeams }
+}
+
+/// A count of places in use that all event loops share.
+final class CountedPlaces: Sendable {
+    private let count = Atomic<Int>(0)
+
+    /// - Returns: `false` where `limit` places are taken.
+    func take(upTo limit: Int) -> Bool {
+        var (isTaken, before) = (false, count.load(ordering: .relaxed))
+        while !isTaken {
+            guard before < limit else { return false }
+            (isTaken, before) = count.compareExchange(expected: before, desired: before + 1, ordering: .relaxed)
+        }
+        return true
+    }
+
+    func leave() { count.subtract(1, ordering: .relaxed) }
+
+    /// Places in use.
+    var inUse: Int { count.load(ordering: .relaxed) }
+}
+
+/// Places that are given in order of arrival. A place that becomes free goes to the one that has waited longest.
+struct PlaceQueue<Waiter> {
+    /// Names a waiter. A later one has a higher number.
+    typealias Ticket = Int
+
+    private let limit: Int
+    private(set) var taken = 0
+    /// No ticket before this one waits.
+    private var first: Ticket = 0
+    private var next: Ticket = 0
+    private var waiting: [Ticket: Waiter] = [:]
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Those that wait.
+    var count: Int { waiting.count }
+
+    /// Takes a place, unless all are taken. Then others may be waiting.
+    mutating func take() -> Bool {
+        guard taken < limit else { return false }
+        taken += 1
+        return true
+    }
+
+    mutating func wait(_ waiter: Waiter) -> Ticket {
+        defer { next += 1 }
+        waiting[next] = waiter
+        return next
+    }
+
+    /// A place becomes free.
+    ///
+    /// - Returns: the one that has it now.
+    mutating func leave() -> (ticket: Ticket, waiter: Waiter)? {
+        while first < next {
+            defer { first += 1 }
+            if let waiter = waiting.removeValue(forKey: first) { return (first, waiter) }
+        }
+        taken -= 1
+        return nil
+    }
+
+    /// - Returns: `false` where the waiter was given a place before.
+    mutating func giveUp(_ ticket: Ticket) -> Bool {
+        waiting.removeValue(forKey: ticket) != nil
+    }
+}
+
+/// A queue for places that all event loops share: of requests that have a password hashed, or that come from a network with
+/// many refused refreshes. Such a request costs far more than a lock.
+final class OrderedPlaces: Sendable {
+    /// Called when the waiter has a place, on any thread.
+    typealias Wake = @Sendable (_ ticket: Int) -> Void
+
+    private let queue: Mutex<PlaceQueue<Wake>>
+
+    init(limit: Int) { queue = Mutex(PlaceQueue(limit: limit)) }
+
+    /// Requests that wait.
+    var waiting: Int { queue.withLock { $0.count } }
+
+    func take() -> Bool { queue.withLock { $0.take() } }
+
+    /// Waits for a place. Where one has become free since `take`, `wake` is called at once.
+    func wait(_ wake: @escaping Wake) -> Int {
+        let (ticket, next) = queue.withLock { queue in
+            let ticket = queue.wait(wake)
+            // A free place goes the way of one that becomes free.
+            return (ticket, queue.take() ? queue.leave() : nil)
+        }
+        next?.waiter(next!.ticket)
+        return ticket
+    }
+
+    func leave() {
+        let next = queue.withLock { $0.leave() }
+        next?.waiter(next!.ticket)
+    }
+
+    /// - Returns: `false` where the waiter has a place, which it has to leave.
+    func giveUp(_ ticket: Int) -> Bool { queue.withLock { $0.giveUp(ticket) } }
+}
+
+/// The places of requests from networks that have had more refusals than they may: a few for each network.
+final class NetworkPlaces: Sendable {
+    private static let queues = 1024
+
+    /// By the hash of the network, which no client can foresee. Two networks that have the same one share the places.
+    private let places: [OrderedPlaces]
+
+    /// - Parameter limit: places of each network.
+    init(limit: Int) { places = (0..<Self.queues).map { _ in OrderedPlaces(limit: limit) } }
+
+    func places(of address: AddressKey) -> OrderedPlaces {
+        places[Int(UInt(bitPattern: address.connectionNetwork.hashValue) % UInt(places.count))]
+    }
+}

@@ -1,0 +1,63 @@
+import Instruments
+import NIOCore
+import Redis
+
+/// Makes limits that all replicas of the gateway count together.
+///
+/// No request waits for Redis. This process's own count decides at once. Every few requests Redis is told of them, and
+/// when it says that all replicas together are over the limit, this process refuses until they no longer are. So the
+/// replicas together may admit a little more than the limit at first, and make up for it. While Redis is away, each
+/// counts alone.
+///
+/// A command tells of several requests and runs behind them, so that it is part of no request's trace.
+struct SharedLimits: Sendable {
+    /// `nil`: each replica counts alone.
+    var redis: RedisClient?
+    /// What keys in Redis begin with.
+    var prefix = "gateway:"
+
+    /// - Parameter name: what sets this limit apart from others in Redis.
+    func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
+        let sharing = Counter(
+            "gatehouse_gateway_rate_limit_sharing_total",
+            help: "Requests counted in a bucket that clients share, since there were too many for one each.",
+            labels: [("limit", name)])
+        let onSharing: @Sendable () -> Void = { sharing.increment() }
+        guard let redis else { return RateLimiter(limit, onSharing: onSharing) }
+        let shared = RedisTokenBuckets(
+            client: redis, name: prefix + name, capacity: limit.capacity, refillPerSecond: limit.perSecond)
+        let tell: RateLimiter<Key>.Tell = { limiter, key, count in
+            Task {
+                if let debt = await shared.charge(key.description, cost: count) {
+                    limiter.exhaust(key, for: debt, now: Int64(NIODeadline.now().uptimeNanoseconds))
+                }
+            }
+        }
+        return RateLimiter(limit, tell: tell, onSharing: onSharing)
+    }
+
+    /// A limit of addresses and of the networks around them.
+    func addressLimiter(_ limit: RateLimit, _ name: String) -> AddressLimiter {
+        AddressLimiter(limit) { limiter($0, name + $1) }
+    }
+
+    /// - Parameter name: the route's.
+    func limiter(ofRoute name: String, _ limit: RateLimit) -> RouteLimiter {
+        RouteLimiter(
+            users: limiter(limit, "route:user:\(name)"), addresses: addressLimiter(limit, "route:address:\(name)"))
+    }
+}
+
+extension RateLimit {
+    /// The fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10): what the limit is, and that nothing is left.
+    ///
+    /// - Parameter retryAfter: seconds.
+    func fields(name: String, retryAfter: Int) -> String {
+        let window = max(1, Int((Double(capacity) / perSecond).rounded(.up)))
+        return """
+            RateLimit-Policy: "\(name)";q=\(capacity);w=\(window)\r
+            RateLimit: "\(name)";r=0;t=\(retryAfter)\r
+
+            """
+    }
+}

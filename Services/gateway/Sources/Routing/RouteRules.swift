@@ -1,0 +1,229 @@
+import Bytes
+import Contracts
+
+/// What happens to the requests of one path and some methods.
+final class Route: Sendable {
+    /// What a route asks of `Authorization`.
+    enum Authentication: String, Sendable, CaseIterable {
+        /// Ignored altogether.
+        case none
+        /// A bad bearer is refused, a missing one is not.
+        case optional
+        /// A bad bearer is told to the upstream, which decides.
+        case reported
+        case required
+    }
+
+    enum Target: Sendable {
+        case upstream(Upstream)
+        /// The gateway itself: is the process there?
+        case liveness
+        /// The gateway itself: would it serve a request with a bearer?
+        case readiness
+        /// The gateway itself: what is written about the public routes.
+        case document(PublicDocument)
+        /// The gateway itself: the operators' console, which finds the API at `basePath`.
+        case console(basePath: String)
+
+        /// Whether it is built into the gateway.
+        var isDocument: Bool {
+            switch self {
+            case .document, .console: true
+            case .upstream, .liveness, .readiness: false
+            }
+        }
+    }
+
+    /// In metrics, logs and messages: the path's template, or the name that the routes file gives.
+    let name: String
+    let pattern: PathPattern
+    let methods: MethodSet
+    let authentication: Authentication
+    /// The user needs one of these; empty: no role is needed.
+    let roles: Set<VerbatimString>
+    /// Seconds since the user last proved who they are, at most; `nil`: it does not matter.
+    let maximumAuthenticationAge: Int?
+    let target: Target
+    /// Bytes; a larger body is refused.
+    let bodyLimit: Int
+    /// Whether the beginning of a body is waited for before a connection to the upstream is taken.
+    let buffersBodies: Bool
+    /// Until the head of the upstream's response is there.
+    let timeout: Duration
+    /// Stands in place of the pattern's segments in the forwarded path; may be empty. `nil`: the segments stay.
+    let prefixReplacement: [UInt8]?
+    /// Bytes of the path that `prefixReplacement` replaces; `nil`: those of the pattern.
+    let replacedLength: Int?
+    let forwardsAuthorization: Bool
+    /// Claims of the bearer that are forwarded besides its user.
+    let claims: [ForwardedClaim]
+    /// Issuers besides Gatehouse whose tokens are accepted.
+    let issuers: Set<VerbatimString>
+    /// Whether requests may go on as WebSocket.
+    let allowsWebSocket: Bool
+    /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
+    let outlivesToken: Bool
+    /// `nil`: CORS is left to the upstream.
+    let cors: CORSPolicy?
+    /// `nil`: the route has no limit of its own.
+    let limit: RateLimit?
+    /// Whether passwords could be guessed here. A stricter limit for each address holds.
+    let isSignIn: Bool
+    /// Whether a password is hashed here, which is the dearest thing that a stranger can ask for. Only so many of these
+    /// are forwarded at once.
+    let hashesPasswords: Bool
+    /// Whether an address with many refusals by the service is refused by the gateway for a while.
+    let limitsFailures: Bool
+    /// How the gateway's own refusals look.
+    let errorForm: ErrorForm
+
+    init(
+        name: String, pattern: PathPattern, methods: MethodSet, authentication: Authentication,
+        roles: Set<VerbatimString> = [], maximumAuthenticationAge: Int? = nil,
+        target: Target, bodyLimit: Int, buffersBodies: Bool = true, timeout: Duration, stripsPrefix: Bool = false,
+        rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
+        claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
+        outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
+        hashesPasswords: Bool = false, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
+    ) {
+        self.name = name
+        self.pattern = pattern
+        self.methods = methods
+        self.authentication = authentication
+        self.roles = roles
+        self.maximumAuthenticationAge = maximumAuthenticationAge
+        self.target = target
+        self.bodyLimit = bodyLimit
+        self.buffersBodies = buffersBodies
+        self.timeout = timeout
+        prefixReplacement = rewrittenPrefix.map { Array($0.utf8) } ?? (stripsPrefix ? [] : nil)
+        self.replacedLength = replacedLength
+        self.forwardsAuthorization = forwardsAuthorization
+        self.claims = claims
+        self.issuers = issuers
+        self.allowsWebSocket = allowsWebSocket
+        self.outlivesToken = outlivesToken
+        self.limit = limit
+        self.cors = cors
+        self.isSignIn = isSignIn
+        self.hashesPasswords = hashesPasswords
+        self.limitsFailures = limitsFailures
+        self.errorForm = errorForm
+    }
+}
+
+/// Request methods that a route can name (RFC 9110 §9). CONNECT and TRACE are none of them: neither is ever forwarded.
+struct MethodSet: OptionSet, Sendable, Hashable {
+    let rawValue: UInt8
+
+    static let get = MethodSet(rawValue: 1 << 0)
+    static let head = MethodSet(rawValue: 1 << 1)
+    static let post = MethodSet(rawValue: 1 << 2)
+    static let put = MethodSet(rawValue: 1 << 3)
+    static let patch = MethodSet(rawValue: 1 << 4)
+    static let delete = MethodSet(rawValue: 1 << 5)
+    static let options = MethodSet(rawValue: 1 << 6)
+
+    static let all: MethodSet = [.get, .head, .post, .put, .patch, .delete, .options]
+    /// Asked for nothing but a response (RFC 9110 §9.2.1).
+    static let safe: MethodSet = [.get, .head, .options]
+    /// A second time changes nothing (RFC 9110 §9.2.2).
+    static let idempotent: MethodSet = [.get, .head, .put, .delete, .options]
+
+    private static let names: [(MethodSet, StaticString)] = [
+        (.get, "GET"), (.head, "HEAD"), (.post, "POST"), (.put, "PUT"), (.patch, "PATCH"), (.delete, "DELETE"),
+        (.options, "OPTIONS"),
+    ]
+
+    /// The one method of that name, case-sensitive; empty for a name that no route can have.
+    init(name: UnsafeRawBufferPointer) {
+        self =
+            Self.names.first { _, known in
+                known.utf8CodeUnitCount == name.count
+                    && name.elementsEqual(UnsafeRawBufferPointer(start: known.utf8Start, count: name.count))
+            }?.0 ?? []
+    }
+
+    init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The one method of that name; `nil` for a name that no route can have.
+    init?(_ name: String) {
+        guard let known = Self.names.first(where: { "\($0.1)" == name }) else { return nil }
+        self = known.0
+    }
+
+    /// Its methods, one by one.
+    var each: [MethodSet] { Self.names.map(\.0).filter(contains) }
+
+    /// As in an `Allow` field.
+    var description: String {
+        Self.names.filter { contains($0.0) }.map { "\($0.1)" }.joined(separator: ", ")
+    }
+}
+
+/// The paths of a route: segments, of which some stand for any, and whether more may follow.
+struct PathPattern: Sendable, Hashable, CustomStringConvertible {
+    enum Segment: Sendable, Hashable {
+        case literal(String)
+        /// Any one segment; the name is for people.
+        case parameter(String)
+    }
+
+    var segments: [Segment]
+    /// Whether the pattern also covers everything below it.
+    var isPrefix: Bool
+
+    /// Reads `/v1/things/{id}`. `nil` where it is no canonical path.
+    init?(_ template: String, isPrefix: Bool = false) {
+        var template = template
+        let filler = template.replacing("{", with: "").replacing("}", with: "")
+        guard template.hasPrefix("/"), template.utf8.allSatisfy({ $0 < 128 && $0 != UInt8(ascii: "%") }),
+            Array(filler.utf8).withUnsafeBytes(CanonicalPath.isCanonical)
+        else { return nil }
+        if isPrefix, template.hasSuffix("/") { template.removeLast() }
+        segments =
+            template.isEmpty
+            ? []
+            : template.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+                .map {
+                    $0.hasPrefix("{") && $0.hasSuffix("}")
+                        ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
+                }
+        for case .literal(let text) in segments where text.contains("{") || text.contains("}") { return nil }
+        self.isPrefix = isPrefix
+    }
+
+    var description: String {
+        "/"
+            + segments.map {
+                switch $0 {
+                case .literal(let text): text
+                case .parameter(let name): "{\(name)}"
+                }
+            }.joined(separator: "/") + (isPrefix ? (segments.isEmpty ? "*" : "/*") : "")
+    }
+}
+
+/// Which pages may use a route from a browser (Fetch standard, CORS protocol). Cookies take no part in it: whoever calls
+/// shows a bearer.
+struct CORSPolicy: Sendable, Equatable {
+    /// As browsers write them: `https://app.example.com`. `*` is every page.
+    var origins: Set<VerbatimString>
+    /// Fields that a request may have beside those that every page may send.
+    var headers = ["Authorization", "Content-Type"]
+    /// Fields of the response that a page may read beside those that every page may.
+    var exposed: [String] = []
+    /// Seconds for which a browser need not ask again.
+    var maximumAge = 600
+
+    func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }
+
+    /// Whether the text is an origin as browsers write it (RFC 6454 §6.2), or `*`.
+    static func isOrigin(_ text: String) -> Bool {
+        if text == "*" { return true }
+        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return false }
+        let host = text.dropFirst(scheme.count)
+        let allowed = ByteSet(.alphanumeric, "-.:[]")
+        return !host.isEmpty && host.utf8.allSatisfy(allowed.contains) && text == text.lowercased()
+    }
+}

@@ -1,0 +1,149 @@
+import NIOCore
+
+/// The routes that one event loop goes by until it is handed others, and what they mean there.
+///
+/// It never changes: a request keeps the routes that it was admitted by, whatever comes into force meanwhile.
+final class RouteSnapshot {
+    let table: RouteTable
+    /// One for each address of an upstream.
+    let pools: [UpstreamEndpoint: UpstreamPool]
+    private let plans: [ObjectIdentifier: RoutePlan]
+    private let balancers: [Upstream: LoadBalancer]
+
+    /// Without any route.
+    init() {
+        table = RouteTable()
+        pools = [:]
+        plans = [:]
+        balancers = [:]
+    }
+
+    /// - Parameters:
+    ///   - routes: the table, and the TLS of each upstream that has authorities.
+    ///   - names: the addresses of each host that is given as a name.
+    ///   - previous: the snapshot that this one replaces. Pools of addresses that both have live on, with their
+    ///     connections and what is known of the address.
+    init(
+        _ routes: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]), _ names: [String: [SocketAddress]],
+        after previous: RouteSnapshot, worker: Worker
+    ) {
+        let table = routes.table
+        var pools: [UpstreamEndpoint: UpstreamPool] = [:]
+        func pool(_ endpoint: UpstreamEndpoint) -> UpstreamPool {
+            let pool = pools[endpoint] ?? previous.pools[endpoint] ?? UpstreamPool(endpoint, worker: worker)
+            pools[endpoint] = pool
+            return pool
+        }
+        var balancers: [Upstream: LoadBalancer] = [:]
+        func balancer(_ upstream: Upstream) -> LoadBalancer {
+            let balancer =
+                balancers[upstream]
+                ?? LoadBalancer(
+                    upstream.endpoints(names, routes.tls).map(pool), after: previous.balancers[upstream],
+                    worker: worker)
+            balancers[upstream] = balancer
+            return balancer
+        }
+        var plans: [ObjectIdentifier: RoutePlan] = [:]
+        for route in table.routes {
+            var upstream: Upstream?
+            if case .upstream(let target) = route.target { upstream = target }
+            plans[ObjectIdentifier(route)] = RoutePlan(
+                route: route, upstream: upstream, balancer: upstream.map(balancer),
+                share: upstream.map(worker.gateway.routes.share),
+                metrics: worker.gateway.metrics.route(route.name), limiter: worker.gateway.routes.limiter(of: route))
+        }
+        self.table = table
+        self.pools = pools
+        self.plans = plans
+        self.balancers = balancers
+        for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
+    }
+
+    /// - Parameter route: one of `table`. Each of those has its plan.
+    func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
+
+    func report() { for plan in plans.values { plan.report() } }
+}
+
+extension Upstream {
+    fileprivate func endpoints(
+        _ names: [String: [SocketAddress]], _ contexts: [Authorities: UpstreamTLS]
+    ) -> [UpstreamEndpoint] {
+        let tls = authorities.flatMap { contexts[$0] }
+        // An upstream that speaks TLS is never spoken to without.
+        guard (tls == nil) == (authorities == nil) else { return [] }
+        let check = healthCheck.map { UpstreamEndpoint.Check(health: $0, lines: lines) }
+        return addresses.flatMap { address in
+            address.resolved(by: names).map {
+                UpstreamEndpoint(
+                    address: $0, host: address.isSecure ? address.host : "", tls: tls, check: check,
+                    idleTimeout: idleTimeout)
+            }
+        }
+    }
+}
+
+extension Upstream.Address {
+    /// Every address that it stands for: itself, or those of its name; none where the name is not known.
+    func resolved(by names: [String: [SocketAddress]]) -> [SocketAddress] {
+        if let literal { return [literal] }
+        return (names[host] ?? []).map { address in
+            var address = address
+            address.port = port
+            return address
+        }
+    }
+}
+
+/// What a route means on one event loop.
+final class RoutePlan {
+    let route: Route
+    /// `nil`: the gateway responds itself.
+    let balancer: LoadBalancer?
+    /// The places that its upstream may have.
+    let share: RequestPlaces.Share?
+    /// Whether a 502, 503 or 504 counts against the upstream's address. Gatehouse's own services respond so by contract.
+    let blamesErrorStatus: Bool
+    let metrics: RouteMetrics
+    /// Shared with the other event loops; `nil`: only what holds for every route.
+    let limiter: RouteLimiter?
+    /// The lines that every head to the upstream has.
+    let upstreamLines: [UInt8]
+    let timeout: Int64
+    /// Tokens that were found in the cache, and those that were verified, since they were told last.
+    private var tokens = (cached: 0, verified: 0)
+
+    init(
+        route: Route, upstream: Upstream?, balancer: LoadBalancer?, share: RequestPlaces.Share?, metrics: RouteMetrics,
+        limiter: RouteLimiter?
+    ) {
+        self.route = route
+        self.balancer = balancer
+        self.share = share
+        blamesErrorStatus = upstream.map { !$0.isGatehouse } ?? false
+        self.metrics = metrics
+        self.limiter = limiter
+        timeout = route.timeout.nanoseconds
+        upstreamLines = Array((upstream?.lines ?? "").utf8)
+    }
+
+    func countToken(cached: Bool) {
+        if cached { tokens.cached += 1 } else { tokens.verified += 1 }
+    }
+
+    /// Tells the metrics what was counted here, so that no request pays for it.
+    func report() {
+        guard tokens.cached + tokens.verified > 0 else { return }
+        metrics.recordTokens(cached: tokens.cached, verified: tokens.verified)
+        tokens = (0, 0)
+    }
+}
+
+extension Upstream {
+    /// The lines that every head there has.
+    var lines: String {
+        (addresses.first.map { "Host: \($0.hostField)\r\n" } ?? "")
+            + (credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")
+    }
+}

@@ -1,0 +1,270 @@
+import Bytes
+import Contracts
+
+/// Finds the route of a path and method, at a cost that does not grow with the number of routes.
+struct RouteTable: Sendable {
+    enum Match {
+        case route(Route, forwardedPath: Range<Int>)
+        /// The path is known; `allow` is what `Allow` says.
+        case methodNotAllowed(allow: String)
+        case notFound
+    }
+
+    private struct Node: Sendable {
+        var segment: [UInt8] = []
+        /// By the segment's hash.
+        var literals: [UInt64: Int] = [:]
+        var parameter: Int?
+        var exact = Endpoint()
+        var prefix = Endpoint()
+    }
+
+    private struct Endpoint: Sendable {
+        var routes: [Route] = []
+        var methods: MethodSet = []
+
+        var isEmpty: Bool { routes.isEmpty }
+
+        mutating func add(_ route: Route) -> Bool {
+            guard methods.isDisjoint(with: route.methods) else { return false }
+            routes.append(route)
+            methods.formUnion(route.methods)
+            return true
+        }
+    }
+
+    /// Two routes want the same method of the same path.
+    struct Conflict: Error, Equatable {
+        var route: String
+        var pattern: String
+    }
+
+    private var nodes = [Node()]
+    private(set) var routes: [Route] = []
+
+    init() {}
+
+    init(_ routes: [Route]) throws(Conflict) {
+        for route in routes { try add(route) }
+    }
+
+    mutating func add(_ route: Route) throws(Conflict) {
+        var index = 0
+        for segment in route.pattern.segments {
+            switch segment {
+            case .literal(let text): index = literal(Array(text.utf8), below: index)
+            case .parameter: index = parameter(below: index)
+            }
+        }
+        let isAdded = route.pattern.isPrefix ? nodes[index].prefix.add(route) : nodes[index].exact.add(route)
+        guard isAdded else { throw Conflict(route: route.name, pattern: route.pattern.description) }
+        routes.append(route)
+    }
+
+    private mutating func literal(_ segment: [UInt8], below index: Int) -> Int {
+        let hash = segment.withUnsafeBytes { Self.hash($0[...]) }
+        if let child = nodes[index].literals[hash] {
+            precondition(nodes[child].segment == segment, "two segments of one table have the same hash")
+            return child
+        }
+        nodes.append(Node(segment: segment))
+        nodes[index].literals[hash] = nodes.count - 1
+        return nodes.count - 1
+    }
+
+    private mutating func parameter(below index: Int) -> Int {
+        if let child = nodes[index].parameter { return child }
+        nodes.append(Node())
+        nodes[index].parameter = nodes.count - 1
+        return nodes.count - 1
+    }
+
+    // MARK: Matching
+
+    /// The route for a canonical path and one method.
+    ///
+    /// Literal segments go before parameters, whole paths before prefixes, longer prefixes before shorter ones.
+    /// What would reach `/internal` of any upstream is not found.
+    func match(path: UnsafeRawBufferPointer, method: MethodSet) -> Match {
+        var search = Search(method: method)
+        let endpoint: Endpoint
+        var stripped = 0
+        if let node = find(path, from: 1, at: 0, &search) {
+            endpoint = nodes[node].exact
+            stripped = path.count
+        } else if !search.allowed.isEmpty {
+            return .methodNotAllowed(allow: search.allowed.description)
+        } else if let prefix = search.prefix {
+            endpoint = nodes[prefix.node].prefix
+            stripped = prefix.end
+        } else {
+            return .notFound
+        }
+        guard !method.isEmpty, endpoint.methods.contains(method) else {
+            return .methodNotAllowed(allow: endpoint.methods.description)
+        }
+        for route in endpoint.routes where route.methods.contains(method) {
+            // A pattern for the whole root strips nothing.
+            let start = route.prefixReplacement == nil ? 0 : min(route.replacedLength ?? stripped, path.count)
+            // What a rewritten path begins with was looked at with the routes file.
+            let isRewritten = !(route.prefixReplacement ?? []).isEmpty
+            guard isRewritten || !Self.isInternal(path, from: start) else { return .notFound }
+            return .route(route, forwardedPath: start..<path.count)
+        }
+        return .notFound
+    }
+
+    /// What was seen on the way to a route.
+    private struct Search {
+        let method: MethodSet
+        /// Methods of the nodes that are the whole path but not for this method.
+        var allowed: MethodSet = []
+        /// The deepest prefix.
+        var prefix: (node: Int, end: Int)?
+    }
+
+    /// The node of the whole path that has the method.
+    ///
+    /// - Parameters:
+    ///   - start: where the segment to compare begins.
+    private func find(
+        _ path: UnsafeRawBufferPointer, from start: Int, at index: Int, _ search: inout Search
+    ) -> Int? {
+        if !nodes[index].prefix.isEmpty, search.prefix.map({ $0.end < start - 1 }) ?? true {
+            search.prefix = (index, start - 1)
+        }
+        if start > path.count || (start == path.count && index == 0) {
+            let methods = nodes[index].exact.methods
+            if !search.method.isEmpty, methods.contains(search.method) { return index }
+            search.allowed.formUnion(methods)
+            return nil
+        }
+        var end = start
+        while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
+        let segment = path[start..<end]
+        if let child = nodes[index].literals[Self.hash(segment)], nodes[child].segment.elementsEqual(segment),
+            let found = find(path, from: end + 1, at: child, &search)
+        {
+            return found
+        }
+        if let child = nodes[index].parameter, !segment.isEmpty {
+            return find(path, from: end + 1, at: child, &search)
+        }
+        return nil
+    }
+
+    /// Whether the first segment is `internal`, in any case.
+    private static func isInternal(_ path: UnsafeRawBufferPointer, from start: Int) -> Bool {
+        let name: StaticString = "/internal"
+        let count = name.utf8CodeUnitCount
+        guard path.count - start >= count,
+            path.count - start == count || path[start + count] == UInt8(ascii: "/")
+        else { return false }
+        return UnsafeRawBufferPointer(rebasing: path[start..<(start + count)]).equalsFolded(name)
+    }
+
+    /// FNV-1a: short keys, and a comparison of the bytes follows.
+    private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt64 {
+        bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+}
+
+/// Gatehouse's own routes, as every gateway has them.
+enum BuiltInRoutes {
+    /// Bytes of the largest body on Gatehouse's own routes.
+    static let bodyLimit = 64 * 1024
+    /// How much longer than the service's own patience the gateway waits for its response.
+    private static let leeway = Duration.milliseconds(3500)
+
+    static let defaultOperatorRole = "operator"
+
+    /// Where passwords and codes could be guessed. A stricter limit for each address holds.
+    private static let signIn: Set<String> = [
+        "/v1/auth/apple", "/v1/auth/register", "/v1/auth/login", "/v1/auth/password/forgot",
+        "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
+    ]
+
+    /// Where each request has a password hashed. Where a password is optional, identity refuses the requests that have
+    /// one while all places are taken, so that Apple and codes work in a flood.
+    private static let hashing: Set<String> = [
+        "/v1/auth/register", "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset",
+    ]
+
+    /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.
+    private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
+
+    /// Where Gatehouse's own API is unless it is moved.
+    static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
+
+    /// Where the operators' console is.
+    static let consolePath = "/console"
+
+    /// Paths that a routes file may not use, nor any below them.
+    ///
+    /// - Parameters:
+    ///   - basePaths: where Gatehouse's own API is.
+    ///   - hasConsole: whether there is a console.
+    static func reserved(_ basePaths: [String], hasConsole: Bool = true) -> [String] {
+        (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices", $0 + "/admin"] }
+            + ["", "/api"].flatMap { base in
+                ["/oauth", "/.well-known", "/livez", "/readyz", "/internal"].map { base + $0 }
+            } + PublicDocument.allCases.map(\.path) + (hasConsole ? [consolePath] : [])
+    }
+
+    /// - Parameters:
+    ///   - upstream: where an owner's requests go.
+    ///   - basePaths: where the API is; services see it where it usually is.
+    ///   - patience: how long services wait for what they need themselves.
+    ///   - operatorRole: of the users who may administer others.
+    ///   - hasConsole: whether there is a console.
+    static func routes(
+        _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration,
+        operatorRole: String = defaultOperatorRole, hasConsole: Bool = true
+    ) -> [Route] {
+        let timeout = patience + leeway
+        let own: [(String, Route.Target)] =
+            [("/livez", .liveness), ("/readyz", .readiness)]
+            + PublicDocument.allCases.map { ($0.path, .document($0)) }
+            + (hasConsole ? consolePaths : []).map { ($0, .console(basePath: basePaths[0])) }
+        return PublicRoute.all.flatMap { route in
+            spellings(of: route.path, basePaths).map { path, movedTo in
+                // The gateway knows every path, method and bearer of `PublicRoute.all`: a test reads them all.
+                Route(
+                    name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
+                    authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
+                    // identity asks again, and looks the role up: a token may be older than the role's loss.
+                    roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],
+                    target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
+                    rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
+                    isSignIn: signIn.contains(route.path), hashesPasswords: hashing.contains(route.path),
+                    limitsFailures: refresh.contains(route.path), errorForm: route.errorForm)
+            }
+        }
+            + own.map { path, target in
+                Route(
+                    name: path, pattern: PathPattern(path)!, methods: [.get, .head], authentication: .none,
+                    target: target, bodyLimit: bodyLimit, timeout: timeout)
+            }
+    }
+
+    /// The page, and what it loads.
+    private static let consolePaths = [consolePath, consolePath + "/{file}"]
+
+    /// Where a path of the API is found, with the base path that stands where services do not know it.
+    private static func spellings(of path: String, _ basePaths: [String]) -> [(path: String, movedTo: String?)] {
+        guard path.hasPrefix(PublicRoute.basePath + "/") else { return [(path, nil)] }
+        return basePaths.map { base in
+            (base + path.dropFirst(PublicRoute.basePath.count), Self.basePaths.contains(base) ? nil : base)
+        }
+    }
+}
+
+/// What the gateway publishes about the public routes.
+enum PublicDocument: String, Sendable, CaseIterable {
+    /// For programs: OpenAPI 3.1.
+    case openAPI = "/openapi.json"
+    /// The same for people.
+    case page = "/docs"
+
+    var path: String { rawValue }
+}

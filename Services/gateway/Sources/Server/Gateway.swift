@@ -1,0 +1,200 @@
+import Logging
+import Observability
+import ServiceKit
+import Synchronization
+import TokenValidation
+
+/// What all event loops share.
+final class Gateway: Sendable {
+    let settings: GatewaySettings
+    let routes: RouteStore
+    let names: UpstreamNames
+    let health: HealthChecker
+    let keys: KeyStore<TrustedIssuer>
+    let revoked: RevokedSessions
+    let addressLimiter: AddressLimiter?
+    let userLimiter: RateLimiter<UserKey>?
+    let signInLimiter: AddressLimiter?
+    /// Of refreshes that were refused.
+    let failureLimiter: AddressLimiter?
+    let metrics = GatewayMetrics()
+    /// `nil`: no trace is recorded.
+    let tracing: Tracing?
+    let logger: Logger
+    let openConnections: OpenConnections
+    /// Of new connections, each of which may cost a TLS handshake.
+    let connectionLimiter: AddressLimiter?
+    let places: RequestPlaces
+    /// Of requests that wait for keys, apart from upstreams: a partner's key server that hangs takes no place of theirs.
+    let keyWaits = RequestPlaces.Share(isGatehouse: false)
+    let partnerKeyWaits = RequestPlaces.Share(isGatehouse: false)
+    /// Of requests that wait to have a password hashed.
+    let passwordWaits = RequestPlaces.Share(isGatehouse: true)
+    let passwords: OrderedPlaces
+    /// Of requests that wait because their address has had many refusals.
+    let refusedWaits = RequestPlaces.Share(isGatehouse: true)
+    /// Of requests from addresses that have had more refusals than they may.
+    let refusedNetworks: NetworkPlaces
+    /// Open WebSockets and event streams.
+    let streams = CountedPlaces()
+    let output: BufferBudget.Shared
+    let requestBodies: BufferBudget.Shared
+    private let draining = Atomic<Bool>(false)
+
+    /// - Parameters:
+    ///   - limits: makes the limits.
+    ///   - tracing: records traces; `nil`: none are.
+    init(
+        settings: GatewaySettings, routes: RouteStore, names: UpstreamNames, keys: KeyStore<TrustedIssuer>,
+        revoked: RevokedSessions, logger: Logger, limits: SharedLimits = SharedLimits(), tracing: Tracing? = nil
+    ) {
+        self.tracing = tracing
+        self.settings = settings
+        self.routes = routes
+        self.names = names
+        health = HealthChecker(logger: logger)
+        self.keys = keys
+        self.revoked = revoked
+        self.logger = logger
+        openConnections = OpenConnections(
+            limit: ConnectionLimit(settings.maximumConnections),
+            limitPerNetwork: settings.maximumConnectionsPerAddress,
+            onClosing: { [metrics] in metrics.countRefusal("connections") })
+        // Connections cost this process alone, so replicas do not share the count.
+        connectionLimiter = settings.connectionLimit.map { SharedLimits().addressLimiter($0, "connections") }
+        places = RequestPlaces(
+            limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
+        passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
+        refusedNetworks = NetworkPlaces(limit: settings.maximumRequestsOfRefusedNetwork)
+        output = BufferBudget.Shared(limit: settings.maximumWaitingOutput)
+        requestBodies = BufferBudget.Shared(limit: settings.maximumWaitingInput)
+        addressLimiter = settings.addressLimit.map { limits.addressLimiter($0, "address") }
+        userLimiter = settings.userLimit.map { limits.limiter($0, "user") }
+        signInLimiter = settings.signInLimit.map { limits.addressLimiter($0, "sign-in") }
+        failureLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
+    }
+
+    /// Whether the process is about to end: every response is the last of its connection.
+    var isDraining: Bool {
+        get { draining.load(ordering: .relaxed) }
+        set { draining.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Counts a new connection before its TLS handshake.
+    ///
+    /// - Returns: whether its address opens connections slowly enough.
+    func admitsConnection(from address: ClientAddress, now: Int64) -> Bool {
+        guard let connectionLimiter, !settings.trustedProxies.contains(address),
+            connectionLimiter.take(address.key, now: now) != nil
+        else { return true }
+        metrics.countRefusal("connection rate")
+        return false
+    }
+
+    /// Whether requests with a bearer would be served.
+    func isReady(now: Int64) -> Bool {
+        !isDraining && keys.isUsable(now: now) && revoked.isUsable(now: now)
+    }
+}
+
+/// Limits and times of the data path.
+struct GatewaySettings: Sendable {
+    var trustedProxies = TrustedProxies()
+    /// Whether every connection comes by a trusted proxy that speaks the PROXY protocol.
+    var expectsProxyHeader = false
+    /// Names of fields that go no further: what the operator adds to those of the gateway.
+    var droppedFields: [[UInt8]] = []
+    /// Open client connections in this process; those beyond are refused.
+    var maximumConnections = 20_000
+    /// Of these so many of one IPv4 address or IPv6 /48; trusted proxies may have more.
+    var maximumConnectionsPerAddress = 15_000
+    /// New connections of one address, each of which may cost a TLS handshake. `nil`: no limit.
+    var connectionLimit: RateLimit? = RateLimit(capacity: 2_000, perSecond: 200)
+    /// For a connection beyond either limit to send its request, which is refused.
+    var overLimitTimeout = Duration.seconds(1)
+    /// After so many requests a connection is closed. The next one may go to another event loop.
+    var maximumRequestsPerConnection = 10_000
+    /// Requests between their head and the end of their response, in this process; more are refused at once.
+    var maximumRequestsInFlight = 4_096
+    /// Of these so many of one address, so that none can have all.
+    var maximumRequestsInFlightPerAddress = 2_048
+    /// Of these so many that have a password hashed: fewer than identity has places for, so that a flood of sign-ins is
+    /// refused here, where it costs next to nothing.
+    var maximumPasswordsInFlight = 48
+    /// Requests at once on routes that count refusals, of a network that has had more refusals than it may.
+    var maximumRequestsOfRefusedNetwork = 8
+    /// Open WebSockets and event streams in this process; more are refused.
+    var maximumWebSockets = 4_096
+    /// Connections to each address of an upstream, on each event loop.
+    var maximumUpstreamConnections = 1_024
+    /// Verified tokens that each event loop remembers.
+    var tokenCacheCapacity = 10_000
+    /// From the first byte of a head to its last.
+    var headTimeout = Duration.seconds(10)
+    /// For a request whose token names an unknown key, while the keys are fetched.
+    var keyTimeout = Duration.seconds(6)
+    /// For a request in a queue: with a password, or from an address that has had many refusals.
+    var placeTimeout = Duration.seconds(1)
+    /// For the first 64 KiB of a request's body, or the whole of a shorter one, before a connection to an upstream is
+    /// taken.
+    var bufferingTime = Duration.seconds(1)
+    /// Bytes of request bodies that may wait for upstreams in this process, besides a few for each.
+    var maximumWaitingInput = 64 << 20
+    /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
+    var minimumBodyRate = 512
+    /// Bytes of a response that a client has to take in a second on average, while any wait for it.
+    var minimumResponseRate = 512
+    /// For so long a client may take nothing.
+    var responsePatience = Duration.seconds(60)
+    /// Bytes of responses that may wait for clients in this process, besides a few for each.
+    var maximumWaitingOutput = 64 << 20
+    /// A connection without a request.
+    var idleTimeout = Duration.seconds(75)
+    /// A response of which nothing more comes.
+    var streamTimeout = Duration.seconds(300)
+    /// For a client to read what it was told before its connection is cut.
+    var lingerTimeout = Duration.seconds(2)
+    /// The same for a client that goes on sending.
+    var longestLinger = Duration.seconds(20)
+    var connectTimeout = Duration.seconds(1)
+    /// For an address that is set aside to respond when it is asked whether it is well.
+    var probeTimeout = Duration.seconds(2)
+    /// The share of requests that may be sent a second time, besides a few.
+    var retryShare = 0.2
+    /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
+    var upstreamIdleTimeout = Draining.longestIdle
+    /// `nil`: no limit.
+    var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
+    var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
+    var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
+    var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
+    /// The share of responses that are logged, besides those with 5xx, which are all logged.
+    var accessLogShare = 0.0
+    /// Whether a client decides, by its `traceparent`, that a trace is recorded.
+    var followsClientTraces = false
+    /// Whether the limits of the routes file hold.
+    var limitsRoutes = true
+
+    /// How long a body of so many bytes may have taken so far; nanoseconds.
+    func longestTime(ofBody bytes: Int) -> Int64 {
+        // A body may be longer than its nanoseconds could be counted.
+        Int64(min(Double(bytes) / Double(minimumBodyRate) * 1e9, 0x1p62))
+    }
+}
+
+extension ClientTimes {
+    convenience init(_ settings: GatewaySettings) {
+        self.init(
+            idle: settings.idleTimeout.nanoseconds, overLimit: settings.overLimitTimeout.nanoseconds,
+            head: settings.headTimeout.nanoseconds, keys: settings.keyTimeout.nanoseconds,
+            place: settings.placeTimeout.nanoseconds, buffering: settings.bufferingTime.nanoseconds,
+            stream: settings.streamTimeout.nanoseconds, linger: settings.lingerTimeout.nanoseconds,
+            longestLinger: settings.longestLinger.nanoseconds, pace: ReadingPace(settings))
+    }
+}
+
+extension ReadingPace {
+    init(_ settings: GatewaySettings) {
+        self.init(minimumRate: settings.minimumResponseRate, patience: settings.responsePatience.nanoseconds)
+    }
+}

@@ -1,0 +1,171 @@
+import Instruments
+import Synchronization
+
+/// The gateway's metrics: by route, never by anything that a client chooses.
+final class GatewayMetrics: Sendable {
+    private let routes = Mutex<[String: RouteMetrics]>([:])
+    private let refusals = Mutex<[Refusal: Counter]>([:])
+    private let addresses = Mutex<[String: (setAside: Gauge, users: Int)]>([:])
+    let setAside = Counter(
+        "gatehouse_gateway_upstream_set_aside_total", help: "How often an event loop set an upstream's address aside.")
+    /// Requests that were sent a second time, and those for which the budget had no more.
+    let retries = GatewayMetrics.retries("sent")
+    let refusedRetries = GatewayMetrics.retries("refused")
+    private let connections = Gauge("gatehouse_gateway_connections", help: "Connections of clients that are open.")
+
+    /// Reasons of requests without a route that say something of load or of an attack: counted from 0, so that their
+    /// first is seen too.
+    private static let reasons = [
+        "connections", "connection rate", "slow reader", "streams", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RATE_LIMITED",
+        "UNAVAILABLE",
+    ]
+
+    init() {
+        for reason in Self.reasons { _ = refusals(reason, route: "") }
+    }
+
+    private static func retries(_ result: String) -> Counter {
+        Counter(
+            "gatehouse_gateway_retries_total",
+            help: "Requests that were sent to a second address, or for which the budget of retries had no more.",
+            labels: [("result", result)])
+    }
+
+    func route(_ name: String) -> RouteMetrics {
+        routes.withLock { routes in
+            if let metrics = routes[name] { return metrics }
+            let metrics = RouteMetrics(name)
+            routes[name] = metrics
+            return metrics
+        }
+    }
+
+    /// Counts from 0 what a route that is in force may be refused for, so that the first is seen too.
+    func declare(_ route: Route) {
+        let metrics = self.route(route.name)
+        guard case .upstream(let upstream) = route.target else { return }
+        let reasons =
+            ExchangeState.Failure.allCases.map(\.rawValue) + ["UNAVAILABLE", "RATE_LIMITED"]
+            + (route.authentication == .none ? [] : ["INVALID_TOKEN", "TOKEN_EXPIRED"])
+            + (route.roles.isEmpty ? [] : ["FORBIDDEN"])
+            + (route.maximumAuthenticationAge == nil ? [] : ["REAUTHENTICATION_REQUIRED"])
+        for reason in reasons { _ = refusals(reason, route: route.name) }
+        // Of seven methods a route that names none is asked for two or three.
+        guard route.methods != .all else { return }
+        for method in route.methods.each {
+            for status in upstream.isGatehouse ? [503] : [502, 503, 504] { metrics.declare(method, status) }
+        }
+    }
+
+    /// On how many event loops the address of an upstream is set aside. Each that asks says when it needs to know no
+    /// more: addresses come and go without end.
+    func address(_ address: String) -> Gauge {
+        addresses.withLock { addresses in
+            let setAside =
+                addresses[address]?.setAside
+                ?? Gauge(
+                    "gatehouse_gateway_upstream_set_aside_event_loops",
+                    help: "On how many event loops an upstream's address is set aside.",
+                    labels: [("address", address)])
+            addresses[address] = (setAside, (addresses[address]?.users ?? 0) + 1)
+            return setAside
+        }
+    }
+
+    func forget(address: String) {
+        addresses.withLock { addresses in
+            guard let known = addresses[address] else { return }
+            addresses[address] = known.users > 1 ? (known.setAside, known.users - 1) : nil
+            if known.users == 1 { known.setAside.remove() }
+        }
+    }
+
+    /// - Parameter connections: open now, in the whole process.
+    func report(connections: Int) { self.connections.set(connections) }
+
+    private struct Refusal: Hashable {
+        var reason: String
+        var route: String
+    }
+
+    /// Counts a request that the gateway refused itself.
+    ///
+    /// - Parameter route: empty where none was found.
+    func countRefusal(_ reason: String, route: String = "") { refusals(reason, route: route).increment() }
+
+    private func refusals(_ reason: String, route: String) -> Counter {
+        let refusal = Refusal(reason: reason, route: route)
+        return refusals.withLock { refusals in
+            if let counter = refusals[refusal] { return counter }
+            let counter = Counter(
+                "gatehouse_gateway_refusals_total", help: "Requests that the gateway refused itself, by the reason.",
+                labels: [("reason", reason), ("route", route)])
+            refusals[refusal] = counter
+            return counter
+        }
+    }
+}
+
+/// The metrics of one route, by the names that Gatehouse's other services use.
+final class RouteMetrics: Sendable {
+    private let name: String
+    private let requests = Mutex<[Int: Counter]>([:])
+    private let durations = Mutex<[UInt8: DurationHistogram]>([:])
+
+    private let upstreamDuration: DurationHistogram
+    private let tokenCacheHits: Counter
+    private let tokenCacheMisses: Counter
+
+    init(_ name: String) {
+        self.name = name
+        upstreamDuration = DurationHistogram(
+            "gatehouse_gateway_upstream_duration_seconds",
+            help: "From a request's way to its upstream to the head of the response.", labels: [("route", name)])
+        func lookups(_ result: String) -> Counter {
+            Counter(
+                "gatehouse_gateway_token_cache_lookups_total",
+                help: "Bearers that were accepted, by whether they were in the cache of verified tokens.",
+                labels: [("result", result), ("route", name)])
+        }
+        tokenCacheHits = lookups("hit")
+        tokenCacheMisses = lookups("miss")
+    }
+
+    /// - Parameter nanoseconds: from the request's way to the upstream to the head of the response.
+    func recordUpstream(nanoseconds: Int64) { upstreamDuration.record(nanoseconds: nanoseconds) }
+
+    /// Tokens that an event loop has found in its cache since it told last, and those that it had to verify.
+    func recordTokens(cached: Int, verified: Int) {
+        if cached > 0 { tokenCacheHits.increment(by: cached) }
+        if verified > 0 { tokenCacheMisses.increment(by: verified) }
+    }
+
+    /// - Parameter nanoseconds: from the request's head to the end of its response.
+    func record(method: MethodSet, status: Int, nanoseconds: Int64) {
+        let duration = durations.withLock { durations in
+            if let duration = durations[method.rawValue] { return duration }
+            let duration = DurationHistogram(
+                "http_server_request_duration_seconds", help: "How long requests took to be answered.",
+                labels: [("method", method.description), ("route", name)])
+            durations[method.rawValue] = duration
+            return duration
+        }
+        counter(method, status).increment()
+        duration.record(nanoseconds: nanoseconds)
+    }
+
+    /// Counts responses of that status from 0.
+    func declare(_ method: MethodSet, _ status: Int) { _ = counter(method, status) }
+
+    private func counter(_ method: MethodSet, _ status: Int) -> Counter {
+        requests.withLock { requests in
+            let key = status << 8 | Int(method.rawValue)
+            if let counter = requests[key] { return counter }
+            let counter = Counter(
+                "http_server_requests_total", help: "Requests that were answered, by route and status.",
+                labels: [("method", method.description), ("route", name), ("status", "\(status)")])
+            requests[key] = counter
+            return counter
+        }
+    }
+}

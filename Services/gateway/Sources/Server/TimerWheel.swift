@@ -1,0 +1,85 @@
+/// Something with a deadline. It is told when that has passed.
+protocol Timed: AnyObject {
+    /// Nanoseconds of the worker's clock; `.max`: none.
+    var deadline: Int64 { get }
+    /// Where its wheel keeps it; only the wheel changes it.
+    var timerPlace: TimerPlace? { get set }
+
+    /// Sets another deadline, or it is not told again.
+    func timedOut(now: Int64)
+}
+
+struct TimerPlace {
+    fileprivate var tick: Int64
+    fileprivate var index: Int
+}
+
+/// The deadlines of an event loop's connections. Who has one stands in the slot of a time that is no later, and is looked
+/// at when that has come: so a deadline that moves on with each request costs a comparison, and a connection for which
+/// nothing is due costs nothing.
+final class TimerWheel {
+    /// Nanoseconds; a deadline that has passed is noticed within two of these.
+    static let tick: Int64 = 50_000_000
+    /// Deadlines that are further away than all slots are looked at on the way.
+    private static let slotCount: Int64 = 1024
+
+    private var slots = [[any Timed]](repeating: [], count: Int(slotCount))
+    /// The last one that was dealt with.
+    private var current: Int64
+
+    init(now: Int64) { current = now / Self.tick }
+
+    /// A deadline was set. One that is later than the one before is noticed when that is due.
+    func note(_ timed: any Timed) {
+        guard timed.deadline < .max else { return }
+        let due = timed.deadline / Self.tick + 1
+        let tick = min(max(due, current + 1), current + Self.slotCount - 1)
+        if let place = timed.timerPlace {
+            guard tick < place.tick else { return }
+            remove(timed)
+        }
+        let slot = Self.slot(of: tick)
+        timed.timerPlace = TimerPlace(tick: tick, index: slots[slot].count)
+        slots[slot].append(timed)
+    }
+
+    func remove(_ timed: any Timed) {
+        guard let place = timed.timerPlace else { return }
+        timed.timerPlace = nil
+        let slot = Self.slot(of: place.tick)
+        let last = slots[slot].removeLast()
+        guard last !== timed else { return }
+        slots[slot][place.index] = last
+        last.timerPlace?.index = place.index
+    }
+
+    /// Calls `timedOut` on all whose deadline has passed.
+    func advance(to now: Int64) {
+        let target = now / Self.tick
+        // After a pause that is longer than the wheel each slot is looked at once.
+        var tick = max(current + 1, target - Self.slotCount + 1)
+        while tick <= target {
+            // Nothing is put into this slot meanwhile.
+            current = max(current, tick)
+            while let timed = slots[Self.slot(of: tick)].popLast() {
+                timed.timerPlace = nil
+                if timed.deadline <= now { timed.timedOut(now: now) } else { note(timed) }
+            }
+            tick += 1
+        }
+    }
+
+    private static func slot(of tick: Int64) -> Int { Int(tick % slotCount) }
+}
+
+/// Numbers for identifiers that only need to differ (xorshift64*, seeded from the system).
+struct FastRandom: RandomNumberGenerator {
+    private var state = UInt64.random(in: 1 ... .max)
+
+    mutating func next() -> UInt64 {
+        state ^= state >> 12
+        state ^= state << 25
+        state ^= state >> 27
+        return state &* 0x2545_F491_4F6C_DD1D
+    }
+}

@@ -1,0 +1,310 @@
+import Contracts
+import Foundation
+import NIOCore
+
+/// A connection to an upstream: sends one request at a time, reads its response, and goes back to the pool.
+final class UpstreamConnection: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    let pool: UpstreamPool
+    /// When it came back to the pool; nanoseconds of the worker's clock.
+    var idleSince: Int64 = 0
+
+    private var context: ChannelHandlerContext?
+    private var exchange: Exchange?
+    private var state = UpstreamConnectionState()
+    /// Of the present response, once its head is read.
+    private var body: BodyReader?
+    private var input = ByteBuffer()
+    private var holdsRead = false
+    private var readSize = ReadSize()
+    /// Whether it will be told when its socket has taken what waits.
+    private var awaitsTaking = false
+    private var output = PendingOutput()
+
+    init(pool: UpstreamPool) { self.pool = pool }
+
+    private var worker: Worker { pool.worker }
+    var isOpen: Bool { state.phase != .closed && context?.channel.isActive ?? false }
+    var isWritable: Bool { context?.channel.isWritable ?? false }
+
+    // MARK: The request
+
+    func begin(_ exchange: Exchange, head: ByteBuffer) {
+        self.exchange = exchange
+        state.begin()
+        write(head)
+    }
+
+    func write(_ bytes: ByteBuffer) {
+        if let before = output.add(bytes) { context?.write(wrapOutboundOut(before), promise: nil) }
+    }
+
+    func writeChunk(_ bytes: ByteBuffer) { bytes.asChunk(write) }
+
+    func writeLastChunk(_ trailers: ByteBuffer?) { write(.lastChunk(trailers)) }
+
+    func flush() {
+        guard let bytes = output.take() else { return }
+        context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+    }
+
+    /// Bytes that the socket has not taken yet. The exchange is told when it has.
+    func lookAtWaiting() -> Int {
+        guard let context else { return 0 }
+        let waiting = context.channel.waitingBytes
+        guard waiting > 0, !awaitsTaking else { return waiting }
+        awaitsTaking = true
+        context.whenTaken {
+            self.awaitsTaking = false
+            self.exchange?.upstreamIsWritable()
+        }
+        return context.channel.waitingBytes
+    }
+
+    /// Gives the connection up in the middle of an exchange, with a reset: the side that closes a connection keeps its port
+    /// for a minute (TIME_WAIT), and clients that give up could use up all ports to an address. A WebSocket that ends may
+    /// have bytes on their way, so that it is closed.
+    func abandon() {
+        exchange = nil
+        if state.phase != .tunnel, let socket = context?.channel as? any SocketOptionProvider {
+            _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        }
+        close()
+    }
+
+    /// Ends a WebSocket that the other side may still be reading.
+    ///
+    /// - Parameter last: is written before.
+    func leave(after last: ByteBuffer?) {
+        exchange = nil
+        if let last { write(last) }
+        flush()
+        close()
+    }
+
+    /// Nobody needs the connection for now.
+    func release() { pool.giveBack(self) }
+
+    func close() {
+        state.close()
+        context?.close(promise: nil)
+    }
+
+    // MARK: Channel
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
+        process()
+        input.letGoIfEmpty()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { exchange?.flushClient() }
+
+    func read(context: ChannelHandlerContext) {
+        switch state.phase {
+        case .body, .tunnel:
+            if let exchange, !exchange.clientTakesBody { holdsRead = true } else { readMore(context) }
+        case .idle, .head, .closed: context.read()
+        }
+    }
+
+    private func readMore(_ context: ChannelHandlerContext) {
+        readSize.adapt(context.channel, to: worker.output)
+        context.read()
+    }
+
+    func resumeReading() {
+        guard holdsRead, let context else { return }
+        holdsRead = false
+        readMore(context)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable, let exchange else { return }
+        exchange.upstreamIsWritable()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        let atEnd = state.ended(
+            bodyEndsWithConnection: body?.endsWithConnection ?? false, hasInput: input.readableBytes > 0,
+            isIdempotent: MethodSet.idempotent.contains(exchange?.method ?? []))
+        if state.isDetached { pool.streamClosed() } else { pool.lost(self) }
+        guard let exchange = exchange.take() else { return }
+        switch atEnd {
+        case .responseEnded: exchange.receiveEnd(trailers: nil)
+        case .tunnelEnded: exchange.tunnelEnded()
+        case .failed(let isSafeToRepeat): exchange.failed(.cut, isSafeToRepeat: isSafeToRepeat)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        state.cut()
+        context.close(promise: nil)
+    }
+
+    // MARK: The response
+
+    private func process() {
+        while true {
+            switch state.phase {
+            case .closed:
+                input.clear()
+                return
+            case .idle:
+                // Nobody asked.
+                if input.readableBytes > 0 { close() }
+                return
+            case .head:
+                guard readHead() else { return }
+            case .body:
+                guard readBody() else { return }
+            case .tunnel:
+                relay()
+                return
+            }
+        }
+    }
+
+    private enum HeadOutcome {
+        case incomplete
+        case interim(length: Int)
+        case final(length: Int, BodyFraming, connectionOptions: [[UInt8]])
+        case upgraded(length: Int)
+        /// There are too many WebSockets and event streams.
+        case tooManyStreams
+        case fault
+    }
+
+    /// - Returns: whether there may be more to do.
+    private func readHead() -> Bool {
+        guard input.readableBytes > 0, let exchange else { return false }
+        let outcome = input.withUnsafeReadableBytes { bytes in
+            do throws(HeadFault) {
+                guard let length = try worker.responseHead.scan(bytes) else { return HeadOutcome.incomplete }
+                let status = worker.responseHead.status
+                let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+                if status == 101 {
+                    let isAsked =
+                        exchange.request.upgrades && worker.responseHead.fields.upgradesToWebSocket(in: head)
+                    guard isAsked else { return .fault }
+                    return exchange.upgrade(worker.responseHead, head) ? .upgraded(length: length) : .tooManyStreams
+                }
+                if status < 200 { return .interim(length: length) }
+                guard let framing = exchange.receive(worker.responseHead, head) else { return .tooManyStreams }
+                return .final(
+                    length: length, framing,
+                    connectionOptions: worker.responseHead.fields.connectionOptions(in: head))
+            } catch {
+                return .fault
+            }
+        }
+        switch outcome {
+        case .incomplete: return false
+        case .interim(let length):
+            input.moveReaderIndex(forwardBy: length)
+            guard state.interimCame() else { return fail() }
+        case .final(let length, let framing, let connectionOptions):
+            input.moveReaderIndex(forwardBy: length)
+            if exchange.blamesAddressForStatus {
+                pool.failed(.errorStatus, now: worker.now)
+            } else {
+                pool.responded()
+            }
+            body = BodyReader(framing, connectionOptions: connectionOptions)
+            let isEventStream = exchange.state.isStream
+            state.responseBegan(
+                keepsAlive: worker.responseHead.keepsAlive && framing != .untilClose, isEventStream: isEventStream)
+            if isEventStream { leaveForStream() }
+        case .upgraded(let length):
+            input.moveReaderIndex(forwardBy: length)
+            pool.responded()
+            state.tunnelBegan()
+            leaveForStream()
+            exchange.upgraded()
+        case .tooManyStreams:
+            pool.responded()
+            exchange.refuse(Problem(.unavailable))
+            return false
+        case .fault: return fail()
+        }
+        return true
+    }
+
+    /// The connection counts among streams from now on, and leaves its room to another one.
+    private func leaveForStream() {
+        pool.streamOpened()
+        pool.leave()
+    }
+
+    private func relay() {
+        guard let exchange, input.readableBytes > 0 else { return }
+        let bytes = input
+        input = ByteBuffer()
+        exchange.receive(bytes)
+    }
+
+    private func readBody() -> Bool {
+        guard let exchange else { return false }
+        let part: BodyReader.Part?
+        do throws(HeadFault) {
+            part = try body?.next(from: &input)
+        } catch {
+            return fail()
+        }
+        switch part {
+        case nil: return false
+        case .data(let bytes):
+            exchange.receive(bytes)
+            return true
+        case .end(let trailers):
+            endReceiving(for: exchange, trailers: trailers)
+            return false
+        }
+    }
+
+    private func endReceiving(for exchange: Exchange, trailers: ByteBuffer?) {
+        self.exchange = nil
+        body = nil
+        let isKept = state.responseEnded(
+            isRequestComplete: exchange.state.isRequestComplete, hasInput: input.readableBytes > 0)
+        // What is not sent of a request whose response is there is given up.
+        if isKept { release() } else if exchange.state.isRequestComplete { close() } else { abandon() }
+        exchange.receiveEnd(trailers: trailers)
+    }
+
+    private func fail() -> Bool {
+        let exchange = exchange
+        abandon()
+        exchange?.failed(.garbage, isSafeToRepeat: false)
+        return false
+    }
+}
+
+/// Why a connection to an upstream's address could not be made.
+enum ConnectFailure: Error, Equatable {
+    /// Nothing listens there.
+    case refused
+    case unreachable
+    /// This process had no port, descriptor or memory for it: the address is not to blame.
+    case exhausted
+
+    init(_ error: any Error) {
+        self =
+            switch (error as? IOError)?.errnoCode {
+            case ECONNREFUSED: .refused
+            case EADDRNOTAVAIL, EADDRINUSE, EMFILE, ENFILE, ENOBUFS, ENOMEM: .exhausted
+            default: .unreachable
+            }
+    }
+
+    /// What the request fails with that was to be sent there.
+    var ofRequest: ExchangeState.Failure { self == .exhausted ? .exhausted : .unreachable }
+}

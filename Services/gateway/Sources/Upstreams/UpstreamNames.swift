@@ -1,0 +1,263 @@
+import Foundation
+import Instruments
+import Logging
+import NIOCore
+import ServiceLifecycle
+import Synchronization
+import Threads
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What the names of upstreams stand for: all addresses of each, looked up again and again, off the event loops.
+///
+/// What can't be looked up stands for what it stood for before.
+final class UpstreamNames: Service {
+    /// All addresses of a host; their ports mean nothing. May take long, and ends when its task is cancelled.
+    typealias Lookup = @Sendable (_ host: String) async throws -> [SocketAddress]
+
+    private struct State {
+        var addresses: [String: [SocketAddress]] = [:]
+        var lookingUp: Set<String> = []
+        var failing: Set<String> = []
+        var listeners: [@Sendable () -> Void] = []
+    }
+
+    private struct NoAddress: Error {}
+
+    private let routes: RouteStore
+    private let logger: Logger
+    private let lookup: Lookup
+    private let pause: Duration
+    private let patience: Duration
+    private let state = Mutex(State())
+    private let failures = Counter(
+        "gatehouse_gateway_name_lookup_failures_total", help: "Look-ups of upstreams' names that failed.")
+
+    /// - Parameters:
+    ///   - routes: the names of their upstreams are followed.
+    ///   - pause: between two rounds. With it and the time that a look-up takes an answer is 5 s old at the most.
+    ///   - patience: that routes have with names which are new with them.
+    init(
+        routes: RouteStore, logger: Logger, pause: Duration = .seconds(2), patience: Duration = .seconds(2),
+        lookup: @escaping Lookup = SystemLookup.shared.addresses
+    ) {
+        self.routes = routes
+        self.logger = logger
+        self.pause = pause
+        self.patience = patience
+        self.lookup = lookup
+    }
+
+    /// The addresses of each host.
+    var addresses: [String: [SocketAddress]] { state.withLock { $0.addresses } }
+
+    /// Calls `listener` after each change, on any thread.
+    func onChange(_ listener: @escaping @Sendable () -> Void) {
+        state.withLock { $0.listeners.append(listener) }
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withDiscardingTaskGroup { group in
+                while !Task.isCancelled {
+                    // One that takes long is not looked up a second time meanwhile, and delays no other.
+                    for name in self.claimIdle() {
+                        group.addTask {
+                            await self.lookUp(name)
+                            self.state.withLock { _ = $0.lookingUp.remove(name) }
+                        }
+                    }
+                    try? await Task.sleep(for: self.pause)
+                }
+            }
+        }
+    }
+
+    /// Looks up the names that would be new with a table, before it comes into force. Those that take too long it does
+    /// without.
+    func learn(_ table: RouteTable) async {
+        let followed = routes.table.names
+        let new = state.withLock { state in
+            table.names.filter { !followed.contains($0) || state.addresses[$0] == nil }
+        }
+        guard !new.isEmpty else { return }
+        await withTaskGroup(of: Bool.self) { group in
+            for name in new {
+                group.addTask {
+                    await self.lookUp(name)
+                    return true
+                }
+            }
+            group.addTask {
+                try? await Task.sleep(for: self.patience)
+                return false
+            }
+            var left = new.count
+            for await isLookedUp in group {
+                left -= 1
+                if !isLookedUp || left == 0 { break }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func claimIdle() -> Set<String> {
+        let names = routes.table.names
+        return state.withLock { state in
+            let idle = names.subtracting(state.lookingUp)
+            state.lookingUp.formUnion(idle)
+            return idle
+        }
+    }
+
+    private func lookUp(_ name: String) async {
+        do {
+            let found = try await lookup(name)
+            guard !found.isEmpty else { throw NoAddress() }
+            take(found, of: name)
+        } catch {
+            guard !Task.isCancelled else { return }
+            failures.increment()
+            if state.withLock({ $0.failing.insert(name).inserted }) {
+                logger.warning("cannot look up an upstream", metadata: ["host": "\(name)", "error": "\(error)"])
+            }
+        }
+    }
+
+    private func take(_ found: [SocketAddress], of name: String) {
+        let listeners = state.withLock { state -> [@Sendable () -> Void] in
+            state.failing.remove(name)
+            // Name servers give them in another order each time.
+            guard Set(found) != state.addresses[name].map(Set.init) else { return [] }
+            state.addresses[name] = found
+            return state.listeners
+        }
+        guard !listeners.isEmpty else { return }
+        logger.notice(
+            "addresses of an upstream",
+            metadata: ["host": "\(name)", "addresses": "\(found.compactMap(\.ipAddress).joined(separator: ", "))"])
+        for listener in listeners { listener() }
+    }
+}
+
+extension RouteTable {
+    /// The hosts of upstreams that have to be looked up.
+    var names: Set<String> {
+        var names: Set<String> = []
+        for route in routes {
+            guard case .upstream(let upstream) = route.target else { continue }
+            for address in upstream.addresses where address.literal == nil {
+                names.insert(address.host)
+            }
+        }
+        return names
+    }
+}
+
+extension Upstream.Address {
+    /// The address itself; `nil` where the host is a name.
+    var literal: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
+}
+
+/// Asks the system for a host's addresses: its hosts file, its name servers.
+final class SystemLookup: Sendable {
+    /// Why there is no answer, in the system's words.
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    typealias Answer = Result<[SocketAddress], Failure>
+
+    private struct State {
+        var queue: LookupQueue
+        var asking: [String: [AsyncStream<Answer>.Continuation]] = [:]
+    }
+
+    /// For everybody in this process.
+    static let shared = SystemLookup()
+
+    private let state: Mutex<State>
+    private let slowFrom: Duration
+    private let ask: @Sendable (_ host: String) -> Answer
+
+    /// - Parameters:
+    ///   - limit: threads at the most, of which each is there for one look-up.
+    ///   - slowFrom: what takes so long may take long again.
+    ///   - ask: blocks until there is an answer.
+    init(
+        limit: Int = 64, slowFrom: Duration = .seconds(1),
+        ask: @escaping @Sendable (_ host: String) -> Answer = SystemLookup.ask
+    ) {
+        state = Mutex(State(queue: LookupQueue(limit: limit)))
+        self.slowFrom = slowFrom
+        self.ask = ask
+    }
+
+    /// All addresses of a host.
+    func addresses(of host: String) async throws -> [SocketAddress] {
+        // A look-up blocks its thread and can't be cancelled. A caller that is cancelled leaves it to end alone.
+        let (answers, answered) = AsyncStream<Answer>.makeStream()
+        let begun = state.withLock { state in
+            state.asking[host, default: []].append(answered)
+            return state.queue.ask(host)
+        }
+        begin(begun)
+        for await answer in answers { return try answer.get() }
+        throw CancellationError()
+    }
+
+    private func begin(_ hosts: [String]) {
+        for host in hosts {
+            do throws(SystemThreadError) {
+                try SystemThread.start("lookup") { [self] in
+                    let start = ContinuousClock.now
+                    let answer = ask(host)
+                    end(host, answer, wasSlow: ContinuousClock.now - start >= slowFrom)
+                }
+            } catch {
+                end(host, .failure(Failure(description: "\(error)")), wasSlow: false)
+            }
+        }
+    }
+
+    /// Tells everybody who asked for the host, and begins with those that waited for a thread.
+    private func end(_ host: String, _ answer: Answer, wasSlow: Bool) {
+        let (asking, next) = state.withLock { state in
+            (state.asking.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
+        }
+        for answered in asking {
+            answered.yield(answer)
+            answered.finish()
+        }
+        begin(next)
+    }
+
+    @Sendable private static func ask(_ host: String) -> Answer {
+        var hints = addrinfo()
+        #if canImport(Glibc)
+            hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        #else
+            hints.ai_socktype = SOCK_STREAM
+        #endif
+        // No addresses of a kind that this machine has none of.
+        hints.ai_flags = AI_ADDRCONFIG
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, nil, &hints, &list)
+        guard code == 0 else { return .failure(Failure(description: String(cString: gai_strerror(code)))) }
+        defer { freeaddrinfo(list) }
+        return .success(sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }.compactMap(address))
+    }
+
+    private static func address(_ info: UnsafeMutablePointer<addrinfo>?) -> SocketAddress? {
+        guard let info = info?.pointee, let address = info.ai_addr else { return nil }
+        return switch info.ai_family {
+        case AF_INET: address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee) }
+        case AF_INET6: address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee) }
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,322 @@
+import DequeModule
+import Instruments
+import Logging
+import NIOCore
+import NIOPosix
+
+/// The connections of one event loop to one address of an upstream.
+final class UpstreamPool {
+    unowned let worker: Worker
+    /// The one request that finds out whether an address that is set aside is well again; another address responds if
+    /// this one does not. Weak: it ends with the request.
+    weak var probe: Exchange?
+
+    let endpoint: UpstreamEndpoint
+    /// What its health checks tell; `nil` where there are none.
+    private let health: HealthChecker.Health?
+    private var isBeingAsked = false
+    private var idle: [UpstreamConnection] = []
+    /// Connections that are open or being opened.
+    private var count = 0
+    private var waiting: Deque<Exchange> = []
+    /// WebSockets and event streams that are open.
+    private(set) var streams = 0
+    private var circuit = Circuit()
+    /// On how many event loops the address is set aside.
+    private let setAside: Gauge
+    /// No route in force names the address any more.
+    private var isRetired = false
+    /// Nanoseconds.
+    private let idleTimeout: Int64
+    /// When a connection was tried last while the address refuses connections; nanoseconds of the worker's clock.
+    private var triedAt: Int64 = 0
+
+    init(_ endpoint: UpstreamEndpoint, worker: Worker) {
+        self.worker = worker
+        self.endpoint = endpoint
+        idleTimeout = (endpoint.idleTimeout ?? worker.gateway.settings.upstreamIdleTimeout).nanoseconds
+        setAside = worker.gateway.metrics.address(endpoint.address.authority)
+        health = worker.gateway.health.enter(endpoint)
+    }
+
+    private var settings: GatewaySettings { worker.gateway.settings }
+
+    /// Requests that are on their way, or wait to be.
+    var outstanding: Int { count - idle.count + waiting.count }
+
+    // MARK: Connections
+
+    /// Finds a connection for `exchange`, at once or later: `connected` or `failed` is called on it.
+    func lease(for exchange: Exchange, isRetry: Bool) {
+        // If one idle connection was stale, the others may be too.
+        if !isRetry, let connection = takeIdle() { return exchange.connected(connection) }
+        if circuit.refusesConnections, exchange.hasOneAddress {
+            return exchange.failed(.setAside, isSafeToRepeat: false)
+        }
+        guard count < settings.maximumUpstreamConnections else {
+            guard waiting.count < settings.maximumUpstreamConnections else {
+                return exchange.failed(.busy, isSafeToRepeat: false)
+            }
+            return waiting.append(exchange)
+        }
+        connect(for: exchange)
+    }
+
+    /// The connection that came back last, unless it has been idle for too long: then its other side may be closing it.
+    private func takeIdle() -> UpstreamConnection? {
+        guard !idle.isEmpty else { return nil }
+        let oldest = worker.now - idleTimeout
+        while let connection = idle.popLast() {
+            guard connection.isOpen else { continue }
+            if connection.idleSince >= oldest { return connection }
+            connection.close()
+        }
+        return nil
+    }
+
+    /// `exchange` no longer waits for a connection.
+    func forget(_ exchange: Exchange) { waiting.removeAll { $0 === exchange } }
+
+    func giveBack(_ connection: UpstreamConnection) {
+        guard connection.isOpen else { return }
+        if let next = waiting.popFirst() { return next.connected(connection) }
+        guard !isRetired else { return connection.close() }
+        connection.idleSince = worker.now
+        idle.append(connection)
+    }
+
+    /// The connection has closed.
+    func lost(_ connection: UpstreamConnection) {
+        idle.removeAll { $0 === connection }
+        leave()
+    }
+
+    func streamOpened() { streams += 1 }
+
+    func streamClosed() { streams -= 1 }
+
+    /// There is room for one connection more: one has closed, or carries a stream.
+    func leave() {
+        count -= 1
+        // A request that is refused at once leaves the room to the next one.
+        while count < settings.maximumUpstreamConnections, let next = waiting.popFirst() {
+            lease(for: next, isRetry: false)
+        }
+    }
+
+    /// Closes connections that were idle for too long. Where an address is set aside and no request has probed it, the
+    /// pool does.
+    func sweep(now: Int64) {
+        if circuit.refusesConnections, now - triedAt >= Self.probeInterval { tryConnection() }
+        if health == nil, circuit.isDue(now: now - Self.probeInterval), probe == nil { ask() }
+        let oldest = now - idleTimeout
+        closeIdle { $0.idleSince < oldest }
+    }
+
+    /// No route names the address any more: requests that are on their way end as they would, and their connections
+    /// with them.
+    func retire() {
+        if !circuit.isClosed { setAside.decrement() }
+        isRetired = true
+        worker.gateway.health.leave(endpoint)
+        worker.gateway.metrics.forget(address: endpoint.address.authority)
+        closeIdle { _ in true }
+    }
+
+    private func closeIdle(while condition: (UpstreamConnection) -> Bool) {
+        while let first = idle.first, condition(first) {
+            idle.removeFirst()
+            first.close()
+        }
+    }
+
+    private func connect(for exchange: Exchange) {
+        connect { connected in
+            switch connected {
+            case .success(let connection): exchange.connected(connection)
+            case .failure(let failure): exchange.failed(failure.ofRequest, isSafeToRepeat: true)
+            }
+        }
+    }
+
+    /// Finds out whether an address that refused a connection accepts one now.
+    private func tryConnection() {
+        triedAt = worker.now
+        connect { if case .success(let connection) = $0 { self.giveBack(connection) } }
+    }
+
+    /// - Parameter completion: called on this pool's event loop.
+    private func connect(_ completion: @escaping (Result<UpstreamConnection, ConnectFailure>) -> Void) {
+        count += 1
+        endpoint.connect(on: worker.eventLoop, within: TimeAmount(settings.connectTimeout)).assumeIsolated()
+            .whenComplete { result in
+                do {
+                    let channel = try result.get()
+                    let connection = UpstreamConnection(pool: self)
+                    do {
+                        try channel.pipeline.syncOperations.addHandler(connection)
+                    } catch {
+                        channel.close(promise: nil)
+                        throw error
+                    }
+                    self.change { $0.connected() }
+                    completion(.success(connection))
+                } catch {
+                    let failure = ConnectFailure(error)
+                    self.failedToConnect(failure)
+                    // Not now: the attempts of all that wait may fail at once, each within the one before.
+                    self.worker.eventLoop.assumeIsolated().execute { self.leave() }
+                    completion(.failure(failure))
+                }
+            }
+    }
+
+    // MARK: Whether the address is well
+
+    /// How often an address that refuses connections is tried, and for how long one that is due waits for a request that
+    /// can probe it; nanoseconds.
+    private static let probeInterval: Int64 = 1_000_000_000
+
+    /// Whether it is not set aside.
+    var isWell: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
+
+    /// Whether a health check has found it well since its time aside was over.
+    private var passesChecks: Bool {
+        guard let health else { return false }
+        change { $0.passedProbe(at: health.passedAt) }
+        return circuit.isClosed
+    }
+
+    /// When it failed last; nanoseconds of the worker's clock.
+    var failedAt: Int64 { circuit.failedAt }
+
+    /// Where there are health checks they alone bring it back.
+    func mayBeProbed(now: Int64) -> Bool { health == nil && circuit.isDue(now: now) && probe == nil }
+
+    func responded() {
+        guard circuit.failedAt != 0 else { return }
+        change { $0.responded() }
+    }
+
+    /// - Parameter now: nanoseconds of the worker's clock.
+    func failed(_ failure: Circuit.Failure, now: Int64) {
+        change { $0.failed(failure, now: now) }
+    }
+
+    func failedToConnect(_ failure: ConnectFailure) {
+        let now = worker.now
+        switch failure {
+        case .refused:
+            triedAt = now
+            failed(.refused, now: now)
+        case .unreachable: failed(.unreachable, now: now)
+        // The address has nothing to do with it.
+        case .exhausted: break
+        }
+    }
+
+    /// Any response will do, also that the address does not know `OPTIONS` (RFC 9110 §9.3.7).
+    private func ask() {
+        guard !isBeingAsked else { return }
+        isBeingAsked = true
+        let host = endpoint.tls == nil ? endpoint.address.authority : endpoint.host
+        let request = "OPTIONS * HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
+        let status = worker.eventLoop.makePromise(of: Int.self)
+        endpoint.ask(request, within: settings.probeTimeout, status)
+        status.futureResult.assumeIsolated().whenComplete { result in
+            self.isBeingAsked = false
+            let now = self.worker.now
+            switch result {
+            case .success: self.change { $0.passedProbe(at: now) }
+            case .failure(let error):
+                if ConnectFailure(error) != .exhausted { self.failed(.noResponse, now: now) }
+            }
+        }
+    }
+
+    private func change(_ body: (inout Circuit) -> Void) {
+        let before = circuit
+        body(&circuit)
+        guard circuit != before else { return }
+        probe = nil
+        guard circuit.isClosed != before.isClosed, !isRetired else { return }
+        if circuit.isClosed {
+            setAside.decrement()
+        } else {
+            setAside.increment()
+            worker.gateway.metrics.setAside.increment()
+        }
+        worker.gateway.logger.notice(
+            circuit.isClosed ? "upstream answers again" : "upstream set aside",
+            metadata: ["address": "\(endpoint.address.authority)"])
+    }
+}
+
+/// One address of an upstream, and how it is spoken to.
+struct UpstreamEndpoint: Hashable, Sendable {
+    /// A question that tells whether the address is well.
+    struct Check: Hashable, Sendable {
+        var health: HealthCheck
+        /// Lines that every request there has.
+        var lines: String
+    }
+
+    /// Bytes that the system keeps of a response that nobody reads; it may double that.
+    private static let receiveBuffer: ChannelOptions.Types.SocketOption.Value = 256 * 1024
+
+    var address: SocketAddress
+    /// What its certificate has to name; empty without TLS.
+    var host = ""
+    /// `nil`: without TLS.
+    var tls: UpstreamTLS?
+    /// `nil`: it is judged by how it responds to requests alone.
+    var check: Check?
+    /// How long a kept connection may be unused; `nil`: as long as any upstream's.
+    var idleTimeout: Duration?
+
+    /// Opens a connection. With TLS, the other side has shown a valid certificate by then.
+    func connect(on eventLoop: any EventLoop, within limit: TimeAmount) -> EventLoopFuture<any Channel> {
+        let channel = ClientBootstrap(group: eventLoop)
+            .connectTimeout(limit)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // NIO reads all that the system holds once the other side has closed, whether or not anybody takes it.
+            .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBuffer)
+            // What one turn of the event loop brings is kept whether or not anybody wants it.
+            .channelOption(.maxMessagesPerRead, value: 1)
+            .connect(to: address)
+        guard let tls else { return channel }
+        return channel.flatMap { tls.handshake(on: $0, host: host, within: limit) }
+    }
+
+    /// Sends one request on a connection of its own.
+    ///
+    /// - Parameters:
+    ///   - request: whole; it asks that the connection be closed.
+    ///   - limit: for all of it.
+    ///   - status: told the response's status once the whole response is there. Who fails it ends the asking.
+    func ask(_ request: String, within limit: Duration, _ status: EventLoopPromise<Int>) {
+        let eventLoop = status.futureResult.eventLoop
+        let timeout = eventLoop.scheduleTask(in: TimeAmount(limit)) {
+            status.fail(ChannelError.connectTimeout(TimeAmount(limit)))
+        }
+        status.futureResult.whenComplete { _ in timeout.cancel() }
+        connect(on: eventLoop, within: TimeAmount(limit)).whenComplete { result in
+            do {
+                let channel = try result.get()
+                status.futureResult.whenComplete { _ in channel.close(promise: nil) }
+                try channel.pipeline.syncOperations.addHandler(StatusReader(status))
+                channel.writeAndFlush(ByteBuffer(string: request), promise: nil)
+            } catch {
+                status.fail(error)
+            }
+        }
+    }
+}
+
+extension SocketAddress {
+    /// As in a `Host` field.
+    var authority: String {
+        let host = ipAddress ?? ""
+        return (host.contains(":") ? "[\(host)]" : host) + ":\(port ?? 0)"
+    }
+}

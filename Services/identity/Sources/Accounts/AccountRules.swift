@@ -1,0 +1,227 @@
+import Contracts
+import Foundation
+
+/// A user with what identity alone knows of one.
+struct Account: Sendable, Equatable {
+    var id: UUID
+    var email: String?
+    var emailVerified: Bool
+    var phone: String?
+    var phoneVerified: Bool
+    var displayName: String?
+    var role: String
+    var storeIDs: [String]
+    var state: AccountState
+    /// Whether there is an address or number that a password can be entered with. `email` does not tell: it may be the
+    /// address in Apple's token, which can be another user's identifier here.
+    var hasIdentifier: Bool
+    var hasPassword: Bool
+    var hasApple: Bool
+    /// Counts up with every change that clients and other services are shown. tokens keeps the snapshot of the highest.
+    var version: Int64
+    /// Counts up with every change after which a proof that was made before no longer counts: of the password, the
+    /// state, the ways to sign in, or a lost identifier.
+    var credentialsVersion: Int64
+    var createdAt: Date
+    var updatedAt: Date?
+    /// Kinds of identifiers that somebody else has proved.
+    var lostIdentifiers: [String] = []
+    /// Kinds of the user's identifiers that another account has lost to them.
+    var mergeableIdentifiers: [String] = []
+
+    /// The user as clients see one.
+    var user: User {
+        User(
+            id: id, email: email, phone: phone, displayName: displayName, emailVerified: emailVerified,
+            phoneVerified: phone == nil ? nil : phoneVerified, role: role,
+            storeIds: storeIDs, authProviders: providers, createdAt: createdAt, updatedAt: updatedAt,
+            lostIdentifiers: lostIdentifiers.isEmpty ? nil : lostIdentifiers.map(IdentifierKind.init(rawValue:)),
+            mergeableIdentifiers: mergeableIdentifiers.isEmpty
+                ? nil : mergeableIdentifiers.map(IdentifierKind.init(rawValue:)))
+    }
+
+    var snapshot: UserSnapshot {
+        UserSnapshot(user: user, version: version)
+    }
+
+    /// The ways to sign in, in the contract's order.
+    var providers: [AuthProvider] {
+        (hasApple ? [.apple] : []) + (hasPassword ? [.password] : [])
+    }
+
+    /// Whether somebody can sign in to the account.
+    /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
+    func isReachable(byCodeTo kinds: Set<Identifier.Kind>) -> Bool {
+        hasApple || (hasPassword && hasIdentifier) || isOpenedByCode(to: kinds)
+    }
+
+    /// Whether the account can still be signed in to without `provider`.
+    /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
+    func isReachable(without provider: AuthProvider, byCodeTo kinds: Set<Identifier.Kind> = []) -> Bool {
+        if isOpenedByCode(to: kinds) { return true }
+        switch provider {
+        case .apple: return hasPassword && hasIdentifier
+        case .password: return hasApple
+        // Nobody signs in with a provider that this version does not know: without it nothing is missing.
+        default: return !providers.isEmpty
+        }
+    }
+
+    private func isOpenedByCode(to kinds: Set<Identifier.Kind>) -> Bool {
+        // Apple forwards mail to such an address only as long as the app is linked.
+        let isRelayed = email?.hasSuffix("@privaterelay.appleid.com") == true
+        if kinds.contains(.email) && emailVerified && !isRelayed { return true }
+        return kinds.contains(.phone) && phoneVerified
+    }
+}
+
+/// Whether an account may be used. A deleted account has no state, because its row is gone.
+enum AccountState: String, Sendable, CaseIterable {
+    case active
+    case disabled
+}
+
+/// What is to change of an account; `nil` leaves it as it is.
+struct AccountChange: Sendable {
+    /// `.some(nil)` takes the name away.
+    var displayName: DisplayName??
+    var role: Role?
+    var stores: StoreList?
+}
+
+/// The name a user goes by: free text that is shown to others.
+struct DisplayName: Hashable, Sendable {
+    let value: String
+
+    /// In characters as a reader counts them.
+    static let maximumLength = 100
+    /// In bytes of UTF-8: one character can be a letter with any number of combining marks.
+    static let maximumBytes = 16 * maximumLength
+
+    /// `nil` where the text is blank, which is how a user takes the name away.
+    static func read(_ text: String) throws(Refusal) -> DisplayName? {
+        let trimmed = Text.trimmed(text)
+        guard !trimmed.isEmpty else { return nil }
+        let tooLong = Refusal("The name is longer than \(maximumLength) characters.")
+        // The length first: the time to normalize grows with its square.
+        guard trimmed.utf8.count <= maximumBytes else { throw tooLong }
+        let name = trimmed.precomposedStringWithCanonicalMapping
+        guard name.utf8.count <= maximumBytes, name.count <= maximumLength else { throw tooLong }
+        guard !name.unicodeScalars.contains(where: Text.isDeceptive),
+            !name.unicodeScalars.allSatisfy({ Text.isInvisible($0) || $0.properties.isWhitespace })
+        else {
+            throw Refusal("The name contains characters that cannot be shown.")
+        }
+        return DisplayName(value: name)
+    }
+
+    /// The name that Apple's dialog gave the app, once and unsigned. It must not fail a sign-in: characters that cannot
+    /// be shown are left out, and a name that is too long is cut.
+    static func fromApple(givenName: String?, familyName: String?) -> DisplayName? {
+        let parts = [givenName, familyName].compactMap(\.self).map { part in
+            var visible = String.UnicodeScalarView()
+            visible.append(contentsOf: part.unicodeScalars.lazy.filter { !Text.isDeceptive($0) }.prefix(maximumBytes))
+            return Text.trimmed(String(visible))
+        }
+        let joined = parts.filter { !$0.isEmpty }.joined(separator: " ")
+        return try? read(String(joined.prefix(maximumLength)))
+    }
+}
+
+/// What a user may do in the team's own services; Gatehouse itself only carries it, and knows that of its operators.
+struct Role: Hashable, Sendable {
+    let name: String
+
+    /// What everybody who registers is.
+    static let user = Role(unchecked: "user")
+    /// Who may administer users, unless the team names another.
+    static let `operator` = Role(unchecked: "operator")
+
+    /// - Parameter name: a lower-case letter, then up to 31 of `a–z 0–9 _ -`: it stands in access tokens and headers.
+    init(_ name: String) throws(Refusal) {
+        let scalars = name.unicodeScalars
+        guard (1...32).contains(scalars.count), let first = scalars.first, ("a"..."z").contains(first),
+            scalars.allSatisfy({
+                ("a"..."z").contains($0) || ("0"..."9").contains($0) || $0 == "_" || $0 == "-"
+            })
+        else {
+            throw Refusal("A role is a lower-case letter and up to 31 letters, digits, _ or -.")
+        }
+        self.name = name
+    }
+
+    /// The role of those who may administer users.
+    init(ofOperators name: String) throws(Refusal) {
+        try self.init(name)
+        guard self != .user else { throw Refusal("Everybody who registers has the role \(name).") }
+    }
+
+    private init(unchecked name: String) {
+        self.name = name
+    }
+}
+
+/// A store, site or tenant that a user belongs to, by the team's own name for it.
+struct StoreID: Hashable, Sendable {
+    let value: String
+
+    /// - Parameter value: 1 to 64 visible characters.
+    init(_ value: String) throws(Refusal) {
+        guard (1...64).contains(value.count), value.utf8.count <= 128,
+            !value.unicodeScalars.contains(where: { Text.isInvisible($0) || $0.properties.isWhitespace })
+        else {
+            throw Refusal("A store is 1 to 64 visible characters without spaces.")
+        }
+        self.value = value
+    }
+}
+
+/// The stores of one user. All of them are in each access token, and percent-encoded in a header field of each request
+/// that the gateway forwards.
+struct StoreList: Hashable, Sendable {
+    let ids: [StoreID]
+
+    static let none = StoreList(unchecked: [])
+
+    static let maximumCount = 50
+    /// In bytes of the header field, with its commas. A token with so many is not longer than verifiers accept, and the
+    /// field fits into a request head of 16 KiB.
+    static let maximumLength = 3072
+
+    init(_ values: [String]) throws(Refusal) {
+        guard values.count <= Self.maximumCount else {
+            throw Refusal("A user has at most \(Self.maximumCount) stores.")
+        }
+        var ids: [StoreID] = []
+        for value in values { ids.append(try StoreID(value)) }
+        let length = Self.length(of: ids)
+        guard length <= Self.maximumLength else {
+            throw Refusal(
+                """
+                These stores are too long together: \(length) bytes, of which access tokens have room for \
+                \(Self.maximumLength). Other characters than A to Z, a to z, 0 to 9 and - . _ ~ count for three bytes \
+                and more.
+                """)
+        }
+        self.ids = ids
+    }
+
+    private init(unchecked ids: [StoreID]) {
+        self.ids = ids
+    }
+
+    /// Of the percent-encoded names with commas between them.
+    private static func length(of ids: [StoreID]) -> Int {
+        ids.reduce(max(0, ids.count - 1)) { sum, id in
+            id.value.utf8.reduce(sum) { $0 + (isUnreserved($1) ? 1 : 3) }
+        }
+    }
+
+    /// RFC 3986 §2.3
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch Unicode.Scalar(byte) {
+        case "A"..."Z", "a"..."z", "0"..."9", "-", ".", "_", "~": true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import Bytes
+import Foundation
+
+/// Which users an operator looks for. Without anything: all of them.
+struct UserSearch: Sendable, Equatable {
+    var identifier: IdentifierPrefix?
+    var id: IDPrefix?
+    var state: AccountState?
+    var role: Role?
+
+    /// In which order the users are listed, so that an index gives them in that order.
+    var order: Order { identifier != nil ? .identifier : id != nil ? .id : .age }
+
+    enum Order: Sendable {
+        case identifier, id
+        /// The newest first.
+        case age
+    }
+}
+
+/// Where a page of users ended.
+enum UserCursor: Sendable, Equatable {
+    case identifier(String)
+    case id(UUID)
+    case age(Date, UUID)
+
+    /// As it is handed out, and handed back.
+    var text: String {
+        switch self {
+        case .identifier(let value): Base64URL.string(Array(value.utf8))
+        case .id(let id): id.uuidString.lowercased()
+        case .age(let time, let id): "\(time.microseconds).\(id.uuidString.lowercased())"
+        }
+    }
+
+    /// - Throws: where it is not the cursor of a list in this order.
+    init(_ text: String, order: UserSearch.Order) throws(Refusal) {
+        let refusal = Refusal("This is not the next of such a list.")
+        guard text.utf8.count <= 1024 else { throw refusal }
+        switch order {
+        case .identifier:
+            guard let bytes = Base64URL.decode(text), let value = String(validating: bytes, as: UTF8.self),
+                !value.unicodeScalars.contains(where: Text.isInvisible)
+            else { throw refusal }
+            self = .identifier(value)
+        case .id:
+            guard let id = UUID(uuidString: text) else { throw refusal }
+            self = .id(id)
+        case .age:
+            guard let (time, id) = Date.microseconds(leading: text), let id = UUID(uuidString: id) else {
+                throw refusal
+            }
+            self = .age(time, id)
+        }
+    }
+}
+
+extension Date {
+    /// Since 1970, as exactly as PostgreSQL keeps times.
+    var microseconds: Int64 { Int64((timeIntervalSince1970 * 1_000_000).rounded()) }
+
+    /// Reads `MICROSECONDS.REST`.
+    static func microseconds(leading text: String) -> (Date, rest: String)? {
+        let parts = text.split(separator: ".", maxSplits: 1)
+        guard parts.count == 2, let count = Int64(parts[0]), (0...4_102_444_800_000_000).contains(count) else {
+            return nil
+        }
+        return (Date(timeIntervalSince1970: Double(count) / 1_000_000), String(parts[1]))
+    }
+}
+
+/// What identifiers begin with that an operator looks for, in the form in which identifiers are kept.
+struct IdentifierPrefix: Sendable, Equatable {
+    let value: String
+
+    /// - Parameters:
+    ///   - text: the beginning of an e-mail address, or of a phone number in any usual spelling. What has no country
+    ///     code yet (`+`, `00`, or a national number where the team has named its country) is no phone number.
+    ///   - home: the country whose national phone numbers are understood.
+    init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
+        let trimmed = Text.trimmed(text)
+        guard !trimmed.isEmpty else { throw Refusal("This is empty.") }
+        guard trimmed.utf8.count <= 2 * EmailAddress.maximumLength else { throw Refusal("This is too long.") }
+        guard !trimmed.unicodeScalars.contains(where: Text.isInvisible) else {
+            throw Refusal("This contains invisible characters.")
+        }
+        let folded = trimmed.precomposedStringWithCompatibilityMapping.lowercased()
+            .precomposedStringWithCompatibilityMapping
+        value = Self.phone(folded, home: home) ?? folded
+    }
+
+    /// Above every identifier that begins with the prefix, by the order of bytes. No identifier holds the last code point
+    /// of Unicode.
+    var end: String { value + "\u{10FFFF}" }
+
+    private static func phone(_ text: String, home: PhoneRegion?) -> String? {
+        var digits = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "0"..."9": digits.unicodeScalars.append(scalar)
+            case "+" where digits.isEmpty: digits = "+"
+            case " ", "-", ".", "/", "(", ")": continue
+            default: return nil
+            }
+        }
+        if digits.hasPrefix("+") { return digits }
+        for prefix in [home?.internationalPrefix, "00"].compactMap(\.self) where digits.hasPrefix(prefix) {
+            return "+" + digits.dropFirst(prefix.count)
+        }
+        guard let home, digits.hasPrefix("0") else { return nil }
+        return "+" + home.international(digits)
+    }
+}
+
+/// What ids begin with that an operator looks for.
+struct IDPrefix: Sendable, Equatable {
+    let first: UUID
+    let last: UUID
+
+    /// - Parameter text: up to 32 hexadecimal digits, with or without hyphens between them.
+    init(_ text: String) throws(Refusal) {
+        let refusal = Refusal("An id begins with hexadecimal digits.")
+        guard text.utf8.count <= 36 else { throw refusal }
+        let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
+        guard (1...32).contains(digits.count), digits.allSatisfy({ Hexadecimal.value($0) != nil }),
+            let first = Self.id(digits, filledWith: "0"), let last = Self.id(digits, filledWith: "f")
+        else { throw refusal }
+        self.first = first
+        self.last = last
+    }
+
+    private static func id(_ digits: [UInt8], filledWith filler: Character) -> UUID? {
+        let text = Array(String(decoding: digits, as: UTF8.self)) + Array(repeating: filler, count: 32 - digits.count)
+        let parts = [text[0..<8], text[8..<12], text[12..<16], text[16..<20], text[20..<32]]
+        return UUID(uuidString: parts.map { String($0) }.joined(separator: "-"))
+    }
+}
+
+/// Which entries of the audit log an operator looks for. Without anything: all of them.
+struct AuditSearch: Sendable, Equatable {
+    var userID: UUID?
+    var event: String?
+    /// An event that is left out.
+    var exceptEvent: String?
+    var since: Date?
+    var until: Date?
+}
+
+/// Where a page of the audit log ended.
+struct AuditCursor: Sendable, Equatable {
+    var at: Date
+    var id: Int64
+
+    /// As it is handed out, and handed back.
+    var text: String { "\(at.microseconds).\(id)" }
+
+    init(at: Date, id: Int64) {
+        self.at = at
+        self.id = id
+    }
+
+    init(_ text: String) throws(Refusal) {
+        guard text.utf8.count <= 64, let (at, rest) = Date.microseconds(leading: text), let id = Int64(rest) else {
+            throw Refusal("This is not the next of such a list.")
+        }
+        self.init(at: at, id: id)
+    }
+}

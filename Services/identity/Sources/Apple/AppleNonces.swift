@@ -1,0 +1,95 @@
+import Bytes
+import Crypto
+import Foundation
+import Postgres
+import Sealing
+import ServiceKit
+
+/// Nonces that Gatehouse gives out for Sign in with Apple. Each carries an HMAC by which it is recognized, so that giving
+/// one out writes nothing. ``NonceStore`` remembers which were used.
+///
+/// Form: `ghn_` + base64url(expiry in seconds since 1970 (8 bytes) ‖ 16 random bytes ‖ 16 bytes of HMAC-SHA-256).
+struct AppleNonceIssuer: Sendable {
+    static let prefix = "ghn_"
+    /// Seconds.
+    static let lifetime: Int64 = 600
+    /// The longest nonce that is accepted, in bytes, also of those that the app has chosen. An identity token has no
+    /// room for a much longer one.
+    static let maximumLength = 512
+
+    private let keys: KeyRing
+
+    init(keys: KeyRing) {
+        self.keys = keys.derived(for: "gatehouse apple nonce")
+    }
+
+    func issue(now: Int64) -> String {
+        let body = withUnsafeBytes(of: (now + Self.lifetime).bigEndian, Array.init) + [UInt8].random(count: 16)
+        return Self.prefix + Base64URL.string(body + tag(of: body, under: keys.current.secret))
+    }
+
+    enum Verdict: Equatable {
+        /// Chosen by the app.
+        case notOurs
+        /// One of ours, which serves once. It has to be remembered as used until then (seconds since 1970).
+        case ours(expiresAt: Int64)
+        /// Ours by its look, but forged or expired.
+        case invalid
+    }
+
+    func judge(_ nonce: String, now: Int64) -> Verdict {
+        guard nonce.hasPrefix(Self.prefix) else { return .notOurs }
+        guard let bytes = Base64URL.decode(nonce.dropFirst(Self.prefix.count)), bytes.count == 40 else {
+            return .invalid
+        }
+        let body = bytes.prefix(24)
+        guard keys.all.contains(where: { constantTimeEqual(tag(of: Array(body), under: $0), bytes.suffix(16)) })
+        else { return .invalid }
+        let expiresAt = body.prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        return expiresAt > now ? .ours(expiresAt: expiresAt) : .invalid
+    }
+
+    private func tag(of body: [UInt8], under key: SymmetricKey) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: body, using: key).prefix(16))
+    }
+}
+
+/// Remembers which nonces have been used (table `used_nonces`).
+struct NonceStore: Sendable {
+    let database: PostgresPool
+
+    /// Seconds for which a nonce is accepted again together with the token that it was used with: the answer may have
+    /// been lost.
+    static let retryWindow = 60.0
+
+    /// Whether it can no longer serve.
+    func isSpent(_ use: NonceUse, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await !database.query(
+            """
+            SELECT digest FROM used_nonces
+            WHERE digest = \(use.nonce) AND NOT (token_digest = \(use.token)
+                AND used_at > now() - make_interval(secs => \(Self.retryWindow)))
+            """, deadline: deadline
+        ).isEmpty
+    }
+
+    /// - Returns: whether this was the first use, or a repetition of it.
+    func use(_ use: NonceUse, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await Self.use(use, on: database, deadline: deadline)
+    }
+
+    /// The same within the transaction for which the nonce is used.
+    static func use(
+        _ use: NonceUse, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
+    ) async throws -> Bool {
+        try await database.query(
+            """
+            INSERT INTO used_nonces (digest, token_digest, expires_at)
+            VALUES (\(use.nonce), \(use.token), to_timestamp(\(Double(use.expiresAt))))
+            ON CONFLICT (digest) DO UPDATE SET token_digest = EXCLUDED.token_digest
+                WHERE used_nonces.token_digest = EXCLUDED.token_digest
+                    AND used_nonces.used_at > now() - make_interval(secs => \(Self.retryWindow))
+            """, deadline: deadline
+        ).affectedRows == 1
+    }
+}

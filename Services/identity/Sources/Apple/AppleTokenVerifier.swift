@@ -1,0 +1,138 @@
+import Bytes
+import Contracts
+import Foundation
+import JWTKit
+import Logging
+import ServiceKit
+
+/// Finds out who somebody is by an identity token, for signing in and for linking.
+struct AppleProofs: Sendable {
+    let verifier: AppleTokenVerifier
+    let policy: AppleTokenPolicy
+    let issuer: AppleNonceIssuer
+    let nonces: NonceStore
+    let transfers: AppleTransferStore
+    let logger: Logger
+
+    /// - Parameter nonce: the nonce of the request, raw.
+    /// - Returns: the proof, and the nonce that has to be used up with it.
+    /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys cannot be had.
+    func prove(
+        _ identityToken: String, nonce: String?, context: GatehouseRequestContext
+    ) async throws -> (AppleProof, NonceUse?) {
+        guard nonce.map({ $0.utf8.count <= AppleNonceIssuer.maximumLength }) ?? true else {
+            throw Problem.invalid("nonce", "The nonce is longer than \(AppleNonceIssuer.maximumLength) characters.")
+        }
+        guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
+            throw Problem(.invalidAppleToken)
+        }
+        let now = Int64(Date.now.timeIntervalSince1970)
+        do {
+            try policy.check(claims, nonce: nonce, now: now)
+        } catch {
+            logger.info("An Apple token was refused", metadata: ["reason": "\(error.rawValue)"])
+            throw Problem(.invalidAppleToken)
+        }
+        let use = try nonce.flatMap { nonce in
+            try lastUse(of: nonce, in: claims, now: now).map {
+                NonceUse(of: nonce, with: identityToken, expiresAt: $0)
+            }
+        }
+        if let use {
+            guard try await !nonces.isSpent(use, deadline: context.deadline.forDatabase) else {
+                throw Problem(.invalidAppleToken)
+            }
+        }
+        let proof = AppleProof(claims)
+        try await transfers.adopt(proof, deadline: context.deadline.forDatabase)
+        return (proof, use)
+    }
+
+    /// Until when a nonce that serves once has to be remembered; `nil` for one that only has to match.
+    private func lastUse(of nonce: String, in claims: AppleIdentityClaims, now: Int64) throws(Problem) -> Int64? {
+        switch issuer.judge(nonce, now: now) {
+        case .ours(let expiresAt): expiresAt
+        case .notOurs: policy.nonceRule == .required ? policy.end(of: claims) : nil
+        case .invalid: throw Problem(.invalidAppleToken)
+        }
+    }
+}
+
+/// Verifies that a JWS is Apple's, and reads it: its form and its signature. ``AppleTokenPolicy`` judges the claims.
+struct AppleTokenVerifier: Sendable {
+    let keys: AppleKeys
+    let logger: Logger
+
+    /// In bytes. Apple's tokens have about 1 KiB.
+    static let maximumLength = 8192
+
+    /// - Returns: `nil` when the token is not Apple's or not well-formed.
+    /// - Throws: `UNAVAILABLE` when Apple's keys cannot be had.
+    func claims<Claims: Decodable>(_ type: Claims.Type, of token: String) async throws(Problem) -> Claims? {
+        guard token.utf8.count <= Self.maximumLength, let parts = JWSParts(token), let kid = parts.keyID,
+            let key = try await keys.key(kid)
+        else {
+            logger.info("An Apple token was refused", metadata: ["reason": "form or key"])
+            return nil
+        }
+        guard (try? key.verify(parts.signature, signs: parts.signed)) == true,
+            let claims = try? StrictJSON.decode(Claims.self, from: Array(parts.payload))
+        else {
+            logger.info("An Apple token was refused", metadata: ["reason": "signature or claims"])
+            return nil
+        }
+        return claims
+    }
+}
+
+/// The three parts of a JWS in compact form (RFC 7515 §7.1), each in its one canonical spelling.
+struct JWSParts {
+    /// The header's `kid`; `nil` unless the header says RS256 and has no parameter that this code does not implement.
+    let keyID: String?
+    let payload: Data
+    let signature: Data
+    /// What is signed.
+    let signed: Data
+
+    init?(_ token: String) {
+        let bytes = Array(token.utf8)
+        let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
+            let signature = Base64URL.decode(parts[2]), !signature.isEmpty
+        else { return nil }
+        self.payload = Data(payload)
+        self.signature = Data(signature)
+        signed = Data(bytes[..<parts[1].endIndex])
+        keyID = Self.keyID(in: Data(header))
+    }
+
+    private static func keyID(in header: Data) -> String? {
+        struct Header: Decodable {
+            var alg: String
+            var kid: String
+            var typ: String?
+        }
+        // Parameters that would change how the token has to be read are refused, whatever their value (RFC 7515
+        // §4.1.11).
+        struct Extensions: Decodable {
+            var isEmpty: Bool
+
+            enum CodingKeys: String, CodingKey { case crit, b64, zip, enc }
+
+            init(from decoder: any Decoder) throws {
+                isEmpty = try decoder.container(keyedBy: CodingKeys.self).allKeys.isEmpty
+            }
+        }
+        let header = Array(header)
+        guard let fields = try? StrictJSON.decode(Header.self, from: header), fields.alg.isVerbatim("RS256"),
+            Self.isJWT(fields.typ), (1...128).contains(fields.kid.utf8.count),
+            let extensions = try? StrictJSON.decode(Extensions.self, from: header), extensions.isEmpty
+        else { return nil }
+        return fields.kid
+    }
+
+    /// `typ` may be left out; capitals are only recommended (RFC 7519 §5.1).
+    private static func isJWT(_ type: String?) -> Bool {
+        type.map { $0.utf8.count == 3 && $0.uppercased() == "JWT" } ?? true
+    }
+}

@@ -1,0 +1,244 @@
+import Foundation
+import ServiceKit
+
+/// Takes the users of Sign in with Apple along when the app changes teams at Apple (TN3159), for the command line.
+///
+/// Both steps go over the users page by page and keep each user's answer at once: a run that was cut off is repeated,
+/// and goes on with those who are left.
+public struct AppleTransfer: Sendable {
+    let store: AppleTransferStore
+    let apple: AppleServer
+    let secret: AppleClientSecret
+    /// Between the attempts at one question.
+    var pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(4), .seconds(8)]
+
+    /// Users that are read at once.
+    static let page = 500
+    /// Questions that are under way at the same time.
+    static let width = 8
+    /// Seconds that a token has to be good for when a page begins.
+    private static let margin = 1800.0
+
+    /// Why something was not done, in words for the operator.
+    public struct Failure: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Before the transfer: asks Apple by which name each user goes to the other team, and keeps it.
+    /// - Parameters:
+    ///   - team: the id of the team that is going to have the app.
+    ///   - progress: is called after each page.
+    public func prepare(
+        to team: String, progress: (AppleTransferSummary) -> Void = { _ in }
+    ) async throws -> AppleTransferSummary {
+        guard team.utf8.count == 10, team.utf8.allSatisfy({ (48...57).contains($0) || (65...90).contains($0) }) else {
+            throw Failure(description: "\(team) is no team id of Apple's: ten capital letters and digits.")
+        }
+        guard !team.utf8.elementsEqual(secret.teamID.utf8) else {
+            throw Failure(description: "\(team) is the team that IDENTITY_APPLE_TEAM_ID names, whose users are there.")
+        }
+        return try await run(progress) { last in
+            try await store.unprepared(for: team, after: last, limit: Self.page)
+        } ask: { user, token in
+            let name = try await apple.transferSubject(
+                of: user.name, to: team, clientID: user.clientID, secret: secret, token: token)
+            guard let name else { return .unknownToApple }
+            try await store.keep(name, of: user, to: team)
+            return .done
+        }
+    }
+
+    /// After the transfer, with the new team's key: asks Apple for each user's new subject and private relay address.
+    public func finish(
+        progress: (AppleTransferSummary) -> Void = { _ in }
+    ) async throws -> AppleTransferSummary {
+        try await run(progress) { last in
+            try await store.prepared(for: secret.teamID, after: last, limit: Self.page)
+        } ask: { user, token in
+            let arrival = try await apple.arrival(
+                of: user.name, clientID: user.clientID, secret: secret, token: token)
+            guard let arrival else { return .unknownToApple }
+            return try await store.arrive(
+                user.userID, transferSubject: user.name, as: arrival.subject,
+                email: arrival.email.flatMap { try? EmailAddress($0) })
+        }
+    }
+
+    private typealias Traveller = AppleTransferStore.Traveller
+
+    private func run(
+        _ progress: (AppleTransferSummary) -> Void, page: (Traveller?) async throws -> [Traveller],
+        ask: @escaping @Sendable (Traveller, String) async throws -> AppleTransferSummary.Outcome
+    ) async throws -> AppleTransferSummary {
+        var summary = AppleTransferSummary()
+        var tokens: [String: (text: String, expiresAt: Date)] = [:]
+        var last: Traveller?
+        do {
+            while true {
+                let users = try await page(last)
+                guard !users.isEmpty else { return summary }
+                for clientID in Set(users.map(\.clientID))
+                where tokens[clientID].map({ $0.expiresAt < .now + Self.margin }) ?? true {
+                    let token = try await persistently {
+                        try await apple.migrationToken(clientID: clientID, secret: secret)
+                    }
+                    tokens[clientID] = (token.accessToken, .now + token.expiresIn)
+                }
+                let texts = tokens.mapValues(\.text)
+                try await forEach(users) { user in
+                    try await persistently { try await ask(user, texts[user.clientID] ?? "") }
+                } then: {
+                    summary.count($0)
+                }
+                last = users.last
+                progress(summary)
+            }
+        } catch {
+            throw Failure(
+                description: "After \(summary.asked) users: \(error). What was done is kept. Run the command again.")
+        }
+    }
+
+    /// A few at a time.
+    private func forEach<Value: Sendable>(
+        _ users: [Traveller], _ body: @escaping @Sendable (Traveller) async throws -> Value,
+        then: (Value) -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            for (index, user) in users.enumerated() {
+                if index >= Self.width, let value = try await group.next() { then(value) }
+                group.addTask { try await body(user) }
+            }
+            for try await value in group { then(value) }
+        }
+    }
+
+    /// Tries again where Apple is away or busy.
+    private func persistently<Value>(_ body: () async throws -> Value) async throws -> Value {
+        for pause in pauses {
+            do {
+                return try await body()
+            } catch let error as AppleServer.UnexpectedAnswer where error.status < 500 && error.status != 429 {
+                throw error
+            } catch {
+                try await Task.sleep(for: pause)
+            }
+        }
+        return try await body()
+    }
+}
+
+extension AppleTransfer {
+    /// Runs `body` with the settings of the environment, as the service would read them.
+    public static func run(_ body: (AppleTransfer) async throws -> Void) async throws {
+        let configuration = try ServiceConfiguration<IdentityApplication>.loadOrExit().application
+        try await IdentityParts.run(configuration) { parts in
+            guard let transfer = parts.appleTransfer else {
+                throw Failure(
+                    description: "The team's key at Apple is not set: IDENTITY_APPLE_TEAM_ID and its two others.")
+            }
+            try await body(transfer)
+        }
+    }
+}
+
+/// What Apple is asked when an app changes teams (TN3159).
+extension AppleServer {
+    /// With which a team asks about its users.
+    struct MigrationToken: Sendable, Decodable {
+        var accessToken: String
+        /// Seconds.
+        var expiresIn: Double
+
+        enum CodingKeys: String, CodingKey {
+            case accessToken = "access_token"
+            case expiresIn = "expires_in"
+        }
+    }
+
+    /// The user as the new team knows one.
+    struct Arrival: Sendable, Decodable {
+        var subject: String
+        var email: String?
+
+        enum CodingKeys: String, CodingKey {
+            case subject = "sub"
+            case email
+        }
+    }
+
+    /// `POST /auth/token` with the team's own credentials.
+    func migrationToken(clientID: String, secret: AppleClientSecret) async throws -> MigrationToken {
+        let (status, body) = try await post(
+            tokenURL,
+            [
+                ("grant_type", "client_credentials"), ("scope", "user.migration"), ("client_id", clientID),
+                ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+            ], timeout: exchangeTimeout)
+        guard status == 200 else { throw UnexpectedAnswer(status: status, error: Self.error(in: body)) }
+        return try StrictJSON.decode(MigrationToken.self, from: Array(body))
+    }
+
+    /// `POST /auth/usermigrationinfo` by the team that gives the app away.
+    /// - Returns: `nil` for a user whom Apple does not know.
+    func transferSubject(
+        of subject: String, to team: String, clientID: String, secret: AppleClientSecret, token: String
+    ) async throws -> String? {
+        struct Answer: Decodable {
+            var transferSubject: String
+
+            enum CodingKeys: String, CodingKey { case transferSubject = "transfer_sub" }
+        }
+        return try await migrationInfo(
+            Answer.self, [("sub", subject), ("target", team)], clientID: clientID, secret: secret, token: token
+        )?.transferSubject
+    }
+
+    /// `POST /auth/usermigrationinfo` by the team that has the app now.
+    /// - Returns: `nil` for a user whom Apple does not know.
+    func arrival(
+        of transferSubject: String, clientID: String, secret: AppleClientSecret, token: String
+    ) async throws -> Arrival? {
+        try await migrationInfo(
+            Arrival.self, [("transfer_sub", transferSubject)], clientID: clientID, secret: secret, token: token)
+    }
+
+    private func migrationInfo<Answer: Decodable>(
+        _ type: Answer.Type, _ question: [(String, String)], clientID: String, secret: AppleClientSecret, token: String
+    ) async throws -> Answer? {
+        let (status, body) = try await post(
+            migrationURL,
+            question + [
+                ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+            ], bearer: token, timeout: timeout)
+        if status == 400, Self.error(in: body) == "invalid_request" { return nil }
+        guard status == 200 else { throw UnexpectedAnswer(status: status, error: Self.error(in: body)) }
+        return try StrictJSON.decode(Answer.self, from: Array(body))
+    }
+}
+
+/// What a run of a transfer's command has done.
+public struct AppleTransferSummary: Sendable, Equatable, Encodable {
+    /// Users about whom Apple was asked.
+    public var asked = 0
+    /// Before the transfer: users whose transfer identifier is kept now. After it: users who have their new one.
+    public var done = 0
+    /// Users whom Apple does not know, because they have withdrawn their consent.
+    public var unknownToApple = 0
+    /// Users whose new identifier has become another account's here, by a sign-in without the transfer identifier.
+    public var taken = 0
+
+    /// What became of one user.
+    enum Outcome: Sendable, Equatable {
+        case done, unknownToApple, taken
+    }
+
+    mutating func count(_ outcome: Outcome) {
+        asked += 1
+        switch outcome {
+        case .done: done += 1
+        case .unknownToApple: unknownToApple += 1
+        case .taken: taken += 1
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import Foundation
+
+/// How many attempts of one kind are allowed: some at once, and then one in each interval.
+///
+/// An attempt needs room in every tier. The first tier is the smallest and fills up fastest. When it is empty there is
+/// an attempt every half minute, say, and when the second is empty too, one every quarter of an hour.
+struct AttemptAllowance: Sendable, Hashable {
+    struct Tier: Sendable, Hashable {
+        var atOnce: Int
+        /// Seconds until one attempt comes back.
+        var interval: Double
+    }
+
+    /// Part of the names of its keys in Redis.
+    let name: String
+    let tiers: [Tier]
+    /// The environment variable that sets it, where it has one of its own.
+    let setting: String?
+
+    init(_ name: String, _ tiers: (Int, every: Double)...) {
+        self.init(name, tiers: tiers.map { Tier(atOnce: $0.0, interval: $0.every) })
+    }
+
+    init(_ name: String, tiers: [Tier], setting: String? = nil) {
+        self.name = name
+        self.tiers = tiers
+        self.setting = setting
+    }
+
+    /// Reads `NAME=COUNT/SECONDS`, or several tiers as in `NAME=10/30+30/900`: so many at once, then one in so many
+    /// seconds.
+    /// - Parameter known: the allowances that there are.
+    init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
+        let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+        guard parts.count == 2, let named = known.first(where: { $0.name.utf8.elementsEqual(parts[0].utf8) }) else {
+            throw Refusal("holds \(text), which does not begin with the name of an allowance and =")
+        }
+        var tiers: [Tier] = []
+        for tier in parts[1].split(separator: "+", omittingEmptySubsequences: false) {
+            let numbers = tier.split(separator: "/", omittingEmptySubsequences: false)
+            guard numbers.count == 2, let count = Int(numbers[0]), (1...1_000_000).contains(count),
+                let interval = Double(numbers[1]), (0.001...31_536_000).contains(interval)
+            else { throw Refusal("holds \(tier), which is not COUNT/SECONDS") }
+            tiers.append(Tier(atOnce: count, interval: interval))
+        }
+        self.init(named.name, tiers: tiers)
+    }
+
+    static func perHour(_ name: String, _ count: Int, _ setting: String) -> AttemptAllowance {
+        AttemptAllowance(name, tiers: [Tier(atOnce: count, interval: 3600 / Double(count))], setting: setting)
+    }
+}
+
+/// What is attempted. Each purpose has an allowance of its own, so that none is used up by another.
+enum AttemptPurpose: String, Sendable, CaseIterable {
+    case login, register, apple, forgot, reset, passwordChange, code, undo
+}
+
+extension AttemptAllowance {
+    /// For one address and all users. Generous, since thousands of phones share a carrier's address; small where messages
+    /// are sent.
+    static func address(_ purpose: AttemptPurpose) -> AttemptAllowance {
+        switch purpose {
+        case .forgot: AttemptAllowance("forgot:address", (30, every: 120))
+        case .login, .register, .apple, .reset, .passwordChange, .code, .undo:
+            AttemptAllowance("\(purpose.rawValue):address", (600, every: 0.2))
+        }
+    }
+
+    /// Wrong passwords for one identifier from one network.
+    static let loginFromNetwork = AttemptAllowance("login:network", (10, every: 30), (30, every: 900))
+    /// Wrong passwords for one identifier from everywhere except known devices. It limits a stranger who has many
+    /// networks.
+    static let loginFromAnywhere = AttemptAllowance("login:anywhere", (300, every: 180))
+    /// Wrong passwords on a device on which the user has signed in before.
+    static let loginOnKnownDevice = AttemptAllowance("login:device", (10, every: 30), (30, every: 900))
+    /// Wrong current passwords of somebody who is signed in.
+    static let passwordChange = AttemptAllowance("passwordChange:account", (10, every: 30), (30, every: 900))
+    /// Registrations of one identifier from one network.
+    static let registration = AttemptAllowance("register:network", (10, every: 30), (30, every: 900))
+    /// Links for new passwords to all users together.
+    static func allResets(within budget: MessageBudget) -> AttemptAllowance {
+        perHour("forgot:all", budget.resetsPerHour, "IDENTITY_RESET_MESSAGES_PER_HOUR")
+    }
+}
+
+/// Codes and links for new passwords that are asked for, and codes that are tried.
+///
+/// Two tries of a code are reserved for the device that asked (``CodeRules``), so each code that is sent with them adds
+/// two to what can be guessed at one identifier in a day. All others are charged to ``codeFromAnywhere``. Without a known
+/// device that is 2 × (3 + 8 + 2) + 6 = 32 comparisons at once, and 2 × (1 + 4 + 4) + 4 = 22 a day after that. One in a
+/// million is right.
+extension AttemptAllowance {
+    /// Codes that one network asks for, for all identifiers: mails.
+    static let codeMailsFromNetwork = AttemptAllowance("code:mail:network", (60, every: 30))
+    /// The same for text messages, which cost money.
+    static let codeTextsFromNetwork = AttemptAllowance("code:phone:network", (20, every: 180))
+
+    /// Wrong codes for one identifier from one network, counted once for each open code that one is compared with.
+    static let codeFromNetwork = AttemptAllowance("code:guess:network", (4, every: 28_800))
+    /// Wrong codes for one identifier from everywhere, except on known devices.
+    static let codeFromAnywhere = AttemptAllowance("code:guess:anywhere", (6, every: 21_600))
+    /// Wrong codes on a device on which the user has signed in before.
+    static let codeOnKnownDevice = AttemptAllowance("code:guess:device", (5, every: 7200))
+    /// The same on all such devices of a user together: a user may have made any number of them.
+    static let codeOnKnownDevices = AttemptAllowance("code:guess:devices", (10, every: 3600))
+
+    /// What limits messages to all users together.
+    static func codes(within budget: MessageBudget) -> [AttemptAllowance] {
+        Identifier.Kind.allCases.flatMap { kind in
+            [
+                allCodes(to: kind, isKnown: true, within: budget), allCodes(to: kind, isKnown: false, within: budget),
+                allNotices(to: kind, within: budget),
+            ]
+        } + [textsToCountry(within: budget)]
+    }
+
+    /// - Parameter isKnown: `false`: those to identifiers that no account has. They have a share, so that strangers do
+    ///   not use up what users need.
+    static func allCodes(to kind: Identifier.Kind, isKnown: Bool, within budget: MessageBudget) -> AttemptAllowance {
+        switch (kind, isKnown) {
+        case (.email, true): perHour("code:email:all", budget.mailsPerHour, "IDENTITY_CODE_MAILS_PER_HOUR")
+        case (.email, false): perHour("code:email:new", budget.newMailsPerHour, "IDENTITY_CODE_MAILS_TO_NEW_PER_HOUR")
+        case (.phone, true): perHour("code:phone:all", budget.textsPerHour, "IDENTITY_CODE_TEXTS_PER_HOUR")
+        case (.phone, false): perHour("code:phone:new", budget.newTextsPerHour, "IDENTITY_CODE_TEXTS_TO_NEW_PER_HOUR")
+        }
+    }
+
+    /// Text messages to the numbers of one country.
+    static func textsToCountry(within budget: MessageBudget) -> AttemptAllowance {
+        perHour("code:country", budget.textsPerCountryPerHour, "IDENTITY_CODE_TEXTS_PER_COUNTRY_PER_HOUR")
+    }
+
+    /// Security notices (``MessageKind/isSecurityNotice``) to all users together. Only a change of an account sends one,
+    /// so strangers who ask for codes cannot use this up.
+    static func allNotices(to kind: Identifier.Kind, within budget: MessageBudget) -> AttemptAllowance {
+        switch kind {
+        case .email: perHour("notice:email:all", budget.noticeMailsPerHour, "IDENTITY_NOTICE_MAILS_PER_HOUR")
+        case .phone: perHour("notice:phone:all", budget.noticeTextsPerHour, "IDENTITY_NOTICE_TEXTS_PER_HOUR")
+        }
+    }
+
+    /// Security notices of one kind to one identifier: one account cannot use up what all have.
+    static let noticesForOne = AttemptAllowance("notice:identifier", (6, every: 3600))
+}
+
+/// What limits the messages of one purpose to one identifier.
+///
+/// A request is admitted by the first of these that has room. Each is counted apart, so that an attacker who uses one up
+/// leaves the others to the user:
+///
+/// | asks | limited by |
+/// |---|---|
+/// | a known device | ``onKnownDevice``, ``onKnownDevices`` |
+/// | any network | ``fromNetwork``, ``forOne`` |
+/// | a network on which the user has signed in before | ``onKnownNetwork``, ``onKnownNetworks`` |
+/// | a network that has not used this for the identifier within 30 days | ``firstFromNetwork``, ``firsts`` |
+/// | any network, for a code without tries of its own | ``fromNetwork``, ``more`` |
+struct MessageAllowances: Sendable {
+    /// One network, for one identifier: three an hour at first, then six a day.
+    let fromNetwork: AttemptAllowance
+    let forOne: AttemptAllowance
+    let onKnownDevice: AttemptAllowance
+    let onKnownDevices: AttemptAllowance
+    let onKnownNetwork: AttemptAllowance
+    let onKnownNetworks: AttemptAllowance
+    let firstFromNetwork: AttemptAllowance
+    let firsts: AttemptAllowance
+    let more: AttemptAllowance?
+
+    static let codes = MessageAllowances(
+        "code", forOne: (3, 86_400), onKnownNetworks: (2, 21_600), firsts: (8, 21_600), more: (6, 14_400))
+    /// A link for a new password cannot be guessed: these limit the number of messages alone.
+    static let resets = MessageAllowances(
+        "forgot", forOne: (6, 14_400), onKnownNetworks: (4, 14_400), firsts: (8, 21_600), more: nil)
+
+    var all: [AttemptAllowance] {
+        [
+            fromNetwork, forOne, onKnownDevice, onKnownDevices, onKnownNetwork, onKnownNetworks, firstFromNetwork,
+            firsts, more,
+        ].compactMap(\.self)
+    }
+
+    private init(
+        _ name: String, forOne: (Int, Double), onKnownNetworks: (Int, Double), firsts: (Int, Double),
+        more: (Int, Double)?
+    ) {
+        func few(_ part: String) -> AttemptAllowance {
+            AttemptAllowance("\(name):\(part)", (3, every: 1200), (6, every: 14_400))
+        }
+        func total(_ part: String, _ rate: (Int, Double)) -> AttemptAllowance {
+            AttemptAllowance("\(name):\(part)", (rate.0, every: rate.1))
+        }
+        fromNetwork = few("identifier:network")
+        onKnownDevice = few("device")
+        onKnownNetwork = few("known:network")
+        self.forOne = total("identifier", forOne)
+        onKnownDevices = total("devices", (6, 7200))
+        self.onKnownNetworks = total("known:networks", onKnownNetworks)
+        firstFromNetwork = total("first:network", (1, 2_592_000))
+        self.firsts = total("first", firsts)
+        self.more = more.map { total("more", $0) }
+    }
+}
+
+/// Which addresses belong to the same client, and are counted together.
+enum ClientNetwork {
+    /// A subscriber's IPv6 addresses share their first 64 bits.
+    static func subscriber(of address: String) -> String {
+        prefix(of: address, groups: 4)
+    }
+
+    /// A site's IPv6 addresses share their first 48 bits. Counting them together keeps out an attacker who has a whole
+    /// site. It harms no other user there, since only attempts at one identifier are counted in this way.
+    static func site(of address: String) -> String {
+        prefix(of: address, groups: 3)
+    }
+
+    private static func prefix(of address: String, groups count: Int) -> String {
+        guard address.contains(":"), !address.contains(".") else { return address }
+        let halves = address.split(separator: "%")[0].components(separatedBy: "::")
+        var groups = halves[0].split(separator: ":").map(String.init)
+        if halves.count == 2 {
+            let tail = halves[1].split(separator: ":").map(String.init)
+            groups += Array(repeating: "0", count: max(0, 8 - groups.count - tail.count)) + tail
+        }
+        return groups.prefix(count).joined(separator: ":") + "::/\(count * 16)"
+    }
+}
+
+/// How many messages are sent to all users together, within an hour. Text messages cost much more than mails.
+struct MessageBudget: Sendable {
+    var mailsPerHour = 600
+    var textsPerHour = 60
+    /// Of these, to identifiers that no account has.
+    var newMailsPerHour = 300
+    var newTextsPerHour = 30
+    /// To the numbers of one country.
+    var textsPerCountryPerHour = 30
+    /// Security notices, which are counted apart from codes.
+    var noticeMailsPerHour = 600
+    var noticeTextsPerHour = 60
+    /// Links for new passwords.
+    var resetsPerHour = 600
+}

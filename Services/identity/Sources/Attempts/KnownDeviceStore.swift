@@ -1,0 +1,221 @@
+import Bytes
+import Contracts
+import Crypto
+import Foundation
+import Postgres
+import Sealing
+
+/// Remembers on which devices a user has signed in (table `known_devices`): these have allowances of their own, which a
+/// stranger who tries passwords cannot use up. Remembers the networks too (table `known_networks`). Of a device's `installationId` only an HMAC is kept, under a key that is
+/// not in the database.
+struct KnownDeviceStore: Sendable {
+    let database: PostgresPool
+    private let keys: KeyRing
+    private let networkKeys: KeyRing
+
+    /// For each user; of more, those that were used longest ago are forgotten.
+    static let maximum = 20
+    /// Days after which a device that was not used is forgotten.
+    static let lifetime = 180
+    /// The same for a network. The next user of an address is a stranger.
+    static let networkLifetime = 90
+    /// In bytes of UTF-8. A shorter identifier, such as the name of a model, can be guessed.
+    static let minimumLength = 16
+
+    struct Device: Sendable {
+        var id: Int64
+        var userID: UUID
+    }
+
+    /// - Parameter keys: those of the passwords' pepper. When one is taken out of its file, the devices that were
+    ///   remembered under it are forgotten.
+    init(database: PostgresPool, keys: KeyRing) {
+        self.database = database
+        self.keys = keys.derived(for: "gatehouse identity known devices")
+        networkKeys = keys.derived(for: "gatehouse identity known networks")
+    }
+
+    /// Notes that the user has signed in from the network, at most once a day.
+    /// - Parameter network: ``ClientNetwork/site(of:)``.
+    func remember(network: String, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
+        let digest = Self.digest(network, of: userID, networkKeys.current.secret)
+        let written = try await database.query(
+            """
+            INSERT INTO known_networks (user_id, digest)
+            SELECT \(userID), \(digest) WHERE NOT EXISTS (
+                SELECT FROM known_networks
+                WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
+            ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
+            """, deadline: deadline)
+        guard written.affectedRows == 1 else { return }
+        try await database.query(
+            """
+            DELETE FROM known_networks WHERE id IN (
+                SELECT id FROM known_networks WHERE user_id = \(userID)
+                ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
+            """, deadline: deadline)
+    }
+
+    /// Whether the user who has the identifier has signed in from the network.
+    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
+        let rows = try await database.query(
+            """
+            SELECT n.user_id, n.digest FROM identifiers i JOIN known_networks n ON n.user_id = i.user_id
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
+                AND n.last_used_at > now() - make_interval(secs => \(Double(Self.networkLifetime * 86_400)))
+            """, deadline: deadline
+        ).decode((UUID, String).self)
+        return rows.contains { userID, digest in
+            networkKeys.all.contains { Self.digest(network, of: userID, $0) == digest }
+        }
+    }
+
+    /// Notes that the user has signed in on the device, at most once a day. A device is forgotten where the credentials
+    /// have changed since the sign-in: the former password may have been a stranger's.
+    /// - Parameter account: as it was when it was proved.
+    func remember(_ installationID: String?, of account: Account, deadline: ContinuousClock.Instant) async throws {
+        guard let installationID, installationID.utf8.count >= Self.minimumLength else { return }
+        let (userID, digest) = (account.id, Self.digest(installationID, keys.current.secret))
+        // The lock waits for a change that is under way, and reads the version again after it.
+        let written = try await database.query(
+            """
+            INSERT INTO known_devices (user_id, digest)
+            SELECT u.id, \(digest) FROM users u
+            WHERE u.id = \(userID) AND u.credentials_version = \(account.credentialsVersion) AND NOT EXISTS (
+                SELECT FROM known_devices
+                WHERE user_id = \(userID) AND digest = \(digest) AND last_used_at > now() - interval '1 day')
+            FOR KEY SHARE OF u
+            ON CONFLICT (user_id, digest) DO UPDATE SET last_used_at = now()
+            """, deadline: deadline)
+        guard written.affectedRows == 1 else { return }
+        try await database.query(
+            """
+            DELETE FROM known_devices WHERE id IN (
+                SELECT id FROM known_devices WHERE user_id = \(userID)
+                ORDER BY last_used_at DESC, id DESC OFFSET \(Self.maximum))
+            """, deadline: deadline)
+    }
+
+    static func forget(devicesOf userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM known_devices WHERE user_id = \(userID)")
+    }
+
+    /// The device, if the user who has the identifier has signed in on it.
+    func device(
+        _ installationID: String?, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> Device? {
+        guard let installationID, installationID.utf8.count >= Self.minimumLength else { return nil }
+        let digests = keys.all.map { Self.digest(installationID, $0) }
+        return try await database.query(
+            """
+            SELECT d.id, d.user_id FROM identifiers i JOIN known_devices d ON d.user_id = i.user_id
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND d.digest = ANY(\(digests))
+            ORDER BY d.id LIMIT 1
+            """, deadline: deadline
+        ).first.map { row in
+            let (id, userID) = try row.decode((Int64, UUID).self)
+            return Device(id: id, userID: userID)
+        }
+    }
+
+    /// Whether the token is of the user who has the identifier, and was issued since the password was set. A stranger who
+    /// knew the former password may have had as many tokens as they liked. The clocks may be half a minute apart.
+    func accepts(
+        _ token: DeviceToken, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> Bool {
+        try await database.query(
+            """
+            SELECT i.user_id FROM identifiers i LEFT JOIN passwords w ON w.user_id = i.user_id
+            WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.user_id = \(token.userID)
+                AND coalesce(floor(extract(epoch FROM w.changed_at - interval '30 seconds')), 0)
+                    <= \(token.issuedAt)::bigint
+            """, deadline: deadline
+        ).count == 1
+    }
+
+    /// When each of the user's devices was used last, which is all that is known of one.
+    func devices(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
+        try await database.query(
+            "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC",
+            deadline: deadline
+        ).decode(Date.self).map(AccountExport.KnownDevice.init)
+    }
+
+    /// When the user last signed in from each network, which is all that is known of one.
+    func networks(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
+        try await database.query(
+            "SELECT last_used_at FROM known_networks WHERE user_id = \(userID) ORDER BY last_used_at DESC",
+            deadline: deadline
+        ).decode(Date.self).map(AccountExport.KnownDevice.init)
+    }
+
+    /// With the user: the table does not tell who share a network.
+    private static func digest(_ network: String, of userID: UUID, _ key: SymmetricKey) -> String {
+        digest("\(userID.uuidString)\0\(network)", key)
+    }
+
+    private static func digest(_ installationID: String, _ key: SymmetricKey) -> String {
+        Base64URL.string(HMAC<SHA256>.authenticationCode(for: Data(installationID.utf8), using: key))
+    }
+}
+
+/// Knows the devices and networks on which a user has signed in before.
+protocol DeviceRecognition: Sendable {
+    /// - Returns: what names the device among those of the user who has the identifier, in parts, the user's first;
+    ///   `nil` where that user has not signed in on it.
+    func knownDevice(
+        _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> [String]?
+
+    /// - Parameter network: ``ClientNetwork/site(of:)``.
+    /// - Returns: whether the user who has the identifier has signed in from there.
+    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool
+}
+
+/// By the token that the device shows, or for apps that have none, by the `installationId` that they have chosen.
+struct KnownDevices: DeviceRecognition {
+    let tokens: DeviceTokens
+    let store: KnownDeviceStore
+
+    func knownDevice(
+        _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> [String]? {
+        if let token = tokens.read(device?.deviceToken),
+            try await store.accepts(token, of: identifier, deadline: deadline)
+        {
+            return [token.userID.uuidString, token.deviceID.uuidString]
+        }
+        return try await store.device(device?.installationId, of: identifier, deadline: deadline).map {
+            [$0.userID.uuidString, "\($0.id)"]
+        }
+    }
+
+    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await store.isKnown(network: network, of: identifier, deadline: deadline)
+    }
+}
+
+/// Issues device tokens and reads them.
+struct DeviceTokens: Sendable {
+    private let keys: KeyRing
+
+    /// - Parameter keys: those of the passwords' pepper. Tokens that were signed under one that is taken out of its file
+    ///   say nothing any more.
+    init(keys: KeyRing) {
+        self.keys = keys.derived(for: "gatehouse identity device tokens")
+    }
+
+    /// For a user who has signed in on the device.
+    /// - Parameter former: the token that the device showed. If it was this user's, the device stays the same one.
+    func issue(to userID: UUID, renewing former: String?) -> String {
+        let known = read(former).flatMap { $0.userID == userID ? $0.deviceID : nil }
+        return DeviceToken(deviceID: known ?? UUID(), userID: userID, issuedAt: Self.now).signed(
+            with: keys.current.secret)
+    }
+
+    func read(_ text: String?) -> DeviceToken? {
+        text.flatMap { DeviceToken($0, keys: keys.all, now: Self.now) }
+    }
+
+    private static var now: Int64 { Int64(Date.now.timeIntervalSince1970) }
+}

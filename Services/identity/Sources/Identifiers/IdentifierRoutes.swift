@@ -1,0 +1,56 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import ServiceKit
+
+/// A user's own addresses and numbers. Undoing a change asks for no bearer: its message went to whoever reads the former
+/// one.
+struct IdentifierRoutes: Sendable {
+    let change: IdentifierChange
+    let undoing: IdentifierUndoing
+
+    func add(to router: ServiceRouter) {
+        // One route for each kind: a route with a parameter would be hidden by the one that is spelled out.
+        for kind in Identifier.Kind.allCases {
+            router.put("/v1/auth/identifiers/\(kind.rawValue)") { request, context in
+                let user = try context.requireUser()
+                return try await Response.json(
+                    change.set(
+                        kind, to: request.decode(ChangeIdentifierRequest.self), of: user, context: context))
+            }
+            router.delete("/v1/auth/identifiers/\(kind.rawValue)") { _, context in
+                let user = try context.requireUser()
+                return try await Response.json(change.remove(kind, of: user, context: context))
+            }
+        }
+        router.post("/v1/auth/identifiers/undo") { request, context in
+            try await undoing(request.decode(UndoIdentifierChangeRequest.self), context: context)
+            return Response.empty()
+        }
+    }
+}
+
+extension IdentifierOutcome {
+    /// The account whose identifiers are as they were wanted.
+    /// - Parameters:
+    ///   - taken: what to say where another user has proved it.
+    ///   - noSuchUser: what to say where the user is gone.
+    /// - Throws: why they are not: `IDENTIFIER_TAKEN`, `FORBIDDEN`, `NOT_FOUND`.
+    func account(taken: Problem = Problem(.identifierTaken), noSuchUser: Problem) throws(Problem) -> Account {
+        switch self {
+        case .changed(let account): return account
+        case .taken: throw taken
+        case .occupied: throw Problem(.identifierTaken, "The user has another one of this kind. Remove that first.")
+        case .lastOne: throw .lastWayIn
+        case .missing: throw Problem(.notFound)
+        case .noSuchUser: throw noSuchUser
+        }
+    }
+}
+
+extension Problem {
+    /// Nobody could sign in to the account any more.
+    static var lastWayIn: Problem {
+        Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
+    }
+}

@@ -1,0 +1,288 @@
+import Bytes
+import Foundation
+import Postgres
+
+/// E-mail addresses and phone numbers, and whose they are (tables `identifiers` and `lost_identifiers`).
+struct IdentifierStore: Sendable {
+    let database: PostgresPool
+    /// Kinds of identifiers to which codes for signing in are sent.
+    var codeKinds: Set<Identifier.Kind> = []
+
+    /// - Returns: `nil` when the user has no phone number.
+    func isPhoneVerified(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool? {
+        try await database.query(
+            "SELECT verified FROM identifiers WHERE user_id = \(userID) AND kind = 'phone'", deadline: deadline
+        ).decode(Bool.self).first
+    }
+
+    static func email(of userID: UUID, on transaction: PostgresTransaction) async throws -> String? {
+        try await transaction.query(
+            "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = 'email'"
+        ).first?.decode(String.self)
+    }
+
+    static func removeEmail(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        try await transaction.query("DELETE FROM identifiers WHERE user_id = \(userID) AND kind = 'email'")
+    }
+
+    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. What the user has of the same kind has
+    /// to be removed before. When another transaction has changed
+    /// the identifier's row in between, it decides again.
+    /// - Parameters:
+    ///   - proves: whether the claimant has proved the identifier.
+    ///   - isNewUser: whether the claimant is made in the same transaction, so that nothing changes for anybody.
+    /// - Returns: whether the user has it now.
+    static func claim(
+        _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, isNewUser: Bool = false,
+        on transaction: PostgresTransaction
+    ) async throws -> Bool {
+        let kind = identifier.kind.rawValue
+        while true {
+            let holder = try await holder(of: identifier, on: transaction)
+            switch IdentifierClaim.decide(holder: holder, claimant: userID, proves: proves) {
+            case .free:
+                let inserted = try await transaction.query(
+                    """
+                    INSERT INTO identifiers (kind, value, user_id, verified)
+                    VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
+                    """)
+                guard inserted.affectedRows == 1 else { continue }
+                try await forgetLoss(of: kind, by: userID, on: transaction)
+                if !isNewUser {
+                    try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                }
+                return true
+            case .own:
+                guard proves, holder?.isVerified == false else { return true }
+                let verified = try await transaction.query(
+                    """
+                    UPDATE identifiers SET verified = true
+                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(userID)
+                    """)
+                guard verified.affectedRows == 1 else { continue }
+                try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                return true
+            case .takeOver(let former):
+                guard try await AccountStore.lockAnother(former, on: transaction) else { continue }
+                let moved = try await transaction.query(
+                    """
+                    UPDATE identifiers SET
+                        user_id = \(userID), verified = true, changed_at = now(), merged_from = NULL, merged_at = NULL
+                    WHERE kind = \(kind) AND value = \(identifier.value) AND user_id = \(former) AND NOT verified
+                    """)
+                guard moved.affectedRows == 1 else { continue }
+                try await noteLoss(of: identifier, by: former, on: transaction)
+                try await forgetLoss(of: kind, by: userID, on: transaction)
+                try await AccountStore.touch(former, credentials: true, on: transaction)
+                try await AuditLog.record(
+                    .identifierLost, former, by: actor, actorID: userID, detail: kind, on: transaction)
+                if !isNewUser {
+                    try await AuditLog.record(.identifierChanged, userID, by: actor, detail: kind, on: transaction)
+                }
+                return true
+            case .refused:
+                return false
+            }
+        }
+    }
+
+    /// The user's identifier of a kind, if it is proved.
+    func proved(
+        _ kind: Identifier.Kind, of userID: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> Identifier? {
+        try await database.query(
+            "SELECT value FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue) AND verified",
+            deadline: deadline
+        ).decode(String.self).first.map { try Identifier($0) }
+    }
+
+    /// Who had the user's proved identifiers before without having proved them; the last ones first, three at most.
+    func former(owners userID: UUID, deadline: ContinuousClock.Instant) async throws -> [UUID] {
+        try await database.query(
+            """
+            SELECT l.user_id FROM identifiers i
+            JOIN lost_identifiers l ON l.kind = i.kind AND l.value = i.value AND l.user_id <> i.user_id
+            WHERE i.user_id = \(userID) AND i.verified
+            ORDER BY l.lost_at DESC LIMIT 3
+            """, deadline: deadline
+        ).decode(UUID.self)
+    }
+
+    /// Notes that the account has lost the identifier to somebody who proved it, and has its user told at the other one,
+    /// if that is proved: at one that is not a stranger may read.
+    static func noteLoss(of identifier: Identifier, by userID: UUID, on transaction: PostgresTransaction) async throws {
+        let other: Identifier.Kind = identifier.kind == .email ? .phone : .email
+        if try await current(other, of: userID, on: transaction)?.isVerified == true {
+            try await OutboxStore.enqueue(
+                .identifierLost(channel: other, language: RequestLanguage.current), user: userID, dueAtOnce: true,
+                on: transaction)
+        }
+        try await transaction.query(
+            """
+            INSERT INTO lost_identifiers (user_id, kind, value)
+            VALUES (\(userID), \(identifier.kind.rawValue), \(identifier.value))
+            ON CONFLICT (user_id, kind) DO UPDATE SET value = EXCLUDED.value, lost_at = now()
+            """)
+    }
+
+    /// The user has an identifier of the kind again.
+    private static func forgetLoss(
+        of kind: String, by userID: UUID, on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query("DELETE FROM lost_identifiers WHERE user_id = \(userID) AND kind = \(kind)")
+    }
+
+    private static func holder(
+        of identifier: Identifier, on transaction: PostgresTransaction
+    ) async throws -> IdentifierClaim.Holder? {
+        try await transaction.query(
+            """
+            SELECT user_id, verified FROM identifiers
+            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)
+            """
+        ).first.map { row in
+            let (id, verified) = try row.decode((UUID, Bool).self)
+            return IdentifierClaim.Holder(userID: id, isVerified: verified)
+        }
+    }
+}
+
+/// An identifier of an account.
+struct AccountIdentifier: Sendable {
+    var identifier: Identifier
+    var isVerified: Bool
+    var origin: CredentialOrigin
+}
+
+/// Changes of identifiers of an account that is there.
+extension IdentifierStore {
+    /// Gives the user an identifier that is proved, in place of the one of its kind.
+    /// - Parameter notices: one goes to the former identifier, if the user had proved it. Without them the change is
+    ///   final, and so is every change before it.
+    func set(
+        _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> IdentifierOutcome {
+        struct Taken: Error {}
+        do {
+            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+                guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+                let former = try await Self.current(identifier.kind, of: userID, on: transaction)
+                let isSame = former?.identifier.value.isVerbatim(identifier.value) == true
+                if let former, !isSame {
+                    try await Self.delete(identifier.kind, of: userID, on: transaction)
+                    try await notices?.changed(former, of: userID, on: transaction)
+                }
+                if notices == nil {
+                    try await IdentifierChangeStore.forget(identifier.kind, of: userID, on: transaction)
+                }
+                let isTheirs = try await Self.claim(
+                    identifier, for: userID, proves: true, actor: actor, on: transaction)
+                // What was removed comes back with the transaction's end.
+                guard isTheirs else { throw Taken() }
+                if !isSame || former?.isVerified == false {
+                    try await AccountStore.touch(userID, credentials: former != nil && !isSame, on: transaction)
+                }
+                return try await Self.outcome(of: userID, on: transaction)
+            }
+        } catch is Taken {
+            return .taken
+        }
+    }
+
+    /// Takes an identifier from a user, unless nobody could sign in to the account without it.
+    /// - Parameter notices: as in ``set(_:of:actor:notices:deadline:)``.
+    func remove(
+        _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> IdentifierOutcome {
+        struct LastOne: Error {}
+        do {
+            return try await database.withRetriedTransaction(deadline: deadline) { transaction in
+                guard try await AccountStore.lock(userID, on: transaction) else { return .noSuchUser }
+                guard let former = try await Self.current(kind, of: userID, on: transaction) else { return .missing }
+                try await Self.delete(kind, of: userID, on: transaction)
+                if let notices {
+                    try await notices.changed(former, of: userID, on: transaction)
+                } else {
+                    try await IdentifierChangeStore.forget(kind, of: userID, on: transaction)
+                }
+                try await AccountStore.touch(userID, credentials: true, on: transaction)
+                try await AuditLog.record(
+                    .identifierRemoved, userID, by: actor, detail: kind.rawValue, on: transaction)
+                let account = try await AccountStore.account(userID, on: transaction)
+                guard let account, account.isReachable(byCodeTo: codeKinds) else { throw LastOne() }
+                return .changed(account)
+            }
+        } catch is LastOne {
+            return .lastOne
+        }
+    }
+
+    /// Gives one user's identifier to another, who has none of its kind, as proved. Whoever had it may be left without a
+    /// way to sign in: an operator who joins two accounts of one person wants that.
+    func move(
+        _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor,
+        deadline: ContinuousClock.Instant? = nil
+    ) async throws -> IdentifierOutcome {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(formerID, on: transaction),
+                try await AccountStore.lockAnother(userID, on: transaction)
+            else { return .noSuchUser }
+            guard let former = try await Self.current(kind, of: formerID, on: transaction) else { return .missing }
+            guard formerID != userID else { return try await Self.outcome(of: userID, on: transaction) }
+            guard try await Self.current(kind, of: userID, on: transaction) == nil else { return .occupied }
+            try await Self.delete(kind, of: formerID, on: transaction)
+            for id in [formerID, userID] { try await IdentifierChangeStore.forget(kind, of: id, on: transaction) }
+            try await Self.noteLoss(of: former.identifier, by: formerID, on: transaction)
+            try await AccountStore.touch(formerID, credentials: true, on: transaction)
+            try await AuditLog.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
+            guard try await Self.claim(former.identifier, for: userID, proves: true, actor: actor, on: transaction)
+            else { throw StoreConflict() }
+            try await AccountStore.touch(userID, credentials: false, on: transaction)
+            return try await Self.outcome(of: userID, on: transaction)
+        }
+    }
+
+    /// The user's identifiers, one of each kind at most.
+    static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
+        try await transaction.query(
+            "SELECT value, verified, changed_at, merged_from, merged_at FROM identifiers WHERE user_id = \(userID)"
+        ).decode((String, Bool, Date?, UUID?, Date?).self).map { value, isVerified, since, account, mergedAt in
+            AccountIdentifier(
+                identifier: try Identifier(value), isVerified: isVerified,
+                origin: CredentialOrigin(since: since, mergedFrom: account, mergedAt: mergedAt))
+        }
+    }
+
+    /// The user's identifier of a kind; `nil` where there is none.
+    static func current(
+        _ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction
+    ) async throws -> AccountIdentifier? {
+        try await all(of: userID, on: transaction).first { $0.identifier.kind == kind }
+    }
+
+    /// The user has it again since the time when it became theirs first: it is no new credential.
+    static func restore(
+        _ origin: CredentialOrigin, of identifier: Identifier, on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            """
+            UPDATE identifiers SET
+                changed_at = \(origin.since), merged_from = \(origin.mergedFrom), merged_at = \(origin.mergedAt)
+            WHERE kind = \(identifier.kind.rawValue) AND value = \(identifier.value)
+            """)
+    }
+
+    static func delete(
+        _ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction
+    ) async throws {
+        try await transaction.query(
+            "DELETE FROM identifiers WHERE user_id = \(userID) AND kind = \(kind.rawValue)")
+    }
+
+    private static func outcome(of userID: UUID, on transaction: PostgresTransaction) async throws -> IdentifierOutcome
+    {
+        try await AccountStore.account(userID, on: transaction).map(IdentifierOutcome.changed) ?? .noSuchUser
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+
+/// A user whom an import is to make: what the line says, checked and normalised as it would be at a registration.
+struct ImportedUser: Sendable, Equatable {
+    var id: UUID
+    /// Whether the line names the id: then the same user may be imported again.
+    var isNamed: Bool
+    var email: String?
+    var emailVerified: Bool
+    var phone: String?
+    var phoneVerified: Bool
+    var displayName: String?
+    var role: String
+    var storeIDs: [String]
+    var state: AccountState
+    var passwordHash: String?
+    var apple: UserRecord.Apple?
+    var createdAt: Date?
+
+    /// - Parameters:
+    ///   - home: the country whose national phone numbers are understood.
+    ///   - keys: those that this installation has for hashes of passwords.
+    /// - Throws: what is wrong with the line.
+    init(_ record: UserRecord, home: PhoneRegion?, keys: ImportedPasswordHash.Keys) throws(Refusal) {
+        id = record.id ?? UUID()
+        isNamed = record.id != nil
+        email = try Self.identifier(record.email, .email, home: home)
+        phone = try Self.identifier(record.phone, .phone, home: home)
+        emailVerified = record.emailVerified ?? false
+        phoneVerified = record.phoneVerified ?? false
+        displayName = try record.displayName.flatMap { text throws(Refusal) in try DisplayName.read(text) }?.value
+        role = try record.role.map { name throws(Refusal) in try Role(name) }?.name ?? Role.user.name
+        storeIDs = try StoreList(record.storeIds ?? []).ids.map(\.value)
+        guard let state = AccountState(rawValue: record.state ?? AccountState.active.rawValue) else {
+            throw Refusal("state is active or disabled.")
+        }
+        self.state = state
+        passwordHash = try record.passwordHash.map { text throws(Refusal) in
+            try ImportedPasswordHash(text, keys: keys)
+        }?.text
+        apple = record.apple
+        if let apple {
+            guard (1...255).contains(apple.subject.utf8.count), (1...255).contains(apple.clientId.utf8.count) else {
+                throw Refusal("apple.subject and apple.clientId have 1 to 255 bytes.")
+            }
+            self.apple?.email = try Self.identifier(apple.email, .email, home: home)
+        }
+        createdAt = record.createdAt
+        if let createdAt, createdAt.timeIntervalSince1970 < 0 || createdAt > .now {
+            throw Refusal("createdAt is before 1970 or in the future.")
+        }
+        guard email != nil || phone != nil || apple != nil else {
+            throw Refusal("There is neither email nor phone nor apple: nobody could sign in.")
+        }
+        if passwordHash != nil, email == nil, phone == nil {
+            throw Refusal("There is a passwordHash, and neither email nor phone to sign in with.")
+        }
+    }
+
+    private static func identifier(
+        _ text: String?, _ kind: Identifier.Kind, home: PhoneRegion?
+    ) throws(Refusal) -> String? {
+        try text.map { text throws(Refusal) in try Identifier(text, of: kind, home: home).value }
+    }
+}
+
+/// The hash of a password as an import brings it, in the form in which it is kept: Argon2id as ours, or what another
+/// system made (``ForeignHash``).
+struct ImportedPasswordHash: Sendable, Equatable {
+    let text: String
+
+    /// The keys that an installation has for hashes of passwords.
+    struct Keys: Sendable {
+        /// By name.
+        var peppers: Set<String>
+        /// Whether hashes of Firebase can be verified.
+        var hasFirebaseSignerKey = false
+    }
+
+    init(_ text: String, keys: Keys) throws(Refusal) {
+        guard text.utf8.count <= 1024 else { throw Self.unknown }
+        if let hash = PasswordHash(text) {
+            if let pepper = hash.pepperID, !keys.peppers.contains(pepper) {
+                throw Refusal(
+                    "passwordHash was made with the pepper \(pepper), which is not in IDENTITY_PEPPER_KEYS_FILE.")
+            }
+        } else if let hash = ForeignHash(text) {
+            if case .firebase = hash, !keys.hasFirebaseSignerKey {
+                throw Refusal("passwordHash was made by Firebase, and IDENTITY_FIREBASE_SIGNER_KEY_FILE is not set.")
+            }
+        } else {
+            throw Self.unknown
+        }
+        self.text = text
+    }
+
+    private static var unknown: Refusal {
+        Refusal("passwordHash is in none of the forms that are taken, or asks for too much work.")
+    }
+}
+
+/// What becomes of a user whom an import brings.
+enum ImportVerdict: Equatable, Sendable {
+    case create
+    /// An import before has made the user.
+    case exists
+    /// Somebody else has what the line says is this user's.
+    case taken(String)
+
+    /// What there is already of a user.
+    struct Found: Equatable, Sendable {
+        var hasID: Bool
+        /// Who has the e-mail address, the phone number, the Apple account.
+        var email: UUID?
+        var phone: UUID?
+        var apple: UUID?
+        /// Whether the id was that of a user who has been deleted. Other services go on to refuse it.
+        var wasDeleted = false
+    }
+
+    static func decide(isNamed: Bool, found: Found) -> ImportVerdict {
+        if found.hasID { return .exists }
+        if found.wasDeleted { return .taken("id belonged to a user who was deleted.") }
+        let owners = [("email", found.email), ("phone", found.phone), ("apple", found.apple)].compactMap { name, id in
+            id.map { (name, $0) }
+        }
+        guard let first = owners.first else { return .create }
+        // Without an id, whoever has all of it is taken for the same user.
+        if !isNamed, owners.allSatisfy({ $0.1 == first.1 }) { return .exists }
+        return .taken("\(first.0) belongs to another user, \(first.1.uuidString.lowercased()).")
+    }
+}
+
+/// A user as a line of an export says it, and of an import: JSON, with the fields that there are.
+struct UserRecord: Codable, Sendable, Equatable {
+    /// The link to an Apple account.
+    struct Apple: Codable, Sendable, Equatable {
+        /// Apple's name for the user, of the team's alone.
+        var subject: String
+        /// The app's identifier that the user signed in to Apple with.
+        var clientId: String
+        var email: String?
+    }
+
+    /// Kept by an import, so that it may be repeated; without it the user gets a new one.
+    var id: UUID?
+    var email: String?
+    var emailVerified: Bool?
+    var phone: String?
+    var phoneVerified: Bool?
+    var displayName: String?
+    var role: String?
+    var storeIds: [String]?
+    /// `active` or `disabled`.
+    var state: String?
+    var passwordHash: String?
+    var apple: Apple?
+    var createdAt: Date?
+}

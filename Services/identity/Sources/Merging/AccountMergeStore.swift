@@ -1,0 +1,181 @@
+import Contracts
+import Foundation
+import Postgres
+
+enum MergeOutcome: Sendable {
+    /// - Parameters:
+    ///   - account: what the two are now.
+    ///   - tasks: in the outbox: the end of the account that goes, and of the sessions of the one that stays.
+    case merged(Account, tasks: [OutboxEntry])
+    case refused(AccountMerge.Obstacle)
+    /// The credentials of one have changed since they were proved.
+    case moved
+}
+
+/// Makes one account of two, in one transaction.
+struct AccountMergeStore: Sendable {
+    let database: PostgresPool
+    let grants: AppleGrantStore
+    let notices: AccountNotices
+
+    /// - Parameters:
+    ///   - one: as it was when it was proved; so is `other`.
+    ///   - session: goes on, where its account stays. Every other session proves one of the two alone, and ends.
+    func merge(
+        _ one: Account, _ other: Account, sparing session: UUID, deadline: ContinuousClock.Instant
+    ) async throws -> MergeOutcome {
+        try await database.withRetriedTransaction(deadline: deadline) { transaction in
+            guard try await AccountStore.lock(one, on: transaction),
+                try await AccountStore.lockAnother(other.id, on: transaction)
+            else { return .moved }
+            // A role may have changed since, which is no credential.
+            guard let first = try await AccountStore.account(one.id, on: transaction),
+                let second = try await AccountStore.account(other.id, on: transaction),
+                second.credentialsVersion == other.credentialsVersion
+            else { return .moved }
+            let hasOpenChange = try await Self.hasOpenChange(first.id, second.id, on: transaction)
+            let shareLostIdentifier = try await Self.shareLostIdentifier(first.id, second.id, on: transaction)
+            let merge: AccountMerge
+            do throws(AccountMerge.Obstacle) {
+                merge = try AccountMerge.decide(
+                    first, second, hasOpenChange: hasOpenChange, shareLostIdentifier: shareLostIdentifier)
+            } catch {
+                return .refused(error)
+            }
+            let from = merge.from == first.id ? first : second
+            let into = merge.from == first.id ? second : first
+            try await moveIdentifiers(from: from.id, to: into.id, on: transaction)
+            let grant = try await moveCredentials(from: from, to: into, on: transaction)
+            try await finish(from, into, on: transaction)
+            guard let version = try await AccountStore.touch(into.id, credentials: true, on: transaction),
+                let merged = try await AccountStore.account(into.id, on: transaction)
+            else { return .moved }
+            let deletion = try await OutboxStore.enqueue(
+                .deletion(.revokeSessions), user: from.id, on: transaction,
+                sealing: { task in try grant.map { try $0.sealed(by: grants.sealer, for: task) } })
+            let revocation = try await OutboxStore.enqueue(
+                .revokeSessions(reason: .passwordChanged, except: session, below: version), user: into.id,
+                on: transaction)
+            return .merged(merged, tasks: [deletion, revocation])
+        }
+    }
+
+    private static func hasOpenChange(
+        _ one: UUID, _ other: UUID, on transaction: PostgresTransaction
+    ) async throws -> Bool {
+        try await !transaction.query(
+            """
+            SELECT digest FROM identifier_changes
+            WHERE user_id IN (\(one), \(other)) AND NOT is_merge AND expires_at > now() LIMIT 1
+            """
+        ).isEmpty
+    }
+
+    private static func shareLostIdentifier(
+        _ one: UUID, _ other: UUID, on transaction: PostgresTransaction
+    ) async throws -> Bool {
+        try await !transaction.query(
+            """
+            SELECT l.kind FROM lost_identifiers l
+            JOIN identifiers i ON i.kind = l.kind AND i.value = l.value AND i.verified
+            WHERE (l.user_id, i.user_id) IN ((\(one), \(other)), (\(other), \(one))) LIMIT 1
+            """
+        ).isEmpty
+    }
+
+    /// The account that goes leaves nothing but the bare id in the audit log, from which others learn where it went.
+    private func finish(_ from: Account, _ into: Account, on transaction: PostgresTransaction) async throws {
+        try await transaction.query(
+            "UPDATE users SET display_name = coalesce(display_name, \(from.displayName)) WHERE id = \(into.id)")
+        try await transaction.query("DELETE FROM outbox WHERE user_id = \(from.id)")
+        try await AuditLog.record(
+            .absorbed, into.id, by: .user, actorID: into.id, detail: from.id.uuidString.lowercased(), on: transaction)
+        try await transaction.query("DELETE FROM users WHERE id = \(from.id)")
+        for event in [AuditEvent.merged, .deleted] {
+            try await AuditLog.record(
+                event, from.id, by: .user, actorID: into.id,
+                detail: event == .merged ? into.id.uuidString.lowercased() : nil, on: transaction)
+        }
+    }
+}
+
+/// What moves from the account that goes to the one that stays.
+extension AccountMergeStore {
+    /// Moves the identifiers that the account lacks, and sends the links that undo the merge: to every verified
+    /// identifier of both, since either side may be a thief's.
+    func moveIdentifiers(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
+        let own = try await IdentifierStore.all(of: into, on: transaction)
+        // From now on the account that goes is where they came from.
+        try await transaction.query(
+            """
+            UPDATE identifiers SET merged_from = coalesce(merged_from, user_id), merged_at = now()
+            WHERE user_id = \(from)
+            """)
+        try await transaction.query(
+            """
+            UPDATE identifier_changes SET
+                user_id = \(into), merged_from = coalesce(merged_from, user_id), merged_at = now()
+            WHERE user_id = \(from)
+            """)
+        let others = try await IdentifierStore.all(of: from, on: transaction)
+        for kind in Identifier.Kind.allCases {
+            let mine = own.first { $0.identifier.kind == kind }
+            let other = others.first { $0.identifier.kind == kind }
+            let isMoved = AccountMerge.takesOver(own: mine?.isVerified, other: other?.isVerified)
+            if isMoved {
+                try await IdentifierStore.delete(kind, of: into, on: transaction)
+                try await transaction.query(
+                    "UPDATE identifiers SET user_id = \(into) WHERE user_id = \(from) AND kind = \(kind.rawValue)")
+            }
+            if let mine { try await notices.merged(mine, into: into, isKept: !isMoved, on: transaction) }
+            if let other { try await notices.merged(other, into: into, isKept: isMoved, on: transaction) }
+        }
+        // What it has again is no longer lost; what the other has lost too stays lost.
+        try await transaction.query(
+            """
+            DELETE FROM lost_identifiers l WHERE l.user_id = \(into)
+                AND EXISTS (SELECT FROM identifiers i WHERE i.user_id = l.user_id AND i.kind = l.kind)
+            """)
+        try await transaction.query(
+            """
+            UPDATE lost_identifiers l SET user_id = \(into) WHERE l.user_id = \(from)
+                AND NOT EXISTS (SELECT FROM identifiers i WHERE i.user_id = \(into) AND i.kind = l.kind)
+                AND NOT EXISTS (SELECT FROM lost_identifiers o WHERE o.user_id = \(into) AND o.kind = l.kind)
+            """)
+    }
+
+    /// - Returns: what has to be revoked at Apple, where both had an Apple account: one user has one.
+    func moveCredentials(
+        from: Account, to into: Account, on transaction: PostgresTransaction
+    ) async throws -> AppleGrant? {
+        if !into.hasPassword {
+            try await transaction.query("UPDATE passwords SET user_id = \(into.id) WHERE user_id = \(from.id)")
+        }
+        try await transaction.query(
+            """
+            UPDATE known_devices d SET user_id = \(into.id) WHERE d.user_id = \(from.id)
+                AND NOT EXISTS (SELECT FROM known_devices o WHERE o.user_id = \(into.id) AND o.digest = d.digest)
+            """)
+        guard from.hasApple else { return nil }
+        let grant = try await grants.grant(of: from.id, on: transaction)
+        guard !into.hasApple else { return grant }
+        // The token is sealed for its user.
+        let token = try grant.flatMap { grant in
+            try grant.kind == .refreshToken ? grants.sealed(refreshToken: grant.secret, of: into.id) : nil
+        }
+        try await transaction.query(
+            """
+            UPDATE apple_identities SET
+                user_id = \(into.id), refresh_token = \(token), merged_from = coalesce(merged_from, user_id),
+                merged_at = now()
+            WHERE user_id = \(from.id)
+            """)
+        try await transaction.query("UPDATE apple_transfers SET user_id = \(into.id) WHERE user_id = \(from.id)")
+        // Left from an Apple account that was unlinked.
+        try await transaction.query("DELETE FROM apple_mail_forwarding WHERE user_id = \(into.id)")
+        try await transaction.query("UPDATE apple_mail_forwarding SET user_id = \(into.id) WHERE user_id = \(from.id)")
+        try await transaction.query(
+            "UPDATE outbox SET user_id = \(into.id) WHERE user_id = \(from.id) AND kind = 'exchange_code'")
+        return nil
+    }
+}

@@ -1,0 +1,151 @@
+import Contracts
+import Foundation
+
+/// What a message is for.
+enum MessageKind: String, Codable, Sendable, CaseIterable {
+    case signIn
+    case verify
+    case stepUp
+    /// A code that joins the account with another one.
+    case merge
+    case passwordReset
+    /// The identifier that it goes to was changed, and how to undo that.
+    case identifierChanged
+    /// Somebody else has proved the account's other identifier.
+    case identifierLost
+    /// Another account was joined with the account, and how to undo that.
+    case accountsMerged
+    case appleLinked
+    case passwordChanged
+
+    /// The kind in which a code goes out.
+    static func of(_ purpose: CodePurpose) -> MessageKind {
+        switch purpose {
+        case .verify: .verify
+        case .stepUp: .stepUp
+        case .merge: .merge
+        default: .signIn
+        }
+    }
+
+    /// Whether it warns a user of a change that an attacker may have made. Its budget is not that of codes.
+    var isSecurityNotice: Bool {
+        switch self {
+        case .signIn, .verify, .stepUp, .merge, .passwordReset: false
+        case .identifierChanged, .identifierLost, .accountsMerged, .appleLinked, .passwordChanged: true
+        }
+    }
+
+    /// What a template of this kind has to hold: a message without it is of no use.
+    var required: MessagePlaceholder? {
+        switch self {
+        case .signIn, .verify, .stepUp, .merge: .code
+        case .passwordReset, .identifierChanged, .accountsMerged: .link
+        case .identifierLost, .appleLinked, .passwordChanged: nil
+        }
+    }
+
+    /// What a template of this kind may hold.
+    var allowed: Set<MessagePlaceholder> {
+        switch self {
+        case .signIn, .verify, .stepUp, .merge: [.code, .link, .app, .minutes]
+        case .passwordReset: [.link, .app, .minutes]
+        case .identifierChanged, .accountsMerged: [.link, .app, .days]
+        case .identifierLost, .appleLinked, .passwordChanged: [.app]
+        }
+    }
+
+    /// Whether a language of a team's own may lack it: the kind came later than the first. It is sent in English then.
+    var isOptional: Bool {
+        switch self {
+        case .signIn, .verify, .passwordReset: false
+        case .stepUp, .merge, .identifierChanged, .identifierLost, .accountsMerged, .appleLinked, .passwordChanged: true
+        }
+    }
+}
+
+/// In which language somebody is written to.
+struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
+    /// ISO 639, in lower case.
+    let code: String
+
+    /// - Returns: `nil` where it is no code of two or three letters.
+    init?(_ code: String) {
+        guard (2...3).contains(code.utf8.count), code.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")) ~= $0 })
+        else { return nil }
+        // The code that Hebrew had before 1989, which some systems still send.
+        self.code = code == "iw" ? "he" : code
+    }
+
+    static let english = MessageLanguage("en")!
+
+    var description: String { code }
+
+    /// Whether it is written from right to left.
+    var isRightToLeft: Bool { ["ar", "fa", "he", "ur", "yi"].contains(code) }
+
+    /// The language that a client wants most, of those there are.
+    /// - Parameter field: the client's `Accept-Language` (RFC 9110 §12.5.4). Where it cannot be read, English.
+    static func choose(_ field: String?, of available: Set<MessageLanguage>) -> MessageLanguage {
+        guard let field, field.utf8.count <= 256 else { return .english }
+        var best: (language: MessageLanguage, weight: Double)?
+        for range in field.split(separator: ",").prefix(16) {
+            let parts = range.split(separator: ";").map { Text.trimmed($0) }
+            let primary = parts.first?.split(separator: "-").first?.lowercased() ?? ""
+            guard let language = MessageLanguage(primary), available.contains(language) else { continue }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 } ?? 1
+            if weight > 0, weight > best?.weight ?? 0 { best = (language, weight) }
+        }
+        return best?.language ?? .english
+    }
+}
+
+/// What stands in braces in a template, and is filled in. Nothing of it was written by a user.
+enum MessagePlaceholder: String, Codable, Sendable, CaseIterable {
+    /// Six digits.
+    case code
+    /// Where the app is opened; where the team has named no place, the token itself, or nothing beside a code.
+    case link
+    /// The app's name, as the team has set it.
+    case app
+    /// For how many minutes the code or the link is valid.
+    case minutes
+    /// For how many days the link is valid.
+    case days
+}
+
+/// What is written to somebody.
+struct MessageText: Sendable, Equatable {
+    var subject: String
+    /// Instead of subject and text, to a phone.
+    var short: String
+    var paragraphs: [String]
+
+    var text: String { paragraphs.joined(separator: "\n\n") + "\n" }
+}
+
+/// A message as it is sent.
+struct OutgoingMessage: Sendable {
+    /// The same at every attempt.
+    var id: UUID
+    var kind: MessageKind
+    var to: Identifier
+    var language: MessageLanguage
+    var text: MessageText
+    /// What the text is filled in with.
+    var values: [MessagePlaceholder: String]
+    /// Until when it is of use.
+    var expiresAt: Date
+}
+
+/// Why a message has come back for good: an enhanced status code of class 5 (RFC 3463 §2).
+struct BounceStatus: Sendable, Equatable {
+    let text: String
+
+    init(_ text: String) throws(Refusal) {
+        guard text.wholeMatch(of: /5\.[0-9]{1,3}\.[0-9]{1,3}/) != nil else {
+            throw Refusal("This must be the status of a permanent failure, as in 5.1.1.")
+        }
+        self.text = text
+    }
+}

@@ -1,0 +1,29 @@
+import Contracts
+import Foundation
+
+/// Why a value that a person wrote is not acceptable, in words for that person.
+struct Refusal: Error, Equatable, CustomStringConvertible {
+    var message: String
+    var description: String { message }
+
+    init(_ message: String) {
+        self.message = message
+    }
+}
+
+extension Problem {
+    /// Reads a field of a request.
+    /// - Throws: `INVALID_REQUEST` naming the field, when `read` refuses its value.
+    static func checking<Value>(_ field: String, _ read: () throws(Refusal) -> Value) throws(Problem) -> Value {
+        do {
+            return try read()
+        } catch {
+            throw .invalid(field, error.message)
+        }
+    }
+}
+
+extension UUID {
+    /// As it stands in a path.
+    var path: String { uuidString.lowercased() }
+}

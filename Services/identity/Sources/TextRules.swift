@@ -1,0 +1,41 @@
+import Bytes
+import Crypto
+import Foundation
+
+/// Which characters of a text from outside are left out or refused.
+enum Text {
+    /// Without white space at both ends, which keyboards and clipboards add.
+    static func trimmed(_ text: some StringProtocol) -> String {
+        let scalars = text.unicodeScalars
+        let visible = scalars.drop { $0.properties.isWhitespace }
+        return String(String.UnicodeScalarView(visible.reversed().drop { $0.properties.isWhitespace }.reversed()))
+    }
+
+    /// Whether a reader could not tell that the scalar is there: control, format, separator, unassigned and private-use
+    /// scalars, and everything that Unicode lets a renderer ignore. Bidirectional controls are among them.
+    static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true
+        default: scalar.properties.isDefaultIgnorableCodePoint
+        }
+    }
+
+    /// Whether the scalar makes a name look other than it is: reordered, or shorter. Joiners are allowed, because emoji
+    /// and several scripts cannot be written without them.
+    static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00AD, 0x200B, 0x2060...0x2064, 0xFEFF, 0xFFF9...0xFFFB: return true
+        default: break
+        }
+        if scalar.properties.isBidiControl { return true }
+        switch scalar.properties.generalCategory {
+        case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: return true
+        default: return false
+        }
+    }
+}
+
+/// SHA-256 in lower-case hexadecimal.
+func sha256Hex(_ text: String) -> String {
+    Hexadecimal.string(Array(SHA256.hash(data: Data(text.utf8))))
+}

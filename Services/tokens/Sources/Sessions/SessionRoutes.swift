@@ -1,0 +1,116 @@
+import Contracts
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import ServiceKit
+
+/// The public routes of sessions: refresh, logout, the list.
+struct SessionRoutes: Sendable {
+    let refresher: Refresher
+    let revoker: TokenRevoker
+    let store: SessionStore
+
+    func add(to router: ServiceRouter) {
+        router.post("/v1/auth/refresh", use: refresh)
+        router.post("/v1/auth/logout", use: logout)
+        router.post("/v1/auth/logout-all", use: logoutAll)
+        router.get("/v1/auth/sessions", use: list)
+        router.delete("/v1/auth/sessions/{id}", use: delete)
+    }
+
+    @Sendable func refresh(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let origin = try Refresher.Origin(context)
+        let body = try await request.decode(RefreshRequest.self)
+        return .tokens(try await refresher.refresh(body.refreshToken, from: origin).json)
+    }
+
+    /// Ends the session of the refresh token and that of the access token. Either alone is enough: the refresh token
+    /// counts also when the access token has expired.
+    @Sendable func logout(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(LogoutRequest.self)
+        if body.refreshToken == nil, context.user == nil {
+            if let bearerError = context.bearerError { throw Problem(bearerError) }
+            throw Problem(.invalidRequest, "Please send a refresh token, or sign in.")
+        }
+        if let token = body.refreshToken {
+            try await revoker.revoke(token, from: context.ipAddress, deadline: deadline)
+        }
+        if let user = context.user {
+            try await store.revoke(user.sessionID, of: user.id, reason: .logout, deadline: deadline)
+        }
+        return .empty()
+    }
+
+    @Sendable func logoutAll(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let deadline = try context.workDeadline()
+        let body = try await request.decode(LogoutAllRequest.self)
+        let spared = body.exceptCurrent == true ? user.sessionID : nil
+        try await store.signOut(user.id, except: spared, deadline: deadline)
+        return .empty()
+    }
+
+    @Sendable func list(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let sessions = try await store.list(
+            of: user.id, current: user.sessionID, deadline: try context.workDeadline())
+        return try .json(SessionList(sessions: sessions))
+    }
+
+    @Sendable func delete(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+        let user = try context.requireUser()
+        let wasThere = try await store.revoke(
+            try context.uuid("id"), of: user.id, reason: .logout, deadline: try context.workDeadline())
+        guard wasThere else { throw Problem(.notFound, "There is no such session.") }
+        return .empty()
+    }
+}
+
+extension Refresher.Origin {
+    /// - Throws: `UNAVAILABLE` when nobody waits for the answer any more.
+    init(_ context: GatehouseRequestContext) throws(Problem) {
+        guard context.isAnswerAwaited else { throw Problem(.unavailable) }
+        self.init(
+            ipAddress: context.ipAddress, arrivedAt: context.arrivedAt, deadline: try context.workDeadline(),
+            isAwaited: { context.isAnswerAwaited })
+    }
+}
+
+extension GatehouseRequestContext {
+    /// The deadline of the work on the request.
+    ///
+    /// - Throws: `UNAVAILABLE` when the request's deadline has passed: nobody waits for the answer, so nothing is done.
+    func workDeadline() throws(Problem) -> ContinuousClock.Instant {
+        guard !deadline.hasPassed else { throw Problem(.unavailable) }
+        return deadline.forDatabase
+    }
+
+    /// The client's address as it is kept with the session.
+    var ipAddress: String? { clientAddress.isEmpty ? nil : clientAddress }
+}
+
+extension HTTPField.Name {
+    fileprivate static let pragma = HTTPField.Name("Pragma")!
+}
+
+extension Response {
+    /// An answer that holds tokens: nobody may keep it, old proxies included (RFC 6749 §5.1).
+    static func tokens(_ json: String) -> Response {
+        Response(
+            status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store", .pragma: "no-cache"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: json)))
+    }
+}
+
+extension SessionRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        // An erased user is answered as one who never was.
+        case .userErased: Problem(.invalidCredentials)
+        // The credentials are right: a sign-in that begins now succeeds. So the client shall try again.
+        case .signedOut: Problem(.unavailable)
+        case .idTaken: Problem.invalid("sessionID", "There is a session with this id.")
+        }
+    }
+}

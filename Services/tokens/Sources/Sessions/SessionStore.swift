@@ -1,0 +1,318 @@
+import Contracts
+import Foundation
+import Postgres
+
+/// The sessions in PostgreSQL. A write that depends on what was read repeats it in the WHERE clause, so that it does
+/// nothing when the row has changed since.
+struct SessionStore: Sendable {
+    let pool: PostgresPool
+    let lifetimes: Lifetimes
+
+    /// Seconds.
+    struct Lifetimes: Sendable, Equatable {
+        var access: TimeInterval = 3600
+        var idle: TimeInterval = 2_592_000
+        var absolute: TimeInterval = 31_536_000
+    }
+
+    /// Creates a session. If the user then has more than `limit`, the least recently used ones end.
+    ///
+    /// - Parameter arrivedAt: when the request came. The sign-in is older than the request says by the time since then.
+    /// - Throws: ``SessionRefusal``
+    func create(
+        _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int,
+        deadline: ContinuousClock.Instant?
+    ) async throws -> SessionGrant {
+        let user = try UserRecord(request.snapshot.user)
+        let methods = request.authenticationMethods?.map(\.rawValue) ?? []
+        return try await pool.withTransaction(deadline: deadline) { transaction in
+            let admittedAt = try await transaction.lockUser(user.id)
+            // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never
+            // younger.
+            let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
+            let rows = try await transaction.commit(
+                after: """
+                    WITH refusal AS (
+                        SELECT CASE
+                            WHEN EXISTS (SELECT FROM audit_events WHERE user_id = \(user.id) AND kind = 'userErased')
+                                THEN \(SessionRefusal.userErased.rawValue)
+                            WHEN EXISTS (
+                                SELECT FROM users
+                                WHERE id = \(user.id) AND signed_out_at >= \(admittedAt.addingTimeInterval(-age)))
+                                THEN \(SessionRefusal.signedOut.rawValue)
+                            WHEN EXISTS (SELECT FROM sessions WHERE id = \(token.sessionID))
+                                THEN \(SessionRefusal.idTaken.rawValue)
+                        END AS reason
+                    ), kept AS (
+                        INSERT INTO users (id, version, role, store_ids, email, profile)
+                        SELECT \(user.id), \(request.snapshot.version), \(user.role), \(user.storeIDs),
+                            \(user.email), \(user.profile)
+                        FROM refusal WHERE reason IS NULL
+                        ON CONFLICT (id) DO UPDATE SET
+                            version = excluded.version, role = excluded.role, store_ids = excluded.store_ids,
+                            email = excluded.email, profile = excluded.profile
+                        WHERE users.version < excluded.version
+                        RETURNING id
+                    ), ended AS (
+                        DELETE FROM sessions WHERE id IN (
+                            SELECT id FROM sessions, refusal WHERE user_id = \(user.id) AND reason IS NULL
+                            ORDER BY rotated_at DESC, id OFFSET \(limit - 1))
+                        RETURNING id, user_id, access_expires_at
+                    ), told AS (
+                        \(revocationsOfEnded: .sessionLimit, lifetimes)
+                    ), created AS (
+                        INSERT INTO sessions (
+                            id, user_id, credentials_version, current_hash, created_at, rotated_at, expires_at,
+                            absolute_expires_at, access_expires_at, device, ip_address, authenticated_at,
+                            authentication_methods)
+                        SELECT
+                            \(token.sessionID), \(user.id), \(request.credentialsVersion), \(token.hash),
+                            clock.now, clock.now,
+                            clock.now + LEAST(\(lifetimes.idle), \(lifetimes.absolute)) * interval '1 second',
+                            clock.now + \(lifetimes.absolute) * interval '1 second',
+                            clock.now + \(lifetimes.access) * interval '1 second',
+                            \(request.device.map(PostgresJSON.init)), \(request.ipAddress), clock.now, \(methods)
+                        FROM (SELECT statement_timestamp() AS now) AS clock, refusal WHERE reason IS NULL
+                        ON CONFLICT (id) DO NOTHING
+                        RETURNING created_at, expires_at
+                    )
+                    SELECT reason, created_at, expires_at, kept.id IS NOT NULL, \(unescaped: UserRecord.columns)
+                    FROM refusal LEFT JOIN created ON true LEFT JOIN kept ON true
+                    LEFT JOIN users ON users.id = \(user.id)
+                    """)
+            let row = rows[0]
+            if let reason = try row.decode(String?.self, column: 0).flatMap(SessionRefusal.init) { throw reason }
+            guard let now = try row.decode(Date?.self, column: 1) else { throw SessionRefusal.idTaken }
+            return SessionGrant(
+                sessionID: token.sessionID, now: now, expiresAt: try row.decode(Date.self, column: 2),
+                authentication: SessionAuthentication(time: now, methods: methods),
+                user: try row.decode(Bool.self, column: 3) ? user : UserRecord(id: user.id, row: row, from: 4))
+        }
+    }
+
+    /// The user's sessions that have not expired, the one used last first.
+    func list(
+        of userID: UUID, current: UUID?, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> [Session] {
+        let rows = try await pool.query(
+            """
+            SELECT id, created_at, rotated_at, expires_at, device, ip_address FROM sessions
+            WHERE user_id = \(userID) AND expires_at > statement_timestamp() ORDER BY rotated_at DESC, id
+            """, deadline: deadline)
+        return try rows.map { row throws(PostgresError) in
+            let (id, createdAt, lastUsedAt, expiresAt, device, ipAddress) = try row.decode(
+                (UUID, Date, Date, Date, PostgresJSON<SessionDevice>?, String?).self)
+            return Session(
+                id: id, current: id == current, createdAt: createdAt, lastUsedAt: lastUsedAt, expiresAt: expiresAt,
+                device: device?.value, ipAddress: ipAddress)
+        }
+    }
+
+    /// Stores a newer snapshot of a user. One that is older, or of a user who has no sessions here, changes nothing.
+    func update(_ snapshot: UserSnapshot, deadline: ContinuousClock.Instant?) async throws {
+        let user = try UserRecord(snapshot.user)
+        try await pool.query(
+            """
+            UPDATE users SET version = \(snapshot.version), role = \(user.role), store_ids = \(user.storeIDs),
+                email = \(user.email), profile = \(user.profile)
+            WHERE id = \(user.id) AND version < \(snapshot.version)
+            """, deadline: deadline)
+    }
+}
+
+extension PostgresTransaction {
+    /// Locks a user until the transaction ends: sessions of one user are created and ended by one transaction at a
+    /// time.
+    ///
+    /// - Returns: PostgreSQL's clock once the lock was acquired.
+    @discardableResult
+    func lockUser(_ id: UUID) async throws(PostgresError) -> Date {
+        try await query(
+            """
+            WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(\(id)::text, 0)))
+            SELECT clock_timestamp() FROM locked
+            """)[0].decode(Date.self)
+    }
+}
+
+/// When the user of a session last proved who they are, and how.
+struct SessionAuthentication: Sendable, Equatable {
+    /// By PostgreSQL's clock.
+    var time: Date
+    /// As in the claim `amr`; empty where it is not known.
+    var methods: [String]
+}
+
+extension SessionAuthentication {
+    /// The columns of `session`. A session without a time of its own was proved when it was made.
+    static let columns =
+        "COALESCE(session.authenticated_at, session.created_at), session.authentication_methods"
+}
+
+/// What an answer with tokens is made from: the session's expiry and last proof, its user, and PostgreSQL's clock at
+/// that statement.
+struct SessionGrant: Sendable, Equatable {
+    var sessionID: UUID
+    var now: Date
+    /// The earlier of idle and absolute expiry.
+    var expiresAt: Date
+    var authentication: SessionAuthentication
+    var user: UserRecord
+}
+
+/// A session as it is kept, with its user, and PostgreSQL's clock in the same statement.
+struct SessionRecord: Sendable {
+    /// What the rules of rotation decide by.
+    var state: SessionState
+    /// The current token, sealed so that only its predecessor opens it; `nil` before the first rotation.
+    var sealedCurrent: [UInt8]?
+    /// What an answer with tokens is made from.
+    var grant: SessionGrant
+}
+
+/// What is kept of a user beside their sessions: the claims of access tokens, and the whole user as JSON for the
+/// answer.
+struct UserRecord: Sendable, Equatable {
+    var id: UUID
+    var role: String
+    var storeIDs: [String]
+    var email: String?
+    /// Whether the user has proved that the address is theirs.
+    var isEmailVerified: Bool
+    /// The contract's `User` as JSON, which clients are given as it is.
+    var profile: String
+}
+
+extension UserRecord {
+    /// The columns of `users` but `id`. Whether the address is verified is read from the profile: it has no column.
+    static let columns = """
+        users.role, users.store_ids, users.email,
+        users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false), users.profile
+        """
+
+    /// - Parameter first: the place of the first of ``columns`` in the row.
+    init(id: UUID, row: PostgresRow, from first: Int) throws(PostgresError) {
+        self.init(
+            id: id, role: try row.decode(column: first), storeIDs: try row.decode(column: first + 1),
+            email: try row.decode(column: first + 2), isEmailVerified: try row.decode(column: first + 3),
+            profile: try row.decode(column: first + 4))
+    }
+
+    init(_ user: User) throws {
+        self.init(
+            id: user.id, role: user.role, storeIDs: user.storeIds, email: user.email,
+            isEmailVerified: user.email != nil && user.emailVerified,
+            profile: String(decoding: try JSON.encode(user), as: UTF8.self))
+    }
+}
+
+extension SessionStore {
+    /// Notes that the user of a living session has proved now who they are.
+    ///
+    /// Access tokens that are out already keep telling of the proof before; the next refresh tells of this one.
+    ///
+    /// - Returns: `false` when the user has no such session.
+    func renewAuthentication(
+        of id: UUID, userID: UUID, by methods: [AuthenticationMethod], deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            UPDATE sessions SET authenticated_at = statement_timestamp(),
+                authentication_methods = \(methods.map(\.rawValue))
+            WHERE id = \(id) AND user_id = \(userID) AND expires_at > statement_timestamp()
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+}
+
+extension SessionStore {
+    /// Rotates in one statement. Its WHERE clause alone decides whether `presented` is the current token.
+    ///
+    /// - Returns: `nil` when `presented` is not the current token of a session that has not expired.
+    func rotate(
+        _ presented: RefreshToken, to successor: RefreshToken, sealed: [UInt8], ipAddress: String?,
+        deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> SessionGrant? {
+        let rows = try await pool.query(
+            """
+            UPDATE sessions AS session SET
+                generation = session.generation + 1,
+                current_hash = \(successor.hash),
+                previous_hash = session.current_hash,
+                sealed_current = \(sealed),
+                rotated_at = statement_timestamp(),
+                expires_at = LEAST(
+                    statement_timestamp() + \(lifetimes.idle) * interval '1 second', session.absolute_expires_at),
+                access_expires_at = GREATEST(
+                    session.access_expires_at, statement_timestamp() + \(lifetimes.access) * interval '1 second'),
+                late_replays = CASE WHEN session.late_replayed THEN session.late_replays ELSE 0 END,
+                late_replayed = false,
+                ip_address = COALESCE(\(ipAddress), session.ip_address)
+            FROM users
+            WHERE session.id = \(presented.sessionID) AND session.generation = \(presented.generation)
+                AND session.current_hash = \(presented.hash) AND session.expires_at > statement_timestamp()
+                AND users.id = session.user_id
+            RETURNING session.rotated_at, session.expires_at, \(unescaped: SessionAuthentication.columns),
+                users.id, \(unescaped: UserRecord.columns)
+            """, deadline: deadline)
+        guard let row = rows.first else { return nil }
+        let (
+            now, expiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
+        ) = try row.decode((Date, Date, Date, [String], UUID, String, [String], String?, Bool, String).self)
+        return SessionGrant(
+            sessionID: presented.sessionID, now: now, expiresAt: expiresAt,
+            authentication: SessionAuthentication(time: authenticatedAt, methods: methods),
+            user: UserRecord(
+                id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
+                profile: profile))
+    }
+
+    /// Reads a session with its user.
+    ///
+    /// - Returns: `nil` when there is no such session.
+    func read(_ id: UUID, deadline: ContinuousClock.Instant?) async throws(PostgresError) -> SessionRecord? {
+        let rows = try await pool.query(
+            """
+            SELECT statement_timestamp(), session.generation, session.current_hash, session.previous_hash,
+                session.sealed_current, session.rotated_at, session.late_replays, session.late_replayed,
+                session.expires_at, session.absolute_expires_at, \(unescaped: SessionAuthentication.columns),
+                users.id, \(unescaped: UserRecord.columns)
+            FROM sessions AS session JOIN users ON users.id = session.user_id WHERE session.id = \(id)
+            """, deadline: deadline)
+        guard let row = rows.first else { return nil }
+        let (
+            now, generation, currentHash, previousHash, sealed, rotatedAt, lateReplays, lateReplayed, expiresAt,
+            absoluteExpiresAt, authenticatedAt, methods, userID, role, storeIDs, email, isEmailVerified, profile
+        ) = try row.decode(
+            (
+                Date, Int32, [UInt8], [UInt8]?, [UInt8]?, Date, Int, Bool, Date, Date, Date, [String], UUID, String,
+                [String], String?, Bool, String
+            ).self)
+        return SessionRecord(
+            state: SessionState(
+                generation: generation, currentHash: currentHash, previousHash: previousHash, rotatedAt: rotatedAt,
+                lateReplays: lateReplays, lateReplayed: lateReplayed, expiresAt: expiresAt,
+                absoluteExpiresAt: absoluteExpiresAt),
+            sealedCurrent: sealed,
+            grant: SessionGrant(
+                sessionID: id, now: now, expiresAt: expiresAt,
+                authentication: SessionAuthentication(time: authenticatedAt, methods: methods),
+                user: UserRecord(
+                    id: userID, role: role, storeIDs: storeIDs, email: email, isEmailVerified: isEmailVerified,
+                    profile: profile)))
+    }
+
+    /// Counts a late replay of the current token's predecessor, once for each generation.
+    ///
+    /// - Returns: `false` when the row is no longer as it was read.
+    func countLateReplay(
+        of id: UUID, generation: Int32, deadline: ContinuousClock.Instant?
+    ) async throws(PostgresError) -> Bool {
+        let result = try await pool.query(
+            """
+            UPDATE sessions SET late_replays = late_replays + 1, late_replayed = true
+            WHERE id = \(id) AND generation = \(generation) AND NOT late_replayed
+            """, deadline: deadline)
+        return result.affectedRows == 1
+    }
+}

@@ -1,0 +1,16 @@
+/// Compares without telling by its time where the difference is; it depends on the lengths alone.
+@inlinable
+public func constantTimeEqual(_ first: some Collection<UInt8>, _ second: some Collection<UInt8>) -> Bool {
+    guard first.count == second.count else { return false }
+    var difference: UInt8 = 0
+    for (one, other) in zip(first, second) { difference |= one ^ other }
+    return difference == 0
+}
+
+extension [UInt8] {
+    /// Bytes from the system's secure source.
+    public static func random(count: Int) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+    }
+}

@@ -1,0 +1,96 @@
+public import CoreMetrics
+
+/// Counts what happens. It begins at 0 when it is made: make it before the first event, since a rate does not see the
+/// step from nothing to 1.
+public struct Counter: Sendable {
+    private let handler: any CounterHandler
+
+    /// - Parameters:
+    ///   - name: as it is exposed, with `_total`.
+    ///   - help: what it counts, in a sentence.
+    ///   - labels: no value that a client chooses.
+    ///   - factory: `nil`: the process'.
+    public init(
+        _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
+    ) {
+        handler = instrumentFactory(factory, name, help).makeCounter(label: name, dimensions: labels)
+    }
+
+    public func increment() { handler.increment(by: 1) }
+
+    /// - Parameter amount: 0 or more.
+    public func increment(by amount: Int) { handler.increment(by: Int64(amount)) }
+}
+
+/// Tells how much there is of something now.
+public struct Gauge: Sendable {
+    private let handler: any MeterHandler
+    private let factory: any MetricsFactory
+
+    /// - Parameters:
+    ///   - name: as it is exposed, with its base unit where it has one: `_seconds`, `_bytes`.
+    ///   - help: what it tells, in a sentence.
+    ///   - labels: no value that a client chooses.
+    ///   - factory: `nil`: the process'.
+    public init(
+        _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
+    ) {
+        self.factory = instrumentFactory(factory, name, help)
+        handler = self.factory.makeMeter(label: name, dimensions: labels)
+    }
+
+    public func set(_ value: Double) { handler.set(value) }
+
+    public func set(_ value: some BinaryInteger) { handler.set(Int64(value)) }
+
+    public func increment() { handler.increment(by: 1) }
+
+    public func decrement() { handler.decrement(by: 1) }
+
+    /// It is exposed no more: what it tells of is gone.
+    public func remove() { factory.destroyMeter(handler) }
+}
+
+/// Tells how long something takes: how often it took up to so many seconds.
+public struct DurationHistogram: Sendable {
+    private let handler: any TimerHandler
+
+    /// - Parameters:
+    ///   - name: as it is exposed, with `_seconds`.
+    ///   - help: what takes so long, in a sentence.
+    ///   - labels: no value that a client chooses.
+    ///   - factory: `nil`: the process'.
+    public init(
+        _ name: String, help: String, labels: [(String, String)] = [], factory: (any MetricsFactory)? = nil
+    ) {
+        handler = instrumentFactory(factory, name, help).makeTimer(label: name, dimensions: labels)
+    }
+
+    public func record(nanoseconds: Int64) { handler.recordNanoseconds(nanoseconds) }
+
+    public func record(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        record(nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}
+
+/// Makes metrics: that of the process, or a test's own.
+public typealias MetricsFactory = CoreMetrics.MetricsFactory
+
+/// A factory that shows what each metric is.
+///
+/// swift-metrics has no place for it. Counters, gauges and histograms are declared with this module alone, so that none
+/// is without a text.
+public protocol HelpingMetricsFactory: MetricsFactory {
+    /// - Parameters:
+    ///   - name: of all metrics that differ in their labels alone.
+    ///   - text: a sentence.
+    func help(_ name: String, _ text: String)
+}
+
+/// The factory that makes a metric, once it is told what the metric is.
+func instrumentFactory(_ given: (any MetricsFactory)?, _ name: String, _ help: String) -> any MetricsFactory {
+    let factory = given ?? MetricsSystem.factory
+    (factory as? any HelpingMetricsFactory)?.help(name, help)
+    return factory
+}

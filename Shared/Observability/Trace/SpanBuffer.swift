@@ -1,0 +1,84 @@
+import CoreMetrics
+import Instruments
+import Synchronization
+
+/// Takes the spans of a process, from any thread, without ever making it wait: there is room for a number of them, and
+/// what comes when it is full is dropped and counted.
+public final class SpanBuffer: Sendable {
+    /// Spans that wait at the most: some 2 MB.
+    static let capacity = 2048
+    /// Spans of one request to the collector.
+    static let batch = 512
+
+    /// One element, at the latest, for each batch that is complete; the exporter adds those of its clock.
+    let wakes: AsyncStream<Void>
+    private let wake: AsyncStream<Void>.Continuation
+    private let queue: Mutex<SpanQueue>
+    private let metrics: SpanMetrics
+
+    public convenience init() {
+        self.init(capacity: Self.capacity, batch: Self.batch)
+    }
+
+    init(capacity: Int, batch: Int, metrics: any MetricsFactory = MetricsSystem.factory) {
+        self.metrics = SpanMetrics(metrics)
+        (wakes, wake) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        queue = Mutex(SpanQueue(capacity: capacity, batch: batch))
+    }
+
+    /// Keeps a span until it is sent, if there is room.
+    public func offer(_ span: Span) {
+        switch queue.withLock({ $0.offer(span) }) {
+        case .kept: break
+        case .completesBatch: wake.yield()
+        case .dropped: metrics.count(dropped: 1, .queueFull)
+        }
+    }
+
+    func take() -> [Span] { queue.withLock { $0.take() } }
+
+    /// Has the exporter look.
+    func look() { wake.yield() }
+
+    /// Ends `wakes`, after which what waits is sent a last time.
+    func finish() { wake.finish() }
+}
+
+/// Spans that wait to be sent, the oldest first, no more than there is room for.
+struct SpanQueue: Sendable {
+    /// What became of a span.
+    enum Offer: Equatable {
+        case kept
+        /// With this one there are enough for a batch.
+        case completesBatch
+        case dropped
+    }
+
+    let capacity: Int
+    let batch: Int
+    private var spans: [Span] = []
+
+    init(capacity: Int, batch: Int) {
+        self.capacity = capacity
+        self.batch = batch
+    }
+
+    var count: Int { spans.count }
+
+    /// Drops the new span where there is no room: what waits is older, and parts of the same traces were sent already.
+    mutating func offer(_ span: Span) -> Offer {
+        guard spans.count < capacity else { return .dropped }
+        spans.append(span)
+        return spans.count == batch ? .completesBatch : .kept
+    }
+
+    /// Takes the oldest spans, one batch at the most.
+    mutating func take() -> [Span] {
+        guard spans.count > batch else {
+            defer { spans = [] }
+            return spans
+        }
+        defer { spans.removeFirst(batch) }
+        return Array(spans.prefix(batch))
+    }
+}

@@ -1,0 +1,216 @@
+import CoreMetrics
+import Instruments
+public import Logging
+public import ServiceLifecycle
+
+/// Sends the spans of a process to a collector: a batch when it is complete, or what there is after a second; one
+/// request at a time.
+///
+/// As a service it belongs before those that make spans, so that it stops after them. It then sends what is left, for
+/// ``flushTime`` at the most.
+public struct SpanExporter: Service {
+    /// For sending what is left when the process ends.
+    public static let flushTime = Duration.seconds(3)
+    static let interval = Duration.seconds(1)
+
+    private let spans: SpanBuffer
+    private let resource: TraceResource
+    private let logger: Logger
+    private let interval: Duration
+    private let flushTime: Duration
+    private let metrics: SpanMetrics
+    private let send: @Sendable ([UInt8]) async -> SpanExportOutcome
+
+    /// - Parameters:
+    ///   - resource: what the collector is told of this process.
+    ///   - send: sends one `ExportTraceServiceRequest` in JSON, and gives up in good time.
+    public init(
+        spans: SpanBuffer, resource: TraceResource, logger: Logger,
+        send: @escaping @Sendable ([UInt8]) async -> SpanExportOutcome
+    ) {
+        self.init(
+            spans: spans, resource: resource, logger: logger, interval: Self.interval, flushTime: Self.flushTime,
+            metrics: MetricsSystem.factory, send: send)
+    }
+
+    init(
+        spans: SpanBuffer, resource: TraceResource, logger: Logger, interval: Duration,
+        flushTime: Duration, metrics: any MetricsFactory,
+        send: @escaping @Sendable ([UInt8]) async -> SpanExportOutcome
+    ) {
+        self.spans = spans
+        self.resource = resource
+        self.logger = logger
+        self.interval = interval
+        self.flushTime = flushTime
+        self.metrics = SpanMetrics(metrics)
+        self.send = send
+    }
+
+    public func run() async {
+        await withGracefulShutdownHandler {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await exportUntilTheEnd() }
+                group.addTask { await lookNowAndThen() }
+                group.addTask {
+                    try? await gracefulShutdown()
+                    try? await Task.sleep(for: flushTime)
+                }
+                // Either all is sent after the end, or there was no time left for it.
+                _ = await group.next()
+                group.cancelAll()
+            }
+        } onGracefulShutdown: {
+            spans.finish()
+        }
+        metrics.count(dropped: spans.takeAll(), .shutdown)
+    }
+
+    private func lookNowAndThen() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: interval)
+            spans.look()
+        }
+    }
+
+    private func exportUntilTheEnd() async {
+        var isFailing = false
+        for await _ in spans.wakes { await exportAll(&isFailing) }
+        await exportAll(&isFailing)
+    }
+
+    private func exportAll(_ isFailing: inout Bool) async {
+        while !Task.isCancelled {
+            let batch = spans.take()
+            guard !batch.isEmpty else { return }
+            await export(batch, &isFailing)
+        }
+    }
+
+    /// Sends a batch, again where that may help, and tells the log when that begins to fail and when it ends.
+    private func export(_ batch: [Span], _ isFailing: inout Bool) async {
+        let body = OTLPTraces.json(of: batch, from: resource)
+        var retries = SpanExportRetries()
+        while true {
+            let outcome = await send(body)
+            let isStopping = Task.isCancelled || Task.isShuttingDownGracefully
+            switch retries.next(after: outcome, isStopping: isStopping, jitter: .random(in: 0...1)) {
+            case .done(let reported):
+                let rejected = min(max(reported, 0), batch.count)
+                if isFailing { logger.notice("traces are exported again") }
+                isFailing = false
+                metrics.exported.increment(by: batch.count - rejected)
+                return metrics.count(dropped: rejected, .rejected)
+            case .again(let pause):
+                note(outcome, &isFailing)
+                // Ends early when the process is told to stop.
+                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: pause) }
+            case .drop(let reason):
+                note(outcome, &isFailing)
+                return metrics.count(dropped: batch.count, reason)
+            }
+        }
+    }
+
+    private func note(_ outcome: SpanExportOutcome, _ isFailing: inout Bool) {
+        if !isFailing { logger.warning("traces cannot be exported", .reason("\(outcome)")) }
+        isFailing = true
+    }
+}
+
+extension SpanBuffer {
+    /// Empties the buffer, and returns how many there were.
+    fileprivate func takeAll() -> Int {
+        var count = 0
+        while true {
+            let batch = take()
+            guard !batch.isEmpty else { return count }
+            count += batch.count
+        }
+    }
+}
+
+/// What a collector made of a batch of spans.
+public enum SpanExportOutcome: Sendable, Equatable {
+    /// It has them, but for those that it says it cannot use (`partialSuccess`).
+    case taken(rejected: Int)
+    /// It cannot take them now.
+    ///
+    /// - Parameter retryAfter: when it wants to be asked again, if it says so.
+    case busy(retryAfter: Duration?)
+    /// It could not be asked, or did not answer in time.
+    case unreachable
+    /// It does not want them: another attempt would end in the same way.
+    case refused
+}
+
+/// How often, and when, one batch is sent again. OTLP/HTTP: only where the collector says that it is busy, or where it
+/// could not be asked.
+struct SpanExportRetries: Sendable {
+    enum Step: Equatable {
+        case done(rejected: Int)
+        case again(after: Duration)
+        case drop(SpanDropReason)
+    }
+
+    /// Attempts in all. Those who do not get through for so long have a collector that is away: newer spans matter more.
+    static let attempts = 5
+    static let firstPause = Duration.seconds(1)
+    /// No collector decides for how long spans pile up here.
+    static let longestPause = Duration.seconds(30)
+
+    private var made = 0
+
+    init() {}
+
+    /// - Parameters:
+    ///   - isStopping: whether the process is about to end, and nobody may wait.
+    ///   - jitter: 0 to 1, at random, so that replicas that failed together do not come back together.
+    mutating func next(after outcome: SpanExportOutcome, isStopping: Bool, jitter: Double) -> Step {
+        made += 1
+        let pause: Duration?
+        let reason: SpanDropReason
+        switch outcome {
+        case .taken(let rejected): return .done(rejected: rejected)
+        case .refused: return .drop(.refused)
+        case .busy(let retryAfter): (pause, reason) = (retryAfter, .busy)
+        case .unreachable: (pause, reason) = (nil, .unreachable)
+        }
+        guard made < Self.attempts, !isStopping else { return .drop(reason) }
+        let backoff = Self.firstPause * (1 << (made - 1)) * (0.5 + jitter / 2)
+        return .again(after: min(pause ?? backoff, Self.longestPause))
+    }
+}
+
+/// Why a span never reached the collector, as the metric has it.
+enum SpanDropReason: String, CaseIterable {
+    case queueFull = "queue_full"
+    case unreachable
+    case busy
+    case refused
+    /// The collector took the batch, and not all of it (`partialSuccess`).
+    case rejected
+    case shutdown
+}
+
+/// What becomes of the spans of a process. Each counter begins at 0, so that the first loss is seen as well.
+struct SpanMetrics: Sendable {
+    let exported: Instruments.Counter
+    private let dropped: [SpanDropReason: Instruments.Counter]
+
+    init(_ factory: any MetricsFactory) {
+        exported = Instruments.Counter(
+            "gatehouse_trace_spans_exported_total", help: "Spans that the collector has taken.", factory: factory)
+        dropped = Dictionary(
+            uniqueKeysWithValues: SpanDropReason.allCases.map { reason in
+                let counter = Instruments.Counter(
+                    "gatehouse_trace_spans_dropped_total", help: "Spans that never reached the collector, by reason.",
+                    labels: [("reason", reason.rawValue)], factory: factory)
+                return (reason, counter)
+            })
+    }
+
+    func count(dropped spans: Int, _ reason: SpanDropReason) {
+        if spans > 0 { dropped[reason]?.increment(by: spans) }
+    }
+}

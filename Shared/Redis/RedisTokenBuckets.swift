@@ -1,0 +1,203 @@
+import Instruments
+public import RateLimiting
+
+/// A rate limit that processes share: a token bucket for each key, in Redis, moved by one script on Redis' clock.
+///
+/// While Redis is away each process counts for itself in ``LocalTokenBuckets``: then every replica allows the whole
+/// limit, and nobody is refused because of the outage.
+public struct RedisTokenBuckets: Sendable {
+    let client: RedisClient
+    let name: String
+    let bucket: TokenBucket
+    let timeout: Duration?
+    let local: LocalTokenBuckets
+    let fallbacks: Counter
+
+    /// - Parameters:
+    ///   - name: stands before the key; limits of different names are apart.
+    ///   - capacity: how many are allowed at once; 1 or more.
+    ///   - refillPerSecond: how many are allowed over time; more than 0.
+    ///   - timeout: how long to wait for Redis before counting locally; `nil` takes the client's.
+    ///   - maximumLocalKeys: how many keys are remembered while Redis is away (about 100 bytes each).
+    public init(
+        client: RedisClient, name: String, capacity: Int, refillPerSecond: Double, timeout: Duration? = nil,
+        maximumLocalKeys: Int = 10_000
+    ) {
+        self.client = client
+        self.name = name
+        self.bucket = TokenBucket(capacity: capacity, refillPerSecond: refillPerSecond)
+        self.timeout = timeout
+        self.local = LocalTokenBuckets(bucket: bucket, maximumCount: maximumLocalKeys)
+        self.fallbacks = Counter(
+            "redis_rate_limit_fallbacks_total",
+            help: "Decisions of a shared limit that were made without Redis, by this process alone.",
+            labels: [("limit", name)])
+    }
+
+    /// Takes `cost` tokens from the bucket of `key`, all or none. Never throws and never waits longer than the
+    /// time-out.
+    ///
+    /// - Parameter cost: 0 only looks. More than the capacity is always refused.
+    public func take(_ key: String, cost: Int = 1) async -> RateLimitDecision {
+        guard let room = await room(after: Self.script, key, cost: cost) else { return local.take(cost, from: key) }
+        return room >= 0
+            ? .allowed(remaining: Int(room / bucket.interval)) : .refused(retryAfter: .microseconds(-room))
+    }
+
+    /// Takes `cost` tokens for what is done already, also where there are not as many: then the bucket is in debt, by
+    /// its capacity at the most.
+    ///
+    /// - Returns: how long until the bucket is out of debt; `nil` where it is in none, or Redis could not be asked.
+    public func charge(_ key: String, cost: Int) async -> Duration? {
+        guard let room = await room(after: Self.chargeScript, key, cost: cost), room < 0 else { return nil }
+        return .microseconds(-room)
+    }
+
+    /// What a script leaves in the bucket, in microseconds; `nil` where Redis has not answered: it is counted, and
+    /// the process decides alone, since a limit must not stop the work.
+    private func room(after script: RedisScript, _ key: String, cost: Int) async -> Int64? {
+        let answer = try? await client.run(
+            script, keys: ["\(name):\(key)"],
+            arguments: [RedisArgument(bucket.capacity), RedisArgument(Int(bucket.interval)), RedisArgument(cost)],
+            timeout: timeout)
+        if let room = answer?.integer { return Int64(room) }
+        fallbacks.increment()
+        return nil
+    }
+
+    /// `TokenBucket.take`, word for word; answers the room that is left in microseconds, below 0 when refused.
+    private static let script = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local interval = tonumber(ARGV[2])
+        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + ARGV[3] * interval
+        local room = now + ARGV[1] * interval - full
+        if room >= 0 and full > now then
+            redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+        end
+        return room
+        """)
+
+    /// Answers the room that is left in microseconds, below 0 for a debt.
+    private static let chargeScript = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local interval = tonumber(ARGV[2])
+        local whole = ARGV[1] * interval
+        local full = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), now) + ARGV[3] * interval
+        full = math.min(full, now + 2 * whole)
+        redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+        return now + whole - full
+        """)
+}
+
+/// The same number of tokens from each of several buckets: all are taken, or none, by one command.
+///
+/// While Redis is away each process counts for itself, as with ``RedisTokenBuckets``.
+public struct RedisTokens: Sendable {
+    /// Where the tokens were taken, and go back to.
+    public enum Place: Sendable, Hashable {
+        /// In Redis, for all processes.
+        case shared
+        /// In this process' memory: Redis did not answer.
+        case local
+    }
+
+    public enum Decision: Sendable, Hashable {
+        case taken(Place)
+        /// - Parameter retryAfter: when the same request would be allowed, if nobody else comes first.
+        case refused(retryAfter: Duration)
+    }
+
+    private let tokens: [(limit: RedisTokenBuckets, key: String)]
+    private let cost: Int
+
+    /// - Parameters:
+    ///   - tokens: at least one; the limits have one client.
+    ///   - cost: how many are taken from each bucket, 1 or more. More than a bucket's capacity is always refused.
+    public init(_ tokens: [(limit: RedisTokenBuckets, key: String)], cost: Int = 1) {
+        precondition(!tokens.isEmpty && cost > 0, "nothing is taken")
+        self.tokens = tokens
+        self.cost = cost
+    }
+
+    /// Never throws and never waits longer than one command's time-out.
+    public func take() async -> Decision {
+        guard let room = await run(Self.script) else { return takeLocally() }
+        return room >= 0 ? .taken(.shared) : .refused(retryAfter: .microseconds(-room))
+    }
+
+    /// Puts back what was taken and shall not count. No more come of it than a bucket holds.
+    public func giveBack(to place: Place) async {
+        switch place {
+        case .shared: _ = await run(Self.giveBackScript)
+        // They were taken in this process' memory, so they go back there.
+        case .local: giveBackLocally(tokens[...])
+        }
+    }
+
+    private func takeLocally() -> Decision {
+        for (number, token) in tokens.enumerated() {
+            let decision = token.limit.local.take(cost, from: token.key)
+            guard case .refused(let retryAfter) = decision else { continue }
+            giveBackLocally(tokens[..<number])
+            return .refused(retryAfter: retryAfter)
+        }
+        return .taken(.local)
+    }
+
+    private func giveBackLocally(_ tokens: ArraySlice<(limit: RedisTokenBuckets, key: String)>) {
+        for token in tokens { token.limit.local.giveBack(cost, to: token.key) }
+    }
+
+    private func run(_ script: RedisScript) async -> Int? {
+        let answer = try? await tokens[0].limit.client.run(
+            script, keys: tokens.map { "\($0.limit.name):\($0.key)" },
+            arguments: tokens.flatMap { token in
+                [
+                    RedisArgument(token.limit.bucket.capacity), RedisArgument(Int(token.limit.bucket.interval)),
+                    RedisArgument(cost),
+                ]
+            }, timeout: tokens[0].limit.timeout)
+        if let room = answer?.integer { return Int(room) }
+        for token in tokens { token.limit.fallbacks.increment() }
+        return nil
+    }
+
+    /// `TokenBucket.take` of each, and nothing is written unless there is room in all; answers the least room in
+    /// microseconds, below 0 when refused.
+    private static let script = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local least, full = math.huge, {}
+        for i, key in ipairs(KEYS) do
+            local interval = tonumber(ARGV[3 * i - 1])
+            full[i] = math.max(tonumber(redis.call('GET', key) or 0), now) + ARGV[3 * i] * interval
+            least = math.min(least, now + ARGV[3 * i - 2] * interval - full[i])
+        end
+        if least >= 0 then
+            for i, key in ipairs(KEYS) do
+                redis.call('SET', key, string.format('%.0f', full[i]), 'PX', math.ceil((full[i] - now) / 1000))
+            end
+        end
+        return least
+        """)
+
+    private static let giveBackScript = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        for i, key in ipairs(KEYS) do
+            local full = tonumber(redis.call('GET', key) or 0) - ARGV[3 * i] * ARGV[3 * i - 1]
+            if full > now then
+                redis.call('SET', key, string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+            else
+                redis.call('DEL', key)
+            end
+        end
+        return 0
+        """)
+}

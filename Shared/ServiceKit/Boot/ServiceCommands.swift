@@ -1,0 +1,134 @@
+public import ArgumentParser
+import AsyncHTTPClient
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import Observability
+public import Settings
+import UnixSignals
+
+/// `<service> serve`: runs the service until SIGTERM or SIGINT.
+public struct ServeCommand<Application: ServiceApplication>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "serve", abstract: "Run \(Application.name) until it is told to stop.",
+            discussion: """
+                Settings come from the environment and from the file that \
+                \(SettingName(service: Application.name, key: "configFile").variable) names. \
+                SIGTERM or SIGINT: readiness turns false, requests in flight end, the service stops.
+                """)
+    }
+
+    public init() {}
+
+    public func run() async throws {
+        let configuration = try ServiceConfiguration<Application>.loadOrExit()
+        _ = Telemetry.metrics
+        let logger = Telemetry.bootstrapLogging(service: Application.name, level: configuration.logLevel)
+        defer { LogWriter.standardOutput.flush() }
+        do {
+            try await ServiceProcess(configuration, logger: logger).run(stoppingOn: [.sigterm, .sigint])
+        } catch {
+            logger.critical("stopped by an error", error: error)
+            throw CommandError.failure(Application.name, error)
+        }
+    }
+}
+
+/// `<service> check-config`: tells what is wrong with the settings, all at once.
+public struct CheckConfigCommand<Application: ServiceApplication>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "check-config", abstract: "Check the settings of \(Application.name) without running it.")
+    }
+
+    public init() {}
+
+    public func run() async throws {
+        let configuration = try ServiceConfiguration<Application>.loadOrExit()
+        print("The settings of \(Application.name) are valid (\(configuration.environment.rawValue)).")
+    }
+}
+
+/// `<service> health`: whether the service that runs with these settings is ready. For an image's health check: there
+/// need be no shell and no curl in it.
+public struct HealthCommand<Application: ServiceApplication>: AsyncParsableCommand {
+    public static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "health", abstract: "Ask \(Application.name) on its admin port whether it is ready.",
+            discussion: "Ends with 0 if it is, and otherwise says why it is not. It is given two seconds.")
+    }
+
+    public init() {}
+
+    public func run() async throws {
+        let settings = Settings(service: Application.name, environment: ProcessInfo.processInfo.environment)
+        let address = ServiceConfiguration<Application>.adminListenAddress(from: settings)
+        do {
+            try settings.finish(allowingUnknown: true)
+        } catch {
+            throw CommandError.wrongConfiguration(error)
+        }
+        do {
+            let (isReady, said) = try await Self.ask(address.ofThisMachine)
+            guard isReady else { throw NotReady(description: said) }
+        } catch {
+            throw CommandError.failure(Application.name, error)
+        }
+    }
+
+    private static func ask(_ address: ListenAddress) async throws -> (isReady: Bool, said: String) {
+        let response = try await HTTPClient.shared.execute(
+            HTTPClientRequest(url: "http://\(address)/readyz"), timeout: .seconds(2))
+        let body = try await response.body.collect(upTo: 65_536)
+        return (response.status == .ok, String(buffer: body))
+    }
+}
+
+private struct NotReady: Error, CustomStringConvertible {
+    var description: String
+}
+
+extension ListenAddress {
+    /// Where this machine reaches what listens here: a wildcard address is none to connect to.
+    var ofThisMachine: ListenAddress {
+        switch host {
+        case "0.0.0.0": ListenAddress(host: "127.0.0.1", port: port)
+        case "::": ListenAddress(host: "::1", port: port)
+        default: self
+        }
+    }
+}
+
+/// How commands end that cannot do what they were asked: lines on standard error and an exit code.
+public enum CommandError {
+    /// The settings are wrong: a line for each, and `EX_CONFIG` of sysexits.h.
+    public static func wrongConfiguration(_ error: SettingsError) -> ExitCode {
+        write(error.description)
+        return ExitCode(78)
+    }
+
+    /// Anything else: one line.
+    public static func failure(_ service: String, _ error: any Error) -> ExitCode {
+        write("\(service): " + String(describing: error).split(separator: "\n").joined(separator: "; "))
+        return .failure
+    }
+
+    private static func write(_ text: String) {
+        FileHandle.standardError.write(Data("\(text)\n".utf8))
+    }
+}
+
+extension ServiceConfiguration {
+    /// As ``load(environment:)`` for commands: tells what is wrong, a line for each setting.
+    ///
+    /// - Throws: the exit code.
+    public static func loadOrExit() throws(ExitCode) -> Self {
+        do {
+            return try load()
+        } catch {
+            throw CommandError.wrongConfiguration(error)
+        }
+    }
+}

@@ -1,0 +1,285 @@
+import AsyncHTTPClient
+import Contracts
+public import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Another service of Gatehouse, and how to find out whether it accepts this caller.
+public struct ExaminedPeer: Sendable {
+    /// A request that changes nothing. It is answered one way to a caller that is known, and as a stranger's otherwise.
+    public struct Probe: Sendable {
+        var method: String
+        var path: String
+        var headers: [(String, String)]
+        var json: String?
+        /// What is answered only where the credential is accepted.
+        var accepted: Int
+
+        public init(
+            _ path: String, method: String = "GET", headers: [(String, String)] = [], json: String? = nil,
+            accepted: Int = 200
+        ) {
+            self.method = method
+            self.path = path
+            self.headers = headers
+            self.json = json
+            self.accepted = accepted
+        }
+    }
+
+    let name: String
+    let urls: [URL]
+    let credential: String
+    let settings: (mine: String, theirs: String)
+    let probe: Probe
+
+    /// - Parameters:
+    ///   - settings: where the credential stands at the caller and at the callee.
+    ///   - probe: how to show the credential.
+    public init(
+        _ name: String, urls: [URL], credential: String, settings: (mine: String, theirs: String), probe: Probe
+    ) {
+        self.name = name
+        self.urls = urls
+        self.credential = credential
+        self.settings = settings
+        self.probe = probe
+    }
+}
+
+extension Examination {
+    /// Asks each replica of another service whether it is ready, what time it has, and whether it knows this caller.
+    public func look(at peer: ExaminedPeer) async -> [Finding] {
+        var findings: [Finding] = []
+        for url in peer.urls {
+            let text = url.absoluteString
+            findings += await look(at: peer, text.hasSuffix("/") ? String(text.dropLast()) : text)
+        }
+        return findings
+    }
+
+    private func look(at peer: ExaminedPeer, _ base: String) async -> [Finding] {
+        let name = "\(peer.name) at \(base)"
+        let ready: Reply
+        do {
+            ready = try await ask(base + "/readyz")
+        } catch {
+            return [
+                .problem(
+                    "\(name) gives no answer: \(NetworkTrouble.words(error)).",
+                    remedy: "Is it running, is the address right, and may this machine connect to it?")
+            ]
+        }
+        var findings: [Finding] = []
+        if let ahead = ready.ahead, let clock = ClockFinding.finding(name, ahead: ahead) { findings.append(clock) }
+        guard ready.status == 200 else {
+            findings.append(
+                .problem(
+                    "\(name) is not ready (\(ready.status)\(Self.reasons(ready.body))).",
+                    remedy: "Run `\(peer.name) doctor` there."))
+            return findings
+        }
+        do {
+            let probe = peer.probe
+            let known = try await ask(
+                base + probe.path, method: probe.method,
+                headers: probe.headers + [(HeaderName.credential, peer.credential)], json: probe.json)
+            switch known.status {
+            case probe.accepted:
+                findings.append(.fine("\(name) is ready and accepts our credential."))
+            case 401, 403:
+                findings.append(
+                    .problem(
+                        "\(name) does not accept the credential in \(peer.settings.mine).",
+                        remedy: "Let it be one of those in \(peer.settings.theirs) of \(peer.name), and restart "
+                            + "whichever was changed."))
+            default:
+                findings.append(
+                    .problem(
+                        "\(name) is ready, but answered \(known.status) where \(probe.accepted) was due.",
+                        remedy: "Look into its log."))
+            }
+        } catch {
+            findings.append(
+                .problem(
+                    "\(name) gives no answer any more: \(NetworkTrouble.words(error)).", remedy: "Look into its log."))
+        }
+        return findings
+    }
+
+    /// What a service says of why it is not ready: the names of the checks that fail.
+    static func reasons(_ problem: String) -> String {
+        let document = try? StrictJSON.decode(ProblemDocument.self, from: Array(problem.utf8))
+        let fields = document?.errors?.map(\.field) ?? []
+        return fields.isEmpty ? "" : ": " + fields.joined(separator: ", ")
+    }
+}
+
+/// Why a server gave no answer, in a person's words: libraries say it by the names of their types and numbers.
+public enum NetworkTrouble {
+    public static let refused = "nobody listens there"
+    public static let silent = "it does not answer in time"
+    public static let unknownName = "its name leads to no address"
+    public static let unreachable = "no way leads there from this machine"
+    public static let hungUp = "it hangs up"
+    public static let untrusted = "its certificate has expired, or is of an authority that is not trusted here"
+    public static let otherName = "its certificate is for another name"
+    public static let noTLS = "it does not speak TLS"
+    public static let unconnected = "no connection comes about in time: it is away, or a firewall drops what is sent"
+
+    /// What follows "gives no answer: ", without a full stop. What is not known here is told as it is.
+    public static func words(_ error: any Error) -> String {
+        switch error {
+        case let error as NIOConnectionError: words(error)
+        case let error as HTTPClientError: words(error) ?? "\(error)"
+        case let error as IOError: words(ofErrno: error.errnoCode) ?? "\(error)"
+        case let error as NIOSSLError: words(error)
+        case let error as NIOSSLExtraError:
+            error == .failedToValidateHostname ? otherName : "\(error)"
+        case ChannelError.connectTimeout: unconnected
+        case ChannelError.eof, ChannelError.ioOnClosedChannel, ChannelError.alreadyClosed: hungUp
+        case is CertificateReader.NoTLS: noTLS
+        default: "\(error)"
+        }
+    }
+
+    private static func words(_ error: NIOConnectionError) -> String {
+        guard let last = error.connectionErrors.last else { return unknownName }
+        return words(last.error)
+    }
+
+    private static func words(_ error: HTTPClientError) -> String? {
+        switch error {
+        case .connectTimeout, .tlsHandshakeTimeout: unconnected
+        case .deadlineExceeded, .readTimeout, .writeTimeout, .getConnectionFromPoolTimeout: silent
+        case .remoteConnectionClosed: hungUp
+        default: nil
+        }
+    }
+
+    private static func words(_ error: NIOSSLError) -> String {
+        let text = "\(error)"
+        if text.contains("CERTIFICATE_VERIFY_FAILED") { return untrusted }
+        if text.contains("WRONG_VERSION_NUMBER") { return noTLS }
+        if case .uncleanShutdown = error { return hungUp }
+        return text
+    }
+
+    private static func words(ofErrno code: CInt) -> String? {
+        switch code {
+        case ECONNREFUSED: refused
+        case ETIMEDOUT: unconnected
+        case EHOSTUNREACH, ENETUNREACH, ENETDOWN: unreachable
+        case ECONNRESET, EPIPE: hungUp
+        default: nil
+        }
+    }
+}
+
+/// What Redis says of itself (`INFO`), and what follows from it. Gatehouse keeps limits and locks there, which may be
+/// lost at any time.
+public struct RedisFacts: Sendable, Equatable {
+    /// `master`, or `slave`.
+    var role: String?
+    var usedMemory: Int64?
+    /// Bytes; 0 for no limit.
+    var maximumMemory: Int64?
+    var policy: String?
+
+    /// - Parameter info: what `INFO` answers: lines `name:value`.
+    public init(info: String) {
+        var values: [Substring: String] = [:]
+        for line in info.split(whereSeparator: \.isNewline) {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2 { values[parts[0]] = String(parts[1]) }
+        }
+        role = values["role"]
+        usedMemory = values["used_memory"].flatMap { Int64($0) }
+        maximumMemory = values["maxmemory"].flatMap { Int64($0) }
+        policy = values["maxmemory_policy"]
+    }
+
+    public var findings: [Finding] {
+        var findings: [Finding] = []
+        if let role, role != "master" {
+            findings.append(
+                .problem(
+                    "Redis is a replica, which takes no writes: limits and locks do not work.",
+                    remedy: "Give an address that follows the primary."))
+        }
+        let full = 0.9
+        if let usedMemory, let maximumMemory, maximumMemory > 0, policy == "noeviction",
+            Double(usedMemory) > full * Double(maximumMemory)
+        {
+            findings.append(
+                .warning(
+                    "Redis is nearly full (\(usedMemory >> 20) of \(maximumMemory >> 20) MiB) and evicts nothing: it "
+                        + "will refuse what is written.",
+                    remedy: "Give it more memory, or set maxmemory-policy to allkeys-lru: only counts would be lost."))
+        }
+        return findings.isEmpty ? [.fine("Redis answers.")] : findings
+    }
+}
+
+extension Examination {
+    /// Asks Redis, and looks at its certificate.
+    ///
+    /// - Parameters:
+    ///   - tls: `nil` where it is spoken to without.
+    ///   - info: sends `INFO` and returns what it answers.
+    public func redis(tls: TLSServer?, _ info: () async throws -> String) async -> [Finding] {
+        let certificate = if let tls { await certificate(of: tls) } else { [] as [Finding] }
+        return await answer(info) + certificate
+    }
+
+    private func answer(_ info: () async throws -> String) async -> [Finding] {
+        do {
+            return RedisFacts(info: try await info()).findings
+        } catch {
+            let why = NetworkTrouble.words(error)
+            return [
+                .warning(
+                    "Redis gives no answer: \(why). Everything works without it, and each replica limits for itself.",
+                    remedy: "Is it running, and are address, password and certificate right?")
+            ]
+        }
+    }
+}
+
+/// A server that proves itself by a certificate.
+public struct TLSServer: Sendable {
+    /// What is said before TLS begins.
+    public enum Greeting: Sendable {
+        case none
+        /// PostgreSQL's request for TLS.
+        case postgres
+    }
+
+    let what: String
+    let host: String
+    let port: Int
+    let greeting: Greeting
+
+    /// - Parameter what: as in "PostgreSQL".
+    public init(_ what: String, host: String, port: Int, greeting: Greeting = .none) {
+        self.what = what
+        self.host = host
+        self.port = port
+        self.greeting = greeting
+    }
+
+    /// What Server Name Indication says: it has no place for addresses (RFC 6066 §3).
+    var name: String? { (try? SocketAddress(ipAddress: host, port: 0)) == nil ? host : nil }
+}
+
+extension Examination {
+    /// Looks at what is left of the life of a server's certificate; nothing where it shows none: that it cannot be
+    /// connected to is found by whoever does.
+    public func certificate(of server: TLSServer) async -> [Finding] {
+        guard
+            let expiresAt = try? await CertificateReader.expiry(of: server, on: eventLoopGroup, within: patience)
+        else { return [] }
+        return [CertificateFinding.finding(of: server, expiresAt: expiresAt)]
+    }
+}
