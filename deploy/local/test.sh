@@ -37,11 +37,6 @@ failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
     deploy/local/checks/test-packages.sh || failed=1
-    deploy/local/checks/test-lint.sh || failed=1
-    deploy/local/checks/test-lint-kubernetes.sh || failed=1
-    deploy/local/checks/test-lint-documents.sh || failed=1
-    deploy/local/checks/test-lint-compose.sh || failed=1
-    deploy/local/checks/test-openapi.sh || failed=1
     deploy/local/checks/test-traces.sh || failed=1
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
     LLVM_PROFILE_FILE=/dev/null deploy/local/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1

@@ -1,28 +1,25 @@
 #!/usr/bin/env bash
-# lint-map.sh [FOLDER]   holds the sources to the map in CONTRIBUTING.md: what a file may import by where it lies.
-# FOLDER is another copy of the tree, for trying the rules.
+# lint-map.sh   checks the sources against the map in CONTRIBUTING.md: what a file may import, by its folder or its name.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=imports.sh
 . "$local_scripts/lint/imports.sh"
 
-cd "${1:-$root}"
-# A rule needs values, text, time and hashes, and nothing that reads or writes.
-domain="Swift Foundation Synchronization Bytes Contracts AccessToken RateLimiting Crypto"
-folders=(Services Shared Tests)
-if [ -d Client ]; then folders+=(Client); fi
+cd "$root"
+# Rules and state machines need values, text, time and hashes. They do no I/O.
+rules="Swift Foundation Synchronization Bytes Contracts AccessToken RateLimiting Crypto"
 
-# FOLDER-PATTERN, MODULES, a line each: files under the folder may import these modules and no other.
+# PATH-PATTERN, MODULES, a line each: files whose path matches may import these modules only.
 allowed=$(
     printf '%s\t%s\n' \
-        '^Services/(.*/)?Domain/' "$domain" \
+        '^Services/.*(Rules|Machine)\\.swift$' "$rules" \
         '^Shared/Bytes/' 'Swift' \
         '^Shared/Contracts/' 'Swift Foundation' \
         '^Client/GatehouseClient/Session/' 'Swift Foundation Contracts'
 )
 
 findings() {
-    imports "${folders[@]}" | allowed=$allowed awk -F'\t' '
+    imports Services Shared Tests Client | allowed=$allowed awk -F'\t' '
         BEGIN {
             for (i = split(ENVIRON["allowed"], rule, "\n"); i > 0; i--) {
                 split(rule[i], part, "\t")
@@ -30,13 +27,13 @@ findings() {
             }
         }
         {
-            for (folder in modules) if ($1 ~ folder && index(" " modules[folder] " ", " " $3 " ") == 0)
+            for (path in modules) if ($1 ~ path && index(" " modules[path] " ", " " $3 " ") == 0)
                 printf "%s:%s: may not import %s, only %s: see the map in CONTRIBUTING.md\n", \
-                    $1, $2, $3, modules[folder]
+                    $1, $2, $3, modules[path]
         }'
 
-    # Comments aside. A rule throws an error of its own, which the HTTP folder turns into a Problem.
-    find Services -path '*/Domain/*' -name '*.swift' -exec awk '
+    # A rule throws an error of its own, which the routes turn into a Problem. Comments may name it.
+    find Services \( -name '*Rules.swift' -o -name '*Machine.swift' \) -exec awk '
         { code = $0; sub(/\/\/.*/, "", code) }
         code ~ /(^|[^A-Za-z0-9_])Problem([^A-Za-z0-9_]|$)/ {
             printf "%s:%s: names Problem, an answer of HTTP: see the map in CONTRIBUTING.md\n", FILENAME, FNR
