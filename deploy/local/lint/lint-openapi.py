@@ -247,7 +247,7 @@ def check_codes():
                 if refuses != bool(answer.get("x-codes")) and "content" in answer:
                     problem(f"docs/openapi/{name}.json", f"{method.upper()} {path}: {number} does not say its codes")
     oauth = set()
-    for file in [*contracts.rglob("OAuthError.swift"), *(root / "Services/tokens/Sources/HTTP/OAuth").rglob("*.swift")]:
+    for file in [*contracts.rglob("OAuthError.swift"), *(root / "Services/tokens/Sources/OAuth").rglob("*.swift")]:
         text = file.read_text()
         calls = len(re.findall(r"(?:OAuthError|self\.init)\(\s*code:", text))
         oauth |= set(read_codes := re.findall(r'(?:OAuthError|self\.init)\(\s*code: "(\w+)"', text))
@@ -401,10 +401,10 @@ def check_types():
 # Answers of the gateway without a type of Contracts: file, type, the schema's name.
 OPERATOR = "Services/gateway/Sources/Operator"
 OPERATOR_TYPES = [
-    ("OperatorStatus", "OperatorStatus", "OperatorStatus"),
-    ("OperatorStatus", "Key", "OperatorStatusKey"),
-    ("OperatorStatus", "Feed", "OperatorStatusFeed"),
-    ("ReplicaStatus", "ReplicaStatus", "ReplicaStatus"),
+    ("OperatorPage", "OperatorStatus", "OperatorStatus"),
+    ("OperatorPage", "Key", "OperatorStatusKey"),
+    ("OperatorPage", "Feed", "OperatorStatusFeed"),
+    ("ReplicaWatch", "ReplicaStatus", "ReplicaStatus"),
 ]
 
 
@@ -490,29 +490,29 @@ def times(factor):
 # Where the source has a bound, and the fields that have it: the file, what matches the number, the description, the
 # fields, the keyword of their schemas, and what the keyword says of the number.
 BOUNDS = [
-    ("devices/Sources/Domain/BundleID", r"maximumLength = (\d+)", "devices", "Registration.bundleId", "maxLength", int),
+    ("devices/Sources/Registration/RegistrationRules", r"(?:struct|enum|extension) BundleID\b[\s\S]*?maximumLength = (\d+)", "devices", "Registration.bundleId", "maxLength", int),
     (
-        "devices/Sources/Domain/InstallationID",
-        r"maximumLength = (\d+)",
+        "devices/Sources/Registration/RegistrationRules",
+        r"(?:struct|enum|extension) InstallationID\b[\s\S]*?maximumLength = (\d+)",
         "devices",
         "Registration.installationId",
         "maxLength",
         int,
     ),
-    ("devices/Sources/Domain/DeviceToken", r"maximumDigits = (\d+)", "devices", "Registration.token", "maxLength", int),
+    ("devices/Sources/Registration/RegistrationRules", r"(?:struct|enum|extension) DeviceToken\b[\s\S]*?maximumDigits = (\d+)", "devices", "Registration.token", "maxLength", int),
     (
-        "devices/Sources/Domain/TimeZoneDatabase",
-        r"maximumLength = (\d+)",
+        "devices/Sources/Registration/RegistrationRules",
+        r"(?:struct|enum|extension) TimeZoneDatabase\b[\s\S]*?maximumLength = (\d+)",
         "devices",
         "Registration.timeZone",
         "maxLength",
         int,
     ),
-    ("devices/Sources/Domain/Label", r"maximumLength = (\d+)", "devices", LABELS, "maxLength", int),
+    ("devices/Sources/Registration/RegistrationRules", r"(?:struct|enum|extension) Label\b[\s\S]*?maximumLength = (\d+)", "devices", LABELS, "maxLength", int),
     # A character has up to four bytes, and a schema counts neither.
     (
-        "identity/Sources/Sessions/SessionDevice+checked",
-        r"maximumLength = (\d+)",
+        "identity/Sources/Sessions/SessionIssuer",
+        r"(?:struct|enum|extension) SessionDevice\b[\s\S]*?maximumLength = (\d+)",
         "common",
         DEVICE,
         "maxLength",
@@ -520,16 +520,16 @@ BOUNDS = [
     ),
     # NFKC makes one of up to four.
     (
-        "identity/Sources/Domain/Passwords/Password",
-        r"maximumLength = (\d+)",
+        "identity/Sources/Passwords/PasswordRules",
+        r"(?:struct|enum|extension) Password\b[\s\S]*?maximumLength = (\d+)",
         "identity",
         PASSWORDS,
         "maxLength",
         times(4),
     ),
     (
-        "identity/Sources/Domain/Accounts/Identifier",
-        r"text\.utf8\.count <= (\d+)",
+        "identity/Sources/Identifiers/IdentifierRules",
+        r"(?:struct|enum|extension) Identifier\b[\s\S]*?text\.utf8\.count <= (\d+)",
         "identity",
         IDENTIFIERS,
         "maxLength",
@@ -543,17 +543,17 @@ BOUNDS = [
         "maxLength",
         int,
     ),
-    ("identity/Sources/Apple/Tokens/AppleNonceIssuer", r"maximumLength = (\d+)", "identity", NONCES, "maxLength", int),
+    ("identity/Sources/Apple/AppleNonces", r"(?:struct|enum|extension) AppleNonceIssuer\b[\s\S]*?maximumLength = (\d+)", "identity", NONCES, "maxLength", int),
     (
-        "identity/Sources/Apple/Tokens/AppleNonceIssuer",
-        r"lifetime: Int64 = (\d+)",
+        "identity/Sources/Apple/AppleNonces",
+        r"(?:struct|enum|extension) AppleNonceIssuer\b[\s\S]*?lifetime: Int64 = (\d+)",
         "identity",
         "AppleNonceResponse.expiresIn",
         "const",
         int,
     ),
     (
-        "identity/Sources/Apple/Tokens/AppleTokenVerifier",
+        "identity/Sources/Apple/AppleTokenVerifier",
         r"maximumLength = (\d+)",
         "identity",
         APPLE_TOKENS,
@@ -561,7 +561,7 @@ BOUNDS = [
         int,
     ),
     (
-        "identity/Sources/Administration/Request+page",
+        "identity/Sources/Administration/AdminRoutes",
         r"maximumLimit = (\d+)",
         "identity",
         "AdminUserList.users AdminAuditList.entries",
@@ -570,33 +570,33 @@ BOUNDS = [
     ),
     ("identity/Sources/Audit/AuditLog", r"limit: (\d+)", "identity", "AccountExport.events", "maxItems", int),
     (
-        "identity/Sources/Domain/Accounts/EmailAddress",
-        r"maximumLength = (\d+)",
+        "identity/Sources/Identifiers/AddressRules",
+        r"(?:struct|enum|extension) EmailAddress\b[\s\S]*?maximumLength = (\d+)",
         "common",
         "User.email",
         "maxLength",
         int,
     ),
     (
-        "identity/Sources/Domain/Accounts/DisplayName",
-        r"maximumLength = (\d+)",
+        "identity/Sources/Accounts/AccountRules",
+        r"(?:struct|enum|extension) DisplayName\b[\s\S]*?maximumLength = (\d+)",
         "common",
         "User.displayName",
         "maxLength",
         times(16),
     ),
-    ("identity/Sources/Domain/Accounts/StoreList", r"maximumCount = (\d+)", "common", "User.storeIds", "maxItems", int),
+    ("identity/Sources/Accounts/AccountRules", r"(?:struct|enum|extension) StoreList\b[\s\S]*?maximumCount = (\d+)", "common", "User.storeIds", "maxItems", int),
     (
-        "identity/Sources/Domain/Accounts/Role",
-        r"\(1\.\.\.(\d+)\)",
+        "identity/Sources/Accounts/AccountRules",
+        r"(?:struct|enum|extension) Role\b[\s\S]*?\(1\.\.\.(\d+)\)",
         "common",
         "User.role",
         "pattern",
         lambda n: "^[a-z][a-z0-9_-]{0,%d}$" % (int(n) - 1),
     ),
     (
-        "identity/Sources/Domain/Accounts/PhoneNumber",
-        r"\(7\.\.\.(\d+)\)",
+        "identity/Sources/Identifiers/AddressRules",
+        r"(?:struct|enum|extension) PhoneNumber\b[\s\S]*?\(7\.\.\.(\d+)\)",
         "common",
         "User.phone",
         "pattern",
@@ -612,7 +612,7 @@ BOUNDS = [
         int,
     ),
     (
-        "tokens/Sources/HTTP/OAuth/WellKnownRoutes",
+        "tokens/Sources/OAuth/WellKnownRoutes",
         r"maximumAge = (\d+)",
         "common",
         "headers/FiveMinutes",
@@ -620,8 +620,8 @@ BOUNDS = [
         lambda n: f"public, max-age={n}",
     ),
     (
-        "tokens/Sources/Domain/RefreshToken",
-        r"textLength = (\d+)",
+        "tokens/Sources/Refreshing/RefreshTokenRules",
+        r"(?:struct|enum|extension) RefreshToken\b[\s\S]*?textLength = (\d+)",
         "common",
         "AuthResponse.refreshToken",
         "pattern",
