@@ -30,8 +30,8 @@ func service(_ name: String, uses dependencies: [Target.Dependency], embeds reso
     ]
 }
 
-func shared(_ name: String, at path: String? = nil, uses dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Shared/\(path ?? name)", swiftSettings: ours)
+func shared(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Shared/\(name)", swiftSettings: ours)
 }
 
 /// - Parameters:
@@ -76,7 +76,6 @@ extension Target.Dependency {
     static let httpTypes = server("HTTPTypes", of: "swift-http-types")
     static let hummingbird = server("Hummingbird", of: "hummingbird")
     static let hummingbirdCore = server("HummingbirdCore", of: "hummingbird")
-    static let jwtKit = server("JWTKit", of: "jwt-kit")
     static let lifecycle = server("ServiceLifecycle", of: "swift-service-lifecycle")
     static let logging = server("Logging", of: "swift-log")
     static let metrics = server("Metrics", of: "swift-metrics")
@@ -157,18 +156,6 @@ let libraries: [Target] = [
             "Bytes", "Contracts", "Observability", "Postgres", "ServiceKit", "Settings", .argumentParser, .lifecycle,
             .logging,
         ]),
-    shared(
-        "TestKit", at: "TestKit/Sources",
-        uses: [
-            "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
-            .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
-        ]),
-    shared(
-        "AppleSimulator", at: "TestKit/AppleSimulator/Sources",
-        uses: [
-            "AccessToken", "Bytes", "ServiceKit", "Settings", .hummingbird, .httpTypes, .jwtKit, .lifecycle, .logging,
-            .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
-        ]),
 ]
 
 let services =
@@ -185,9 +172,10 @@ let services =
     + service(
         "identity",
         uses: [
-            "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])), "COpenSSL",
+            "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
+            "COpenSSL",
             "Contracts", "Instruments", "Observability", "Postgres", "Redis", "Sealing", "ServiceKit",
-            "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit,
+            "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
             .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
         embeds: [.embedInCode("Migrations"), .embedInCode("Messages/Templates")])
@@ -208,8 +196,21 @@ let services =
         embeds: [.embedInCode("Migrations")])
 
 let tools: [Target] = [
+    // What tests and development use in place of the world outside.
+    .target(
+        name: "TestKit",
+        dependencies: [
+            "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
+            .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+        ], path: "Tests/TestKit", swiftSettings: ours),
+    .target(
+        name: "AppleSimulator",
+        dependencies: [
+            "AccessToken", "Bytes", "ServiceKit", "Settings", .crypto, .hummingbird, .httpTypes, .lifecycle, .logging,
+            .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
+        ], path: "Tests/AppleSimulator/Sources", swiftSettings: ours),
     tool(
-        "apple-simulator", at: "Shared/TestKit/AppleSimulator/Main",
+        "apple-simulator", at: "Tests/AppleSimulator/Main",
         uses: ["AppleSimulator", "ServiceKit", "Settings"]),
     tool(
         "bench", at: "Tests/Benchmarks",
@@ -295,7 +296,8 @@ let everyTest: [Target] =
         tests(
             "AppleSimulator",
             uses: [
-                "AppleSimulator", "Bytes", "ServiceKit", "Settings", .jwtKit, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix,
+                "AccessToken", "AppleSimulator", "Bytes", "ServiceKit", "Settings", .crypto, .nioCore, .nioHTTP1,
+                .nioHTTP2, .nioPosix,
             ]),
         tests(
             "Gateway",
@@ -308,7 +310,7 @@ let everyTest: [Target] =
             "Identity",
             uses: [
                 "AccessToken", "Bytes", "Contracts", "IdentityService", "Postgres", "RateLimiting", "Redis", "Sealing",
-                "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .jwtKit, .lifecycle,
+                "ServiceKit", "Settings", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .lifecycle,
                 .metricsTestKit, .nioCore, .nioHTTP1, .nioPosix,
             ]),
         tests(
@@ -378,7 +380,6 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-        .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
     ] + documenting,
     targets: isClientAlone ? contracts + client + clientTests : everything
 )

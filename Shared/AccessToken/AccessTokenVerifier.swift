@@ -12,9 +12,9 @@ public struct AccessTokenVerifier: Sendable {
     private let issuer: VerbatimString
     private let audience: VerbatimString
     private let leeway: Int64
-    private let contexts: [VerbatimString: VerificationContexts]
+    private let verifiers: [VerbatimString: SignatureVerifier]
     /// The same by the encoded header that the key's signers write, so that it is seldom read.
-    private let contextsByHeader: [ArraySlice<UInt8>: VerificationContexts]
+    private let verifiersByHeader: [ArraySlice<UInt8>: SignatureVerifier]
 
     /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
     /// - Throws: `cryptography`, when OpenSSL does not take a key.
@@ -24,11 +24,11 @@ public struct AccessTokenVerifier: Sendable {
         self.issuer = VerbatimString(issuer)
         self.audience = VerbatimString(audience)
         self.leeway = leeway
-        var contexts: [VerbatimString: VerificationContexts] = [:]
-        for (kid, key) in keys.keys where key.algorithm == .rs256 { contexts[kid] = try VerificationContexts(key) }
-        self.contexts = contexts
-        contextsByHeader = Dictionary(
-            uniqueKeysWithValues: contexts.map { kid, key in (JOSEHeader.encoded(kid: kid.text)[...], key) })
+        var verifiers: [VerbatimString: SignatureVerifier] = [:]
+        for (kid, key) in keys.keys where key.algorithm == .rs256 { verifiers[kid] = try SignatureVerifier(key) }
+        self.verifiers = verifiers
+        verifiersByHeader = Dictionary(
+            uniqueKeysWithValues: verifiers.map { kid, key in (JOSEHeader.encoded(kid: kid.text)[...], key) })
     }
 
     /// - Parameters:
@@ -53,9 +53,9 @@ public struct AccessTokenVerifier: Sendable {
         return claims
     }
 
-    private func key(for header: ArraySlice<UInt8>) throws(AccessTokenError) -> VerificationContexts {
-        if let key = contextsByHeader[header] { return key }
-        guard let key = contexts[try JOSEHeader(own: header).kid] else {
+    private func key(for header: ArraySlice<UInt8>) throws(AccessTokenError) -> SignatureVerifier {
+        if let key = verifiersByHeader[header] { return key }
+        guard let key = verifiers[try JOSEHeader(own: header).kid] else {
             throw AccessTokenError(.unknownKey, "No key has the token's kid.")
         }
         return key
@@ -73,14 +73,13 @@ public struct AccessTokenVerifier: Sendable {
 public struct AccessTokenSigner: Sendable {
     /// What every token begins with: the encoded header and its dot.
     private let prefix: [UInt8]
-    private let contexts: ContextPool<RSAContext>
-    public let publicKey: RSAPublicKey
+    private let signer: RSASigner
+    public var publicKey: RSAPublicKey { signer.publicKey }
 
     /// - Throws: `cryptography`, when OpenSSL does not take the key.
     public init(key: RSAPrivateKey) throws(AccessTokenError) {
         prefix = JOSEHeader.encoded(kid: key.publicKey.thumbprint) + [UInt8(ascii: ".")]
-        publicKey = key.publicKey
-        contexts = try ContextPool { () throws(AccessTokenError) in try RSAContext(key.copy(), for: .signing) }
+        signer = try RSASigner(key)
     }
 
     /// Signs `claims` as they are: times, issuer and audience are the caller's to set.
@@ -89,9 +88,7 @@ public struct AccessTokenSigner: Sendable {
     public func sign(_ claims: AccessTokenClaims) throws(AccessTokenError) -> String {
         var token = prefix
         token += Base64URL.encode(claims.json)
-        let signature = try contexts.withContext { (context) throws(AccessTokenError) in
-            try context.sign(token[...])
-        }
+        let signature = try signer.signature(over: token)
         token.append(UInt8(ascii: "."))
         token += Base64URL.encode(signature)
         guard token.count <= AccessTokenVerifier.maximumLength else {

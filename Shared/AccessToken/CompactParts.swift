@@ -1,14 +1,15 @@
 import Bytes
 
 /// The three parts of a JWS in compact form (RFC 7515 §7.1), still encoded.
-struct CompactParts {
-    let header: ArraySlice<UInt8>
-    let payload: ArraySlice<UInt8>
-    let signature: ArraySlice<UInt8>
-    /// What the signature is over: header, dot, payload.
-    let signingInput: ArraySlice<UInt8>
+public struct CompactParts: Sendable {
+    public let header: ArraySlice<UInt8>
+    public let payload: ArraySlice<UInt8>
+    public let signature: ArraySlice<UInt8>
+    /// The bytes that the signature covers: header, dot, payload.
+    public let signingInput: ArraySlice<UInt8>
 
-    init(_ token: [UInt8]) throws(AccessTokenError) {
+    /// - Throws: `malformed`, unless the token has exactly three parts.
+    public init(_ token: [UInt8]) throws(AccessTokenError) {
         let dot = UInt8(ascii: ".")
         guard let first = token.firstIndex(of: dot), let second = token[(first + 1)...].firstIndex(of: dot),
             !token[(second + 1)...].contains(dot)

@@ -26,7 +26,7 @@ public struct ExternalTokenVerifier: Sendable {
     private let audience: VerbatimString
     private let form: Form
     private let leeway: Int64
-    private let contexts: [VerbatimString: VerificationContexts]
+    private let verifiers: [VerbatimString: SignatureVerifier]
 
     /// - Parameter leeway: seconds by which `exp` and `nbf` may be missed, for clocks that differ.
     /// - Throws: `cryptography`, when OpenSSL does not take a key.
@@ -37,9 +37,9 @@ public struct ExternalTokenVerifier: Sendable {
         self.audience = VerbatimString(audience)
         self.form = form
         self.leeway = leeway
-        var contexts: [VerbatimString: VerificationContexts] = [:]
-        for (kid, key) in keys.keys { contexts[kid] = try VerificationContexts(key) }
-        self.contexts = contexts
+        var verifiers: [VerbatimString: SignatureVerifier] = [:]
+        for (kid, key) in keys.keys { verifiers[kid] = try SignatureVerifier(key) }
+        self.verifiers = verifiers
     }
 
     /// - Parameters:
@@ -55,7 +55,7 @@ public struct ExternalTokenVerifier: Sendable {
         guard MediaType.isAccessToken(header.type) || (form.takesAnyJWT && MediaType.isJWT(header.type)) else {
             throw AccessTokenError(.wrongType, "Not an access token.")
         }
-        guard let key = contexts[header.kid] else {
+        guard let key = verifiers[header.kid] else {
             throw AccessTokenError(.unknownKey, "No key has the token's kid.")
         }
         // Not the header says what a key is for (RFC 8725 §3.1).

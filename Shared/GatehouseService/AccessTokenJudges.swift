@@ -97,7 +97,7 @@ public struct PublishedKeyJudge: AccessTokenJudge, Service {
         } catch {
             throw problem(error, didLastFetchFail: source.didLastFetchFail, now: now)
         }
-        switch revoked.verdict(on: claims.sessionID, now: now) {
+        switch revoked.status(of: claims.sessionID, now: now) {
         case .live: return ForwardedUser(claims)
         case .revoked: throw Problem(.invalidToken)
         case .unknown: throw Problem(.unavailable)

@@ -94,7 +94,7 @@ public final class LocalTokenBuckets: Sendable {
     /// Puts back what was taken and shall not count. What came from a shared bucket stays taken.
     ///
     /// - Parameter now: as for ``take(_:from:now:)``.
-    public func giveBack(_ cost: Int, to key: String, now: Int64 = uptime) {
+    public func refund(_ cost: Int, to key: String, now: Int64 = uptime) {
         state.withLock { state in
             guard let full = state.fullAt[key] else { return }
             let next = full - Int64(cost) * bucket.interval

@@ -130,11 +130,11 @@ public struct RedisTokens: Sendable {
     }
 
     /// Puts back what was taken and shall not count. No more come of it than a bucket holds.
-    public func giveBack(to place: Place) async {
+    public func refund(to place: Place) async {
         switch place {
         case .shared: _ = await run(Self.giveBackScript)
         // They were taken in this process' memory, so they go back there.
-        case .local: giveBackLocally(tokens[...])
+        case .local: refundLocally(tokens[...])
         }
     }
 
@@ -142,14 +142,14 @@ public struct RedisTokens: Sendable {
         for (number, token) in tokens.enumerated() {
             let decision = token.limit.local.take(cost, from: token.key)
             guard case .refused(let retryAfter) = decision else { continue }
-            giveBackLocally(tokens[..<number])
+            refundLocally(tokens[..<number])
             return .refused(retryAfter: retryAfter)
         }
         return .taken(.local)
     }
 
-    private func giveBackLocally(_ tokens: ArraySlice<(limit: RedisTokenBuckets, key: String)>) {
-        for token in tokens { token.limit.local.giveBack(cost, to: token.key) }
+    private func refundLocally(_ tokens: ArraySlice<(limit: RedisTokenBuckets, key: String)>) {
+        for token in tokens { token.limit.local.refund(cost, to: token.key) }
     }
 
     private func run(_ script: RedisScript) async -> Int? {

@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// Asked for every bearer, by all threads. Its lock is held for one look-up.
 package final class RevokedSessions: Sendable {
-    package enum Verdict: Equatable {
+    package enum Status: Equatable {
         case live
         case revoked
         /// The feed was never read whole, or was lost for too long.
@@ -48,7 +48,7 @@ package final class RevokedSessions: Sendable {
     }
 
     /// - Parameter now: seconds since 1970.
-    package func verdict(on session: UUID, now: Int64) -> Verdict {
+    package func status(of session: UUID, now: Int64) -> Status {
         state.withLock { state in
             guard isUsable(state, now: now) else { return .unknown }
             return state.expiry[session] == nil ? .live : .revoked

@@ -1,7 +1,6 @@
 import Bytes
 @testable import AppleSimulator
 import Foundation
-import JWTKit
 import NIOPosix
 import Testing
 

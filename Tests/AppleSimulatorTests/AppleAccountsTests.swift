@@ -1,6 +1,6 @@
 @testable import AppleSimulator
+import Crypto
 import Foundation
-import JWTKit
 import Testing
 
 @Suite struct AppleAccountsTests {
@@ -12,21 +12,16 @@ import Testing
     private func makeAccounts() async throws -> AppleAccounts {
         AppleAccounts(
             keys: try await Self.keys.value,
-            clientSecret: try await ClientSecret(privateKey: client.key.pemRepresentation), audience: "com.example.app",
+            clientSecret: try ClientSecret(privateKey: client.key.pemRepresentation), audience: "com.example.app",
             issuer: "https://appleid.apple.com")
     }
 
     /// Verifies with what the simulator publishes, as identity would.
-    private func verify<Claims: JWTPayload>(
+    private func verify<Claims: Decodable>(
         _ token: String, as claims: Claims.Type = IdentityTokenClaims.self, with accounts: AppleAccounts
     ) async throws -> Claims {
-        let keys = JWTKeyCollection()
-        for key in await accounts.publishedKeys {
-            try await keys.add(
-                jwk: .rsa(
-                    .rs256, identifier: JWKIdentifier(string: key.kid), modulus: key.n, exponent: key.e))
-        }
-        return try await keys.verify(token, as: claims)
+        let keys = try JSONEncoder().encode(["keys": await accounts.publishedKeys])
+        return try verifiedClaims(claims, of: token, keys: keys)
     }
 
     private func exchange(

@@ -1,6 +1,5 @@
-import AppleSimulator
+@testable import AppleSimulator
 import Foundation
-import JWTKit
 import ServiceKit
 import Settings
 import TestKit
@@ -34,13 +33,12 @@ import Testing
             #expect(answer.status == 200)
             let signIn = try answer.decode(SignIn.self)
             let keys = try await simulator.get("/auth/keys")
-            let verifier = try await JWTKeyCollection().add(jwksJSON: keys.text)
-            let claims = try await verifier.verify(signIn.identityToken, as: AppleIdentityToken.self)
-            #expect(claims.subject.value == signIn.sub && claims.email == "ada@example.com" && claims.nonce == "n")
-            #expect(claims.audience.value == ["com.example.app"] && claims.emailVerified?.value == true)
+            let claims = try verifiedClaims(IdentityTokenClaims.self, of: signIn.identityToken, keys: keys.text.utf8)
+            #expect(claims.sub == signIn.sub && claims.email == "ada@example.com" && claims.nonce == "n")
+            #expect(claims.aud == "com.example.app" && claims.email_verified?.value == true)
 
             let client = TestClient()
-            let form = try await client.form(
+            let form = try client.form(
                 ["grant_type": "authorization_code", "code": signIn.authorizationCode])
             let tokens = try await simulator.post("/auth/token", form: form)
             struct Tokens: Decodable {

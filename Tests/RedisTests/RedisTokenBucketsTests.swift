@@ -39,11 +39,11 @@ import Testing
                     client: client, name: prefix + "back", capacity: 3, refillPerSecond: 0.001)
                 let token = RedisTokens([(limit, "a")])
                 for _ in 0..<3 { #expect(await token.take() == .taken(place)) }
-                await token.giveBack(to: place)
+                await token.refund(to: place)
                 #expect(await limit.take("a") == .allowed(remaining: 0))
                 #expect(await !limit.take("a").isAllowed)
                 // No more than there is room for.
-                for _ in 0..<9 { await token.giveBack(to: place) }
+                for _ in 0..<9 { await token.refund(to: place) }
                 #expect(await limit.take("a") == .allowed(remaining: 2))
             }
         }
@@ -74,7 +74,7 @@ import Testing
                 #expect(await three.take() == .taken(place))
                 guard case .refused = await three.take() else { return #expect(Bool(false)) }
                 #expect(await limit.take("a", cost: 0) == .allowed(remaining: 2))
-                await three.giveBack(to: place)
+                await three.refund(to: place)
                 #expect(await limit.take("a", cost: 0) == .allowed(remaining: 5))
                 guard case .refused = await RedisTokens([(limit, "a")], cost: 6).take() else {
                     return #expect(Bool(false))
@@ -96,7 +96,7 @@ import Testing
                 }
                 let tokens = RedisTokens(limits.map { ($0, "a") })
                 #expect(await tokens.take() == .taken(.local))
-                await tokens.giveBack(to: .local)
+                await tokens.refund(to: .local)
                 #expect(redis.isConnected)
                 for limit in limits { #expect(limit.local.count == 0) }
             }

@@ -143,10 +143,10 @@ struct KeyAndFeedTests {
         }
         try await running({ try await feed.run() }) {
             try await eventually("the first page is read") { sessions.count == 1 }
-            #expect(sessions.verdict(on: ids[0], now: now) == .unknown)
+            #expect(sessions.status(of: ids[0], now: now) == .unknown)
             open.yield()
             try await eventually("the feed is followed after a loss") { calls.withLock { $0.count } == 6 }
-            for id in ids { #expect(sessions.verdict(on: id, now: now) == .revoked) }
+            for id in ids { #expect(sessions.status(of: id, now: now) == .revoked) }
             #expect(calls.withLock { $0 } == ["- 0", "1 0", "2 20", "2 0", "4 20", "5 20"])
         }
     }

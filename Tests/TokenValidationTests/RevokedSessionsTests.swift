@@ -8,15 +8,15 @@ struct RevokedSessionsTests {
     func revoked() {
         let sessions = RevokedSessions(maximumStaleness: 100)
         let one = UUID()
-        #expect(sessions.verdict(on: one, now: 1000) == .unknown)
+        #expect(sessions.status(of: one, now: 1000) == .unknown)
         sessions.apply([(one, 2000)], isEnd: false, now: 1000)
         #expect(!sessions.isUsable(now: 1000))
         sessions.apply([], isEnd: true, now: 1000)
-        #expect(sessions.verdict(on: one, now: 1000) == .revoked)
-        #expect(sessions.verdict(on: UUID(), now: 1100) == .live)
+        #expect(sessions.status(of: one, now: 1000) == .revoked)
+        #expect(sessions.status(of: UUID(), now: 1100) == .live)
         sessions.feedIsLost(now: 1100)
-        #expect(sessions.verdict(on: UUID(), now: 1200) == .live)
-        #expect(sessions.verdict(on: UUID(), now: 1201) == .unknown)
+        #expect(sessions.status(of: UUID(), now: 1200) == .live)
+        #expect(sessions.status(of: UUID(), now: 1201) == .unknown)
         // Forgotten once no token of it lives.
         sessions.apply([], isEnd: true, now: 2100)
         #expect(sessions.count == 0)
@@ -29,7 +29,7 @@ struct RevokedSessionsTests {
         sessions.apply([(before, 2000)], isEnd: true, now: 1000)
         sessions.apply([(after, 2000)], isEnd: true, now: 2059)
         for session in [before, after] {
-            #expect(sessions.verdict(on: session, now: 2059) == .revoked)
+            #expect(sessions.status(of: session, now: 2059) == .revoked)
         }
         sessions.apply([(after, 2000)], isEnd: true, now: 2130)
         #expect(sessions.count == 0)
@@ -43,12 +43,12 @@ struct RevokedSessionsTests {
         sessions.feedIsLost(now: 10)
         #expect(!sessions.isUsable(now: 10))
         sessions.apply([], isEnd: true, now: 20)
-        #expect(sessions.verdict(on: session, now: 1000) == .live && sessions.isUsable(now: 1000))
+        #expect(sessions.status(of: session, now: 1000) == .live && sessions.isUsable(now: 1000))
         for second in Int64(1000)...1005 {
             sessions.feedIsLost(now: second)
-            #expect(sessions.verdict(on: session, now: second) == .live)
+            #expect(sessions.status(of: session, now: second) == .live)
         }
-        #expect(sessions.verdict(on: session, now: 1006) == .unknown && !sessions.isUsable(now: 1006))
+        #expect(sessions.status(of: session, now: 1006) == .unknown && !sessions.isUsable(now: 1006))
         // Only its end makes it current.
         sessions.apply([], isEnd: false, now: 1007)
         #expect(!sessions.isUsable(now: 1007))

@@ -99,8 +99,8 @@ struct IdentityParts {
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
             at: redisConfiguration.host, redisConfiguration.port, tracing)
         redis = RedisClient(configuration: redisConfiguration, eventLoopGroup: eventLoopGroup, logger: logger)
-        configuration.pepperKeys.tellMetrics(as: "pepper")
-        configuration.sealingKeys.tellMetrics(as: "sealing")
+        configuration.pepperKeys.registerMetrics(as: "pepper")
+        configuration.sealingKeys.registerMetrics(as: "sealing")
         hasher = PasswordHasher(
             threads: configuration.hashingThreads, queue: configuration.hashingQueue,
             pepper: configuration.pepperKeys, parameters: configuration.hashingParameters,

@@ -30,7 +30,7 @@ public enum TokensApplication: MigratingApplication {
         let redis = RedisClient(
             configuration: redisConfiguration, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger)
         let keys = configuration.refreshKeys
-        keys.tellMetrics()
+        keys.registerMetrics()
         let store = SessionStore(pool: pool, lifetimes: configuration.lifetimes)
         let signingKeyStore = try SigningKeyStore(
             configuration.signingKeys, file: configuration.signingKeyFile, issuer: configuration.issuer,

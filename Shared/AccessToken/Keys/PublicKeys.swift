@@ -4,9 +4,9 @@ import COpenSSL
 /// An RSA public key that is strong enough to trust: 2,048 to 8,192 bits, an odd exponent from 65,537.
 public struct RSAPublicKey: Sendable, Equatable {
     /// Big-endian, without leading zeros.
-    let modulus: [UInt8]
+    public let modulus: [UInt8]
     /// Big-endian, without leading zeros.
-    let exponent: [UInt8]
+    public let exponent: [UInt8]
     /// The key's SHA-256 thumbprint (RFC 7638) in base64url: Gatehouse's `kid`.
     public let thumbprint: String
 

@@ -28,7 +28,7 @@ struct RankComparison {
         margin = 1.96 * max(0, variance).squareRoot()
     }
 
-    enum Verdict: String {
+    enum Verification: String {
         /// The whole interval is nearer to 0.5 than what is of use.
         case none = "no usable difference"
         /// 0.5 is not in the interval, and something in it is of use.
@@ -37,7 +37,7 @@ struct RankComparison {
     }
 
     /// - Parameter usable: how far from 0.5 an area is that would be of use.
-    func verdict(usable: Double) -> Verdict {
+    func verdict(usable: Double) -> Verification {
         if abs(area - 0.5) + margin <= usable { return .none }
         return abs(area - 0.5) > margin ? .some : .open
     }

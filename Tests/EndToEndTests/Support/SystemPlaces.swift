@@ -11,7 +11,7 @@ actor SystemPlaces {
     /// Runs `body` when it is its turn.
     func hold(_ body: @Sendable () async throws -> Void) async throws {
         await take()
-        defer { giveBack() }
+        defer { release() }
         try await body()
     }
 
@@ -23,7 +23,7 @@ actor SystemPlaces {
         }
     }
 
-    private func giveBack() {
+    private func release() {
         if waiting.isEmpty {
             free += 1
         } else {

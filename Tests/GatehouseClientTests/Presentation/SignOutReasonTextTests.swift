@@ -9,7 +9,7 @@ struct SignOutReasonTextTests {
     private static func declared() throws -> [String] {
         let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         let root = (0..<4).reduce(here) { url, _ in url.deletingLastPathComponent() }
-        let file = root.appendingPathComponent("Client/GatehouseClient/Session/SignOutReason.swift")
+        let file = root.appendingPathComponent("Client/GatehouseClient/Session/SessionMachine.swift")
         let source = try String(contentsOf: file, encoding: .utf8)
         return source.matches(of: /static let (\w+) = Self\("(\w+)"\)/).map { String($0.output.2) }
     }

@@ -52,7 +52,7 @@ struct TokenCacheTests {
         let bearers = BearerVerifier(keys: keys, revoked: revoked, cacheCapacity: 10)
         let claims = GatewayHarness.claims(expiresIn: 60)
         let text = Array(try GatewayHarness.token(claims).utf8)
-        func verdict(at time: Int64) -> BearerVerifier.Verdict {
+        func verdict(at time: Int64) -> BearerVerifier.Verification {
             text.withUnsafeBytes { bearers.verify($0, now: time) }
         }
         guard case .accepted(let token) = verdict(at: claims.expiresAt + 29) else {

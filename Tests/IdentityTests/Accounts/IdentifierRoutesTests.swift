@@ -61,8 +61,8 @@ extension ServiceTests {
 
         @Test func whoeverHasProvedItKeepsIt() async throws {
             try await withMessages { identity, messages in
-                let ada = try await identity.prove("ada@example.com", in: messages)
-                let eve = try await identity.prove("eve@example.com", in: messages)
+                let ada = try await identity.verify("ada@example.com", in: messages)
+                let eve = try await identity.verify("eve@example.com", in: messages)
                 let code = try await identity.code(for: .verify, to: "ada@example.com", 2, in: messages)
                 let taken = try await change(identity, eve.id, to: "ada@example.com", code: code)
                 #expect(taken.status == 409 && taken.code == "IDENTIFIER_TAKEN")
@@ -77,7 +77,7 @@ extension ServiceTests {
         @Test func theFormerOneIsToldAndUndoesTheChange() async throws {
             let settings = ["IDENTITY_UNDO_LINK_URL": "https://shop.example.com/undo"]
             try await withMessages(settings) { identity, messages in
-                let user = try await identity.prove("ada@example.com", in: messages)
+                let user = try await identity.verify("ada@example.com", in: messages)
                 let set = try await identity.send(
                     .POST, "/v1/auth/password", as: user.id, body: ChangePasswordRequest(newPassword: "tulpenzwiebel"))
                 #expect(set.status == 204)
@@ -115,7 +115,7 @@ extension ServiceTests {
                 #expect(me.authProviders.isEmpty)
                 #expect(identity.tokens.live(user.id) == 0)
                 #expect(try await identity.login("eve@example.com").code == "INVALID_CREDENTIALS")
-                #expect(try await identity.prove("ada@example.com", 5, in: messages).id == user.id)
+                #expect(try await identity.verify("ada@example.com", 5, in: messages).id == user.id)
                 #expect(try await events(identity, of: user.id).contains("identifier_restored"))
                 #expect(try await identity.signIn("eve").user.id != user.id)
             }
@@ -124,7 +124,7 @@ extension ServiceTests {
         /// A thief who changes it twice does not get rid of who had it first, and cannot undo the undoing.
         @Test func theOldestChangeUndoesTheLaterOnes() async throws {
             try await withMessages { identity, messages in
-                let user = try await identity.prove("ada@example.com", in: messages)
+                let user = try await identity.verify("ada@example.com", in: messages)
                 for email in ["eve@example.com", "eve@example.org"] {
                     let code = try await identity.code(for: .verify, to: email, in: messages)
                     #expect(try await change(identity, user.id, to: email, code: code).status == 200)
@@ -142,7 +142,7 @@ extension ServiceTests {
             try await withMessages { identity, messages in
                 for ending in ["expiry", "operator", "deletion"] {
                     let email = "\(ending)@example.com"
-                    let id = try await identity.prove(email, in: messages).id
+                    let id = try await identity.verify(email, in: messages).id
                     let new = "new-\(ending)@example.com"
                     let code = try await identity.code(for: .verify, to: new, in: messages)
                     #expect(try await change(identity, id, to: new, code: code).status == 200)
@@ -165,11 +165,11 @@ extension ServiceTests {
 
         @Test func whatAnotherHasProvedSinceStaysWithThem() async throws {
             try await withMessages { identity, messages in
-                let id = try await identity.prove("ada@example.com", in: messages).id
+                let id = try await identity.verify("ada@example.com", in: messages).id
                 let code = try await identity.code(for: .verify, to: "eve@example.com", in: messages)
                 #expect(try await change(identity, id, to: "eve@example.com", code: code).status == 200)
                 let token = try await token(2, to: "ada@example.com", in: messages)
-                let other = try await identity.prove("ada@example.com", 3, in: messages)
+                let other = try await identity.verify("ada@example.com", 3, in: messages)
                 #expect(other.id != id)
                 #expect(try await undo(identity, token).code == "IDENTIFIER_TAKEN")
                 // Once it is free the token still counts.
@@ -180,7 +180,7 @@ extension ServiceTests {
 
         @Test func oneIsRemovedUnlessItIsTheLastWayIn() async throws {
             try await withMessages { identity, messages in
-                let id = try await identity.prove("ada@example.com", in: messages).id
+                let id = try await identity.verify("ada@example.com", in: messages).id
                 let last = try await identity.send(.DELETE, Self.path, as: id)
                 #expect(last.status == 403 && last.code == "FORBIDDEN")
                 let code = try await identity.code(for: .verify, to: "+491711234567", in: messages)
@@ -204,7 +204,7 @@ extension ServiceTests {
         @Test func aCodeProvesAgainWhoIsSignedIn() async throws {
             try await withMessages { identity, messages in
                 let email = "ada@example.com"
-                let user = try await identity.prove(email, in: messages)
+                let user = try await identity.verify(email, in: messages)
                 let session = try #require(identity.tokens.state.withLock { $0.sessions.keys.first })
                 let code = try await identity.code(for: .stepUp, to: email, 2, in: messages)
                 let message = try await messages.message(2, to: email)

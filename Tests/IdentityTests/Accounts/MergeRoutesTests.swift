@@ -71,7 +71,7 @@ extension ServiceTests {
             try await withMessages { identity, messages in
                 let old = try await identity.register("ada@example.com").user
                 let session = try session(identity, of: old.id)
-                let new = try await identity.prove("ada@example.com", in: messages)
+                let new = try await identity.verify("ada@example.com", in: messages)
                 let code = try await identity.code(for: purpose, to: "ada@example.com", 2, in: messages)
                 let message = try await messages.message(2, to: "ada@example.com")
                 #expect(message.contains("join your account") == (purpose == .merge), "\(message)")
@@ -106,7 +106,7 @@ extension ServiceTests {
                 let old = try await identity.register("ada@example.com").user.id
                 try await identity.database.query(
                     "UPDATE users SET role = 'courier', store_ids = '{berlin}' WHERE id = \(old)")
-                let new = try await identity.prove("ada@example.com", in: messages).id
+                let new = try await identity.verify("ada@example.com", in: messages).id
                 let request: MergeRequest
                 if byPassword {
                     request = MergeRequest(password: "tulpenzwiebel")
@@ -176,7 +176,7 @@ extension ServiceTests {
                     "UPDATE users SET role = 'user', state = 'disabled' WHERE id = \(bea)")
                 #expect(try await merge(identity, request, as: ada).code == "ACCOUNT_DISABLED")
                 try await identity.database.query("UPDATE users SET state = 'active'")
-                let cea = try await identity.prove("cea@example.com", in: messages).id
+                let cea = try await identity.verify("cea@example.com", in: messages).id
                 let code = try await identity.code(for: .verify, to: "eve@example.com", in: messages)
                 let changed = try await identity.send(
                     .PUT, "/v1/auth/identifiers/email", as: cea,

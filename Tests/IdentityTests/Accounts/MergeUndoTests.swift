@@ -85,8 +85,8 @@ extension ServiceTests {
         @Test(arguments: [true, false])
         func mergeThenChangeThenUndo(thiefIsOlder: Bool) async throws {
             try await withMessages { identity, messages in
-                let victim = try await identity.prove(Self.victim, in: messages).id
-                let thief = try await identity.prove(Self.thief, in: messages).id
+                let victim = try await identity.verify(Self.victim, in: messages).id
+                let thief = try await identity.verify(Self.thief, in: messages).id
                 try await linkApple("eve", to: thief, identity)
                 try await age(older: thiefIsOlder ? thief : victim, identity)
                 let account = try await merge(identity, into: victim)
@@ -110,7 +110,7 @@ extension ServiceTests {
         @Test(arguments: [true, false])
         func whatWasOnesOwnStays(thiefIsOlder: Bool) async throws {
             try await withMessages { identity, messages in
-                let victim = try await identity.prove(Self.victim, in: messages).id
+                let victim = try await identity.verify(Self.victim, in: messages).id
                 try await set("phone", to: "+491729999999", of: victim, identity, messages)
                 let thief = try await identity.signIn("eve").user.id
                 try await age(older: thiefIsOlder ? thief : victim, identity)
@@ -129,8 +129,8 @@ extension ServiceTests {
         @Test(arguments: [true, false])
         func bothSidesUndo(thiefIsOlder: Bool) async throws {
             try await withMessages { identity, messages in
-                let victim = try await identity.prove(Self.victim, in: messages).id
-                let thief = try await identity.prove("eve@example.com", in: messages).id
+                let victim = try await identity.verify(Self.victim, in: messages).id
+                let thief = try await identity.verify("eve@example.com", in: messages).id
                 try await linkApple("eve", to: thief, identity)
                 try await age(older: thiefIsOlder ? thief : victim, identity)
                 let account = try await merge(identity, into: victim)
@@ -158,7 +158,7 @@ extension ServiceTests {
         /// The thief adds a number, changes it, and has a token for the first one. The undo ends that token.
         @Test func noTokenOfTheThiefsUndoesTheUndo() async throws {
             try await withMessages { identity, messages in
-                let victim = try await identity.prove(Self.victim, in: messages).id
+                let victim = try await identity.verify(Self.victim, in: messages).id
                 try await age(older: victim, identity)
                 try await set("phone", to: Self.thief, of: victim, identity, messages)
                 try await set("email", to: "eve@example.com", of: victim, identity, messages)
@@ -174,8 +174,8 @@ extension ServiceTests {
         /// Three accounts of one person are merged one after the other, unlike one whose identifier was changed.
         @Test func aMergeDoesNotKeepFromTheNext() async throws {
             try await withMessages { identity, messages in
-                let first = try await identity.prove(Self.victim, in: messages).id
-                _ = try await identity.prove(Self.thief, in: messages)
+                let first = try await identity.verify(Self.victim, in: messages).id
+                _ = try await identity.verify(Self.thief, in: messages)
                 _ = try await identity.signIn("bea")
                 let code = try await identity.code(for: .merge, to: Self.thief, 2, in: messages)
                 let joined = try await identity.send(
@@ -188,7 +188,7 @@ extension ServiceTests {
 
         @Test func aMergeAnAppleLinkAndAPasswordAreToldToVerifiedIdentifiersAlone() async throws {
             try await withMessages { identity, messages in
-                let user = try await identity.prove(Self.victim, in: messages).id
+                let user = try await identity.verify(Self.victim, in: messages).id
                 let unverified = try await identity.register("bea@example.com").user.id
                 func isTold(_ text: String) async throws {
                     try await eventually("\(text) is told") {

@@ -13,10 +13,10 @@ import Testing
         let issuer = AppleNonceIssuer(keys: keys)
         let nonce = issuer.issue(now: now)
         #expect(nonce != issuer.issue(now: now))
-        #expect(issuer.judge(nonce, now: now) == .ours(expiresAt: now + 600))
-        #expect(issuer.judge(nonce, now: now + 599) == .ours(expiresAt: now + 600))
-        #expect(issuer.judge(nonce, now: now + 600) == .invalid)
-        #expect(issuer.judge("of the app's own", now: now) == .notOurs)
+        #expect(issuer.verify(nonce, now: now) == .ours(expiresAt: now + 600))
+        #expect(issuer.verify(nonce, now: now + 599) == .ours(expiresAt: now + 600))
+        #expect(issuer.verify(nonce, now: now + 600) == .invalid)
+        #expect(issuer.verify("of the app's own", now: now) == .notOurs)
     }
 
     @Test func isNotForged() throws {
@@ -26,10 +26,10 @@ import Testing
         for index in bytes.indices {
             var changed = bytes
             changed[index] ^= 1
-            #expect(issuer.judge("ghn_" + Base64URL.string(changed), now: now) == .invalid)
+            #expect(issuer.verify("ghn_" + Base64URL.string(changed), now: now) == .invalid)
         }
         for text in ["ghn_", nonce + "A", nonce + "=", String(nonce.dropLast())] {
-            #expect(issuer.judge(text, now: now) == .invalid)
+            #expect(issuer.verify(text, now: now) == .invalid)
         }
     }
 
@@ -37,7 +37,7 @@ import Testing
         let nonce = AppleNonceIssuer(keys: keys).issue(now: now)
         let second = "k2:\(Data(repeating: 2, count: 32).base64EncodedString())"
         let both = try KeyRing(second + "\nk1:\(Data(repeating: 1, count: 32).base64EncodedString())")
-        #expect(AppleNonceIssuer(keys: both).judge(nonce, now: now) == .ours(expiresAt: now + 600))
-        #expect(AppleNonceIssuer(keys: try KeyRing(second)).judge(nonce, now: now) == .invalid)
+        #expect(AppleNonceIssuer(keys: both).verify(nonce, now: now) == .ours(expiresAt: now + 600))
+        #expect(AppleNonceIssuer(keys: try KeyRing(second)).verify(nonce, now: now) == .invalid)
     }
 }

@@ -12,7 +12,7 @@ import Testing
 /// Apple begins an answer and does not end it.
 @Suite struct AppleStallTests {
     private func withApple(_ body: (FakeApple, AppleServer) async throws -> Void) async throws {
-        let apple = try await FakeApple()
+        let apple = try FakeApple()
         let httpClient = HTTPClient(configuration: .gatehouse())
         do {
             try await withHTTPServer(apple.router()) { url in

@@ -33,7 +33,7 @@ final class SimulatedAttemptCounter: AttemptCounter {
         }
     }
 
-    func giveBack(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
+    func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
         state.withLock { state in
             for (name, bucket) in Self.buckets(of: attempts) { state.fullAt[name]? -= Int64(cost) * bucket.interval }
         }

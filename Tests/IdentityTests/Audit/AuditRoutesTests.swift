@@ -102,7 +102,7 @@ extension ServiceTests {
                 },
                 { service in
                     let messages = MessageFiles(folder: folder)
-                    let ada = try await service.prove("ada@example.com", in: messages).id
+                    let ada = try await service.verify("ada@example.com", in: messages).id
                     let eve = try await service.register("eve@example.com").user.id
                     try await service.database.query(
                         "INSERT INTO passwords (user_id, hash) SELECT \(ada), hash FROM passwords WHERE user_id = \(eve)"

@@ -37,7 +37,7 @@ import Testing
             for purposes: [CodePurpose] = [.signIn]
         ) async throws -> CodeStore.Proof? {
             let open = try await codes.open(identifier, request: request, for: purposes, deadline: deadline)
-            return try await codes.prove(identifier, by: answer, for: purposes, among: open, deadline: deadline)
+            return try await codes.verify(identifier, by: answer, for: purposes, among: open, deadline: deadline)
         }
 
         func wrong(_ right: CodeStore.New) -> OneTimeCode {

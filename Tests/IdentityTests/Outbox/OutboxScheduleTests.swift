@@ -15,7 +15,7 @@ import Testing
     @Test func tasksSurviveTheirJourneyThroughJSON() throws {
         let tasks: [OutboxTask] = [
             .snapshot, .revokeSessions(reason: .accountDisabled, except: UUID(), below: 2),
-            .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .takeBack(session: UUID()),
+            .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .revokeUnused(session: UUID()),
             .exchangeCode(subject: "001"),
             .passwordReset(channel: .email, language: nil),
             .deletion(.sweepSessions),

@@ -37,7 +37,7 @@ import Testing
                 VALUES (\(strange), \(kind), 'tokens', '\(unescaped: task)'::jsonb, '-infinity')
                 """)
             let known = try await OutboxStore.enqueue(
-                .takeBack(session: UUID()), user: nil, dueAtOnce: true, on: pool)
+                .revokeUnused(session: UUID()), user: nil, dueAtOnce: true, on: pool)
             let log = CapturedLog()
             let delivered = Mutex<[UUID]>([])
             let worker = worker(on: pool, log: log) { entry in delivered.withLock { $0.append(entry.id) } }
@@ -64,8 +64,8 @@ import Testing
             let none = OutboxBacklog(count: 0, age: 0)
             #expect(
                 try await store.backlog() == [.tokens: none, .devices: none, .apple: none, .mail: none, .phone: none])
-            let first = try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
-            try await OutboxStore.enqueue(.takeBack(session: UUID()), user: nil, on: pool)
+            let first = try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
+            try await OutboxStore.enqueue(.revokeUnused(session: UUID()), user: nil, on: pool)
             try await OutboxStore.enqueue(.passwordReset(channel: .email, language: nil), user: nil, on: pool)
             try await pool.query("UPDATE outbox SET created_at = now() - interval '2 hours' WHERE id = \(first.id)")
             let backlog = try await store.backlog()
@@ -79,7 +79,7 @@ import Testing
 
     /// One for each destination.
     private static let tasks: [OutboxTask] = [
-        .takeBack(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"),
+        .revokeUnused(session: UUID()), .deletion(.eraseDevices), .exchangeCode(subject: "001"),
         .passwordReset(channel: .email, language: nil), .message(channel: .phone),
     ]
 
@@ -105,7 +105,7 @@ import Testing
                 try await eventually("somebody is slow") { told.withLock { $0.contains(slow) } }
                 let others = Self.tasks.filter { $0 != slow }
                 for task in others { try await OutboxStore.enqueue(task, user: nil, dueAtOnce: true, on: pool) }
-                worker.ring()
+                worker.wake()
                 try await eventually("the others are told") {
                     told.withLock { told in others.allSatisfy(told.contains) }
                 }

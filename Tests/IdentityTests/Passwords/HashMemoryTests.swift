@@ -6,12 +6,12 @@ import Testing
     @Test func isReusedAndGivenBack() throws {
         let memory = HashMemory()
         let block = try #require(memory.take(1 << 20))
-        memory.giveBack(block, size: 1 << 20)
+        memory.release(block, size: 1 << 20)
         #expect(memory.take(1 << 20) == block)
-        memory.giveBack(block, size: 1 << 20)
+        memory.release(block, size: 1 << 20)
         memory.trim(idleFor: .seconds(60))
         #expect(memory.take(1 << 20) == block)
-        memory.giveBack(block, size: 1 << 20)
+        memory.release(block, size: 1 << 20)
         memory.trim(idleFor: .zero)
         #expect(memory.isEmpty)
     }

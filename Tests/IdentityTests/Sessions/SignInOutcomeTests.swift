@@ -5,10 +5,10 @@ import Testing
 @Suite struct SignInOutcomeTests {
     @Test func everyCase() {
         func outcome(_ state: AccountState, _ credentialsVersion: Int64) -> SignInOutcome {
-            .judge(
+            .decide(
                 provedAt: 3, now: AccountStanding(state: state, version: 9, credentialsVersion: credentialsVersion))
         }
-        #expect(SignInOutcome.judge(provedAt: 3, now: nil) == .gone)
+        #expect(SignInOutcome.decide(provedAt: 3, now: nil) == .gone)
         #expect(outcome(.disabled, 3) == .disabled)
         #expect(outcome(.disabled, 4) == .disabled)
         #expect(outcome(.active, 4) == .moved)

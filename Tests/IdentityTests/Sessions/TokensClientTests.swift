@@ -30,7 +30,7 @@ import Testing
             let user = User(
                 id: UUID(), emailVerified: false, role: "user", storeIds: [], authProviders: [.password],
                 createdAt: .now)
-            await #expect(throws: ServiceClientError.self) { try await tokens.takeBack(session: UUID()) }
+            await #expect(throws: ServiceClientError.self) { try await tokens.revokeUnused(session: UUID()) }
             await #expect(throws: ServiceClientError.self) {
                 try await tokens.revokeSessions(of: user.id, RevokeSessionsRequest(reason: .logout))
             }

@@ -1,9 +1,9 @@
+import AccessToken
 import Bytes
 import Crypto
 import Foundation
 import HTTPTypes
 import Hummingbird
-import JWTKit
 import NIOCore
 import Synchronization
 
@@ -36,21 +36,18 @@ final class FakeApple: Sendable {
     }
 
     let state = Mutex(State())
-    private let signers: [String: any JWTAlgorithm]
+    private let signers: [String: RSASigner]
     private let jwks: [String: [String: String]]
 
-    init() async throws {
-        var signers: [String: any JWTAlgorithm] = [:]
+    init() throws {
+        var signers: [String: RSASigner] = [:]
         var jwks: [String: [String: String]] = [:]
         for (kid, pem) in [("first", TestKeys.first), ("second", TestKeys.second)] {
-            let key = try Insecure.RSA.PrivateKey(pem: pem)
-            let collection = JWTKeyCollection()
-            await collection.add(rsa: key, digestAlgorithm: .sha256, kid: JWKIdentifier(string: kid))
-            signers[kid] = try await collection.getKey(for: JWKIdentifier(string: kid))
-            let (modulus, exponent) = try key.publicKey.getKeyPrimitives()
+            let key = try RSAPrivateKey(pem: pem)
+            signers[kid] = try RSASigner(key)
             jwks[kid] = [
-                "kty": "RSA", "kid": kid, "use": "sig", "alg": "RS256", "n": Base64URL.string(modulus),
-                "e": Base64URL.string(exponent),
+                "kty": "RSA", "kid": kid, "use": "sig", "alg": "RS256", "n": Base64URL.string(key.publicKey.modulus),
+                "e": Base64URL.string(key.publicKey.exponent),
             ]
         }
         self.signers = signers
@@ -90,8 +87,7 @@ final class FakeApple: Sendable {
     /// A JWS with this header and payload, whatever they are.
     func sign(header: Data, payload: Data, kid: String = "first") throws -> String {
         let signed = "\(Base64URL.string(header)).\(Base64URL.string(payload))"
-        let signature = try signers[kid]!.sign(Data(signed.utf8))
-        return "\(signed).\(Base64URL.string(Data(signature)))"
+        return "\(signed).\(Base64URL.string(try signers[kid]!.signature(over: Array(signed.utf8))))"
     }
 
     /// A notification about a user.

@@ -26,7 +26,7 @@ extension Harness {
     }
 
     /// Makes an account whose identifier is proved by a code.
-    func prove(_ identifier: String, _ number: Int = 1, in messages: MessageFiles) async throws -> User {
+    func verify(_ identifier: String, _ number: Int = 1, in messages: MessageFiles) async throws -> User {
         let code = try await code(for: .signIn, to: identifier, number, in: messages)
         let answer = try await post("/v1/auth/code/verify", VerifyCodeRequest(identifier: identifier, code: code))
         return try answer.decode(AuthResponse.self).user

@@ -118,7 +118,7 @@ func withIdentity(
 ) async throws {
     let tokens = FakeTokens()
     let devices = FakeDevices()
-    let apple = try await FakeApple()
+    let apple = try FakeApple()
     let files = try TemporaryFiles()
     defer { files.remove() }
     let key = Data(repeating: 1, count: 32).base64EncodedString()

@@ -40,7 +40,7 @@ import Testing
         let limit = UnknownKeyLimit(now: start)
         for _ in 0..<500 {
             try limit.take(from: "192.0.2.1", at: start)
-            limit.giveBack(to: "192.0.2.1")
+            limit.refund(to: "192.0.2.1")
         }
         #expect(taken(50, limit, from: { _ in "192.0.2.1" }, at: start) == 10, "and gives no room for more")
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 # What every service reads besides its own; the simulator lies elsewhere than the services.
 SHARED = ["Shared/ServiceKit", "Shared/Settings"]
 DATABASE = "Shared/ServiceKitPostgres"
-ELSEWHERE = {"apple-simulator": "Shared/TestKit/AppleSimulator/Sources"}
+ELSEWHERE = {"apple-simulator": "Tests/AppleSimulator/Sources"}
 
 # Whom a key may be put together with.
 PEERS = "(GATEWAY|IDENTITY|TOKENS|DEVICES|INTROSPECTION|EVENTS|ADMIN|BOUNCES)"

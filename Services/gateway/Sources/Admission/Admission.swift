@@ -168,7 +168,7 @@ extension Worker {
         var identity: VerifiedToken?
         var bearerError: ErrorCode?
         if route.authentication != .none {
-            switch judge(fields, bytes, on: route) {
+            switch verifyBearer(fields, bytes, on: route) {
             case .waitsForKeys:
                 // The service may not need the bearer, so its requests do not wait for keys.
                 guard route.authentication == .reported else {
@@ -329,14 +329,14 @@ extension Problem {
 
 /// What a request's bearer is worth.
 extension Worker {
-    enum Judgement {
+    enum BearerVerification {
         case missing
         case accepted(VerifiedToken)
         case refused(ErrorCode)
         case waitsForKeys
     }
 
-    func judge(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, on route: Route) -> Judgement {
+    func verifyBearer(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, on route: Route) -> BearerVerification {
         guard let line = fields.authorization else { return .missing }
         guard !fields.hasSeveralAuthorizations else { return .refused(.invalidToken) }
         let value = UnsafeRawBufferPointer(rebasing: bytes[fields.lines[line].value])
@@ -410,7 +410,7 @@ extension Worker {
     func clientAddress(
         _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
     ) -> ClientAddress {
-        guard peer.saysForWhom else { return peer.address }
+        guard peer.isTrustedProxy else { return peer.address }
         let list = Self.values(of: "x-forwarded-for", fields, bytes).joined(separator: ",")
         func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
         return gateway.settings.trustedProxies.client(
@@ -422,7 +422,7 @@ extension Worker {
         _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer, of peer: ClientPeer
     ) -> Bool {
         if peer.isSecure { return true }
-        guard peer.saysForWhom else { return false }
+        guard peer.isTrustedProxy else { return false }
         return Self.values(of: "x-forwarded-proto", fields, bytes).last == "https"
     }
 

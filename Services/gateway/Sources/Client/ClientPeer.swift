@@ -47,7 +47,7 @@ final class ClientPeer {
     }
 
     /// Whether the requests' fields tell who sent them, and are believed.
-    var saysForWhom: Bool { readsFields && gateway.settings.trustedProxies.contains(address) }
+    var isTrustedProxy: Bool { readsFields && gateway.settings.trustedProxies.contains(address) }
 
     func countRequest() { requests += 1 }
 

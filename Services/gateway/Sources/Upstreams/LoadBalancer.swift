@@ -36,10 +36,10 @@ final class LoadBalancer {
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
         guard pools.count > 1 else { return pools.first }
         let (one, other) = pickTwo(of: pools)
-        if one.isWell, other.isWell { return lessBusy(one, other, for: exchange) }
+        if one.isHealthy, other.isHealthy { return lessBusy(one, other, for: exchange) }
 
         let now = now()
-        let well = pools.filter(\.isWell)
+        let well = pools.filter(\.isHealthy)
         // If the probe fails, another address has to be there for the request, and the budget has to allow it.
         if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
             budget.hasRetry(now: now)

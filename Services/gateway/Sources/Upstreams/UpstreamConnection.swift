@@ -86,7 +86,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     /// Nobody needs the connection for now.
-    func release() { pool.giveBack(self) }
+    func release() { pool.release(self) }
 
     func close() {
         state.close()

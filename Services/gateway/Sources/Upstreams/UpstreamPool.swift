@@ -77,7 +77,7 @@ final class UpstreamPool {
     /// `exchange` no longer waits for a connection.
     func forget(_ exchange: Exchange) { waiting.removeAll { $0 === exchange } }
 
-    func giveBack(_ connection: UpstreamConnection) {
+    func release(_ connection: UpstreamConnection) {
         guard connection.isOpen else { return }
         if let next = waiting.popFirst() { return next.connected(connection) }
         guard !isRetired else { return connection.close() }
@@ -142,7 +142,7 @@ final class UpstreamPool {
     /// Finds out whether an address that refused a connection accepts one now.
     private func tryConnection() {
         triedAt = worker.now
-        connect { if case .success(let connection) = $0 { self.giveBack(connection) } }
+        connect { if case .success(let connection) = $0 { self.release(connection) } }
     }
 
     /// - Parameter completion: called on this pool's event loop.
@@ -178,7 +178,7 @@ final class UpstreamPool {
     private static let probeInterval: Int64 = 1_000_000_000
 
     /// Whether it is not set aside.
-    var isWell: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
+    var isHealthy: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
 
     /// Whether a health check has found it well since its time aside was over.
     private var passesChecks: Bool {

@@ -6,7 +6,7 @@ import TokenValidation
 
 /// Judges bearers on one event loop: from the cache of verified tokens where it can, with the key where it must.
 final class BearerVerifier {
-    enum Verdict {
+    enum Verification {
         case accepted(VerifiedToken)
         case refused(ErrorCode)
         /// The token's key is not known yet, and is being fetched.
@@ -31,7 +31,7 @@ final class BearerVerifier {
     ///   - token: the text after `Bearer`.
     ///   - issuers: those besides Gatehouse whose tokens are taken.
     ///   - now: seconds since 1970.
-    func verify(_ token: UnsafeRawBufferPointer, from issuers: Set<VerbatimString> = [], now: Int64) -> Verdict {
+    func verify(_ token: UnsafeRawBufferPointer, from issuers: Set<VerbatimString> = [], now: Int64) -> Verification {
         if keys.version != snapshot.version { snapshot = keys.snapshot }
         let digest = TokenCache.Digest(token)
         let verified: VerifiedToken
@@ -46,13 +46,13 @@ final class BearerVerifier {
             let places = issuers.isEmpty ? [0] : keys.places(of: issuers)
             switch verifyAnew(token, places, now: now) {
             case .success(let token): verified = token
-            case .failure(let error): return verdict(on: error, places, now: now)
+            case .failure(let error): return verification(after: error, places, now: now)
             }
             cache.insert(verified, as: digest)
         }
         // The feed tells of Gatehouse's sessions alone.
         guard let session = verified.ownSession else { return .accepted(verified) }
-        switch revoked.verdict(on: session, now: now) {
+        switch revoked.status(of: session, now: now) {
         case .live: return .accepted(verified)
         case .revoked: return .refused(.invalidToken)
         case .unknown: return .refused(.unavailable)
@@ -62,7 +62,7 @@ final class BearerVerifier {
     /// Whether a token that was accepted once still would be.
     func accepts(_ token: VerifiedToken, now: Int64) -> Bool {
         now < token.expiresAt
-            && token.ownSession.map { revoked.verdict(on: $0, now: now) == .live } ?? true
+            && token.ownSession.map { revoked.status(of: $0, now: now) == .live } ?? true
     }
 
     /// Whether the keys that vouched for the token are its issuer's still.
@@ -90,7 +90,7 @@ final class BearerVerifier {
         return .failure(failure)
     }
 
-    private func verdict(on error: AccessTokenError, _ places: [Int], now: Int64) -> Verdict {
+    private func verification(after error: AccessTokenError, _ places: [Int], now: Int64) -> Verification {
         switch error.code {
         case .expired: return .refused(.tokenExpired)
         case .cryptography: return .refused(.unavailable)

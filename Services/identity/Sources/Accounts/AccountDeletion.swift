@@ -29,7 +29,7 @@ struct AccountDeletion: Sendable {
             logger.warning("A deletion waits for the tokens service", metadata: ["error": "\(error)"])
             throw Problem(.unavailable)
         }
-        worker.ring()
+        worker.wake()
         return true
     }
 }

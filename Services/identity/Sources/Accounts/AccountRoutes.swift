@@ -70,7 +70,7 @@ struct AccountRoutes: Sendable {
         guard let account = try await accounts.rename(id, to: name, deadline: context.deadline.forDatabase) else {
             throw Problem(.invalidToken)
         }
-        worker.ring()
+        worker.wake()
         return account.user
     }
 }
@@ -122,7 +122,7 @@ struct Unlinking: Sendable {
         try age.require(user)
         switch try await providers.unlink(provider, from: user.id, deadline: context.deadline.forDatabase) {
         case .unlinked(let account):
-            worker.ring()
+            worker.wake()
             return account.user
         case .lastOne:
             throw Problem.lastWayIn

@@ -105,7 +105,7 @@ struct AdminUserRoutes: Sendable {
     /// Tells tokens at once, and the caller what tokens was not told yet.
     private func told(_ id: UUID, _ context: GatehouseRequestContext) async throws -> Response {
         _ = try await administration.deliver(about: id)
-        worker.ring()
+        worker.wake()
         return try await .json(user(id, context))
     }
 
@@ -174,7 +174,7 @@ struct AdminIdentifierRoutes: Sendable {
                 .identifierTaken, "Another user has proved that this is theirs. It can be moved from there."),
             noSuchUser: Problem(.notFound))
         _ = try await administration.deliver(about: account.id)
-        worker.ring()
+        worker.wake()
         guard let user = try await users.user(account.id, deadline: context.deadline.forDatabase) else {
             throw Problem(.notFound)
         }
@@ -237,7 +237,7 @@ struct AdminSessionRoutes: Sendable {
     /// What the outbox holds is done with the answer, or soon after one that says `UNAVAILABLE`.
     private func ended(of id: UUID, _ kind: String, _ pending: String) async throws -> Response {
         let left = try await administration.deliver(about: id)
-        worker.ring()
+        worker.wake()
         guard !left.contains(kind) else { throw Problem(.unavailable, pending) }
         return .empty()
     }

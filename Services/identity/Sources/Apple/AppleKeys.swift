@@ -1,8 +1,8 @@
+import AccessToken
 import Bytes
 import Contracts
 import Foundation
 import Instruments
-import JWTKit
 import Logging
 import ServiceKit
 
@@ -26,7 +26,7 @@ actor AppleKeys {
 
     /// The key of the id; `nil` when Apple has no such key.
     /// - Throws: `UNAVAILABLE` while Apple cannot be asked.
-    func key(_ kid: String) async throws(Problem) -> (any JWTAlgorithm)? {
+    func key(_ kid: String) async throws(Problem) -> SignatureVerifier? {
         var hasFetched = false
         while true {
             let isFetching = fetching != nil
@@ -72,44 +72,24 @@ actor AppleKeys {
 
 /// Apple's public keys, as published at one moment.
 struct AppleKeySet: Sendable {
-    private let keys: [VerbatimString: any JWTAlgorithm]
+    private let verifiers: [VerbatimString: SignatureVerifier]
 
     struct Malformed: Error {}
 
-    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks. A key of
-    /// fewer than 2048 bits or with another exponent than 65537, and a key id that is there twice, make the whole set
-    /// unusable.
-    init(jwks: Data) async throws {
-        struct Document: Decodable {
-            var keys: [Key]
+    /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks. A weak key
+    /// (RFC 7518 §3.3) and a key id that appears twice make the whole set unusable.
+    init(jwks: Data) throws {
+        let keys = try VerificationKeySet(jwks: Array(jwks))
+        var verifiers: [VerbatimString: SignatureVerifier] = [:]
+        for kid in keys.keyIDs {
+            guard let key = keys[kid], key.algorithm == .rs256 else { continue }
+            verifiers[VerbatimString(kid)] = try SignatureVerifier(key)
         }
-        struct Key: Decodable {
-            var kty: String
-            var kid: String?
-            var use: String?
-            var alg: String?
-            var n: String?
-            var e: String?
-        }
-        let document = try StrictJSON.decode(Document.self, from: Array(jwks))
-        var keys: [VerbatimString: any JWTAlgorithm] = [:]
-        for key in document.keys where key.kty == "RSA" && key.use ?? "sig" == "sig" && key.alg ?? "RS256" == "RS256" {
-            guard let kid = key.kid, !kid.isEmpty, let n = key.n, let e = key.e, e == "AQAB",
-                keys[VerbatimString(kid)] == nil
-            else {
-                throw Malformed()
-            }
-            let collection = JWTKeyCollection()
-            let identifier = JWKIdentifier(string: kid)
-            await collection.add(
-                rsa: try Insecure.RSA.PublicKey(modulus: n, exponent: e), digestAlgorithm: .sha256, kid: identifier)
-            keys[VerbatimString(kid)] = try await collection.getKey(for: identifier)
-        }
-        guard !keys.isEmpty else { throw Malformed() }
-        self.keys = keys
+        guard !verifiers.isEmpty else { throw Malformed() }
+        self.verifiers = verifiers
     }
 
-    subscript(kid: String) -> (any JWTAlgorithm)? {
-        keys[VerbatimString(kid)]
+    subscript(kid: String) -> SignatureVerifier? {
+        verifiers[VerbatimString(kid)]
     }
 }

@@ -28,7 +28,7 @@ struct AppleNonceIssuer: Sendable {
         return Self.prefix + Base64URL.string(body + tag(of: body, under: keys.current.secret))
     }
 
-    enum Verdict: Equatable {
+    enum Verification: Equatable {
         /// Chosen by the app.
         case notOurs
         /// One of ours, which serves once. It has to be remembered as used until then (seconds since 1970).
@@ -37,7 +37,7 @@ struct AppleNonceIssuer: Sendable {
         case invalid
     }
 
-    func judge(_ nonce: String, now: Int64) -> Verdict {
+    func verify(_ nonce: String, now: Int64) -> Verification {
         guard nonce.hasPrefix(Self.prefix) else { return .notOurs }
         guard let bytes = Base64URL.decode(nonce.dropFirst(Self.prefix.count)), bytes.count == 40 else {
             return .invalid

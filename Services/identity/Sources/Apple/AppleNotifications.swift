@@ -42,7 +42,7 @@ struct AppleNotifications: Sendable {
         switch notification.consequence {
         case .endSessions:
             if try await grants.endConsent(of: account.id, at: time, deadline: deadline.forDatabase) {
-                worker.ring()
+                worker.wake()
             } else {
                 try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
             }
@@ -56,7 +56,7 @@ struct AppleNotifications: Sendable {
             if case .lastOne = outcome {
                 try await deletion(account.id, actor: .apple, deadline: deadline)
             }
-            worker.ring()
+            worker.wake()
         case .setMailForwarding(let isForwarded):
             // An address that Gatehouse does not accept is nobody's identifier, and no mail is sent there.
             guard let address = (notification.event.email ?? email).flatMap({ try? EmailAddress($0) }) else { return }
@@ -71,7 +71,7 @@ struct AppleNotifications: Sendable {
     private func endSessions(of userID: UUID, madeBefore time: Date, deadline: Deadline) async throws {
         let sessions = try await tokens.sessions(of: userID, deadline: deadline).sessions
         for session in sessions where session.createdAt < time {
-            try await tokens.takeBack(session: session.id)
+            try await tokens.revokeUnused(session: session.id)
         }
     }
 }

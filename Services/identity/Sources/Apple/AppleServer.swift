@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import Bytes
+import Crypto
 import Foundation
-import JWTKit
 import NIOCore
 import NIOHTTP1
 import ServiceKit
@@ -36,7 +36,7 @@ struct AppleServer: Sendable {
         request.headers.add(name: "Accept", value: "application/json")
         let (status, body) = try await send(request, timeout: timeout)
         guard status == 200 else { throw UnexpectedAnswer(status: status) }
-        return try await AppleKeySet(jwks: body)
+        return try AppleKeySet(jwks: body)
     }
 
     /// What Apple gives for a code.
@@ -54,7 +54,7 @@ struct AppleServer: Sendable {
         /// Whether Apple gave the code for that user and that app.
         func isOf(subject: String, clientID: String) -> Bool {
             guard let identityToken, let parts = JWSParts(identityToken),
-                let claims = try? StrictJSON.decode(AppleIdentityClaims.self, from: Array(parts.payload))
+                let claims = try? StrictJSON.decode(AppleIdentityClaims.self, from: parts.payload)
             else { return false }
             return claims.subject.isVerbatim(subject) && claims.audience.isVerbatim(clientID)
         }
@@ -65,7 +65,7 @@ struct AppleServer: Sendable {
     func exchange(_ code: AppleGrant, secret: AppleClientSecret) async throws -> Exchange? {
         var form = [
             ("client_id", code.clientID),
-            ("client_secret", try await secret.make(clientID: code.clientID, now: .now)), ("code", code.secret),
+            ("client_secret", try secret.make(clientID: code.clientID, now: .now)), ("code", code.secret),
             ("grant_type", "authorization_code"),
         ]
         if let redirectURI = code.redirectURI { form.append(("redirect_uri", redirectURI)) }
@@ -80,7 +80,7 @@ struct AppleServer: Sendable {
         let (status, body) = try await post(
             revokeURL,
             [
-                ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+                ("client_id", clientID), ("client_secret", try secret.make(clientID: clientID, now: .now)),
                 ("token", refreshToken), ("token_type_hint", "refresh_token"),
             ], timeout: timeout)
         guard status == 200 || (status == 400 && Self.isInvalidGrant(body)) else {
@@ -131,7 +131,7 @@ extension AppleServer {
 struct AppleClientSecret: Sendable {
     let teamID: String
     let keyID: String
-    private let key: ES256PrivateKey
+    private let key: P256.Signing.PrivateKey
 
     /// Seconds; Apple allows six months.
     static let lifetime: TimeInterval = 300
@@ -142,26 +142,27 @@ struct AppleClientSecret: Sendable {
         self.keyID = keyID
         // RFC 7468 allows lines of comment before the key; the parser does not.
         let start = pem.range(of: "-----BEGIN")?.lowerBound ?? pem.startIndex
-        key = try ES256PrivateKey(pem: String(pem[start...]))
+        key = try P256.Signing.PrivateKey(pemRepresentation: String(pem[start...]))
     }
 
-    func make(clientID: String, now: Date) async throws -> String {
-        let keys = JWTKeyCollection()
-        let identifier = JWKIdentifier(string: keyID)
-        await keys.add(ecdsa: key, kid: identifier)
-        let claims = Claims(
-            iss: teamID, iat: Int(now.timeIntervalSince1970), exp: Int(now.timeIntervalSince1970 + Self.lifetime),
-            aud: "https://appleid.apple.com", sub: clientID)
-        return try await keys.sign(claims, kid: identifier)
-    }
-
-    private struct Claims: JWTPayload {
-        var iss: String
-        var iat: Int
-        var exp: Int
-        var aud: String
-        var sub: String
-
-        func verify(using algorithm: some JWTAlgorithm) {}
+    func make(clientID: String, now: Date) throws -> String {
+        let issuedAt = Int64(now.timeIntervalSince1970)
+        var header = JSONWriter()
+        header.object {
+            $0.member("alg", "ES256")
+            $0.member("kid", keyID)
+            $0.member("typ", "JWT")
+        }
+        var claims = JSONWriter()
+        claims.object {
+            $0.member("iss", teamID)
+            $0.member("iat", issuedAt)
+            $0.member("exp", issuedAt + Int64(Self.lifetime))
+            $0.member("aud", "https://appleid.apple.com")
+            $0.member("sub", clientID)
+        }
+        let signingInput = "\(Base64URL.string(header.bytes)).\(Base64URL.string(claims.bytes))"
+        let signature = try key.signature(for: Data(signingInput.utf8))
+        return "\(signingInput).\(Base64URL.string(signature.rawRepresentation))"
     }
 }

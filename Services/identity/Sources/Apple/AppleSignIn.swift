@@ -61,7 +61,7 @@ struct AppleSignIn: Sendable {
             throw Problem.invalid("redirectUri", "This address is not one of the team's.")
         }
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
+        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce, context: context)
         let name = DisplayName.fromApple(
             givenName: request.fullName?.givenName, familyName: request.fullName?.familyName)
         let issued = try await sessions.issue(
@@ -84,11 +84,11 @@ struct AppleSignIn: Sendable {
         do {
             isFirst = try await nonces.use(nonce, deadline: context.deadline.forDatabase)
         } catch {
-            await sessions.takeBack(issued.sessionID)
+            await sessions.revokeUnused(issued.sessionID)
             throw error
         }
         if !isFirst {
-            await sessions.takeBack(issued.sessionID)
+            await sessions.revokeUnused(issued.sessionID)
             throw Problem(.invalidAppleToken)
         }
     }
@@ -103,7 +103,7 @@ struct AppleSignIn: Sendable {
             clientID: proof.clientID, kind: .authorizationCode, secret: code, redirectURI: redirectURI)
         do {
             try await grants.enqueueExchange(of: grant, subject: proof.subject, userID: account.id)
-            worker.ring()
+            worker.wake()
         } catch {
             logger.warning("An authorization code was not kept", metadata: ["error": "\(error)"])
         }
@@ -126,12 +126,12 @@ struct AppleLinking: Sendable {
     ) async throws -> User {
         try age.require(user)
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.prove(request.identityToken, nonce: request.nonce, context: context)
+        let (proof, nonce) = try await proofs.verify(request.identityToken, nonce: request.nonce, context: context)
         let outcome = try await identities.link(
             proof, to: user.id, using: nonce, notices: notices, deadline: context.deadline.forDatabase)
         switch outcome {
         case .linked(let account):
-            worker.ring()
+            worker.wake()
             return account.user
         case .nonceSpent:
             throw Problem(.invalidAppleToken)
@@ -169,7 +169,7 @@ struct AppleReauthentication: Sendable {
         provenBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
-        let (proof, nonce) = try await proofs.prove(identityToken, nonce: nonce, context: context)
+        let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce, context: context)
         // It is taken for an hour at a sign-in: then it would make a proof of an hour ago a new one.
         guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
         let deadline = context.deadline.forDatabase

@@ -1,7 +1,7 @@
+import AccessToken
 import Bytes
 import Contracts
 import Foundation
-import JWTKit
 import Logging
 import ServiceKit
 
@@ -17,7 +17,7 @@ struct AppleProofs: Sendable {
     /// - Parameter nonce: the nonce of the request, raw.
     /// - Returns: the proof, and the nonce that has to be used up with it.
     /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys cannot be had.
-    func prove(
+    func verify(
         _ identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> (AppleProof, NonceUse?) {
         guard nonce.map({ $0.utf8.count <= AppleNonceIssuer.maximumLength }) ?? true else {
@@ -50,7 +50,7 @@ struct AppleProofs: Sendable {
 
     /// Until when a nonce that serves once has to be remembered; `nil` for one that only has to match.
     private func lastUse(of nonce: String, in claims: AppleIdentityClaims, now: Int64) throws(Problem) -> Int64? {
-        switch issuer.judge(nonce, now: now) {
+        switch issuer.verify(nonce, now: now) {
         case .ours(let expiresAt): expiresAt
         case .notOurs: policy.nonceRule == .required ? policy.end(of: claims) : nil
         case .invalid: throw Problem(.invalidAppleToken)
@@ -75,8 +75,8 @@ struct AppleTokenVerifier: Sendable {
             logger.info("An Apple token was refused", metadata: ["reason": "form or key"])
             return nil
         }
-        guard (try? key.verify(parts.signature, signs: parts.signed)) == true,
-            let claims = try? StrictJSON.decode(Claims.self, from: Array(parts.payload))
+        guard let payload = try? key.payload(of: parts.compact),
+            let claims = try? StrictJSON.decode(Claims.self, from: payload)
         else {
             logger.info("An Apple token was refused", metadata: ["reason": "signature or claims"])
             return nil
@@ -89,24 +89,19 @@ struct AppleTokenVerifier: Sendable {
 struct JWSParts {
     /// The header's `kid`; `nil` unless the header says RS256 and has no parameter that this code does not implement.
     let keyID: String?
-    let payload: Data
-    let signature: Data
-    /// What is signed.
-    let signed: Data
+    let payload: [UInt8]
+    let compact: CompactParts
 
     init?(_ token: String) {
-        let bytes = Array(token.utf8)
-        let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Base64URL.decode(parts[0]), let payload = Base64URL.decode(parts[1]),
-            let signature = Base64URL.decode(parts[2]), !signature.isEmpty
+        guard let parts = try? CompactParts(Array(token.utf8)), let header = Base64URL.decode(parts.header),
+            let payload = Base64URL.decode(parts.payload), !parts.signature.isEmpty
         else { return nil }
-        self.payload = Data(payload)
-        self.signature = Data(signature)
-        signed = Data(bytes[..<parts[1].endIndex])
-        keyID = Self.keyID(in: Data(header))
+        self.payload = payload
+        compact = parts
+        keyID = Self.keyID(in: header)
     }
 
-    private static func keyID(in header: Data) -> String? {
+    private static func keyID(in header: [UInt8]) -> String? {
         struct Header: Decodable {
             var alg: String
             var kid: String
@@ -123,7 +118,6 @@ struct JWSParts {
                 isEmpty = try decoder.container(keyedBy: CodingKeys.self).allKeys.isEmpty
             }
         }
-        let header = Array(header)
         guard let fields = try? StrictJSON.decode(Header.self, from: header), fields.alg.isVerbatim("RS256"),
             Self.isJWT(fields.typ), (1...128).contains(fields.kid.utf8.count),
             let extensions = try? StrictJSON.decode(Extensions.self, from: header), extensions.isEmpty

@@ -64,15 +64,15 @@ public struct AppleTransfer: Sendable {
         }
     }
 
-    private typealias Traveller = AppleTransferStore.Traveller
+    private typealias TransferringUser = AppleTransferStore.TransferringUser
 
     private func run(
-        _ progress: (AppleTransferSummary) -> Void, page: (Traveller?) async throws -> [Traveller],
-        ask: @escaping @Sendable (Traveller, String) async throws -> AppleTransferSummary.Outcome
+        _ progress: (AppleTransferSummary) -> Void, page: (TransferringUser?) async throws -> [TransferringUser],
+        ask: @escaping @Sendable (TransferringUser, String) async throws -> AppleTransferSummary.Outcome
     ) async throws -> AppleTransferSummary {
         var summary = AppleTransferSummary()
         var tokens: [String: (text: String, expiresAt: Date)] = [:]
-        var last: Traveller?
+        var last: TransferringUser?
         do {
             while true {
                 let users = try await page(last)
@@ -101,7 +101,7 @@ public struct AppleTransfer: Sendable {
 
     /// A few at a time.
     private func forEach<Value: Sendable>(
-        _ users: [Traveller], _ body: @escaping @Sendable (Traveller) async throws -> Value,
+        _ users: [TransferringUser], _ body: @escaping @Sendable (TransferringUser) async throws -> Value,
         then: (Value) -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: Value.self) { group in
@@ -173,7 +173,7 @@ extension AppleServer {
             tokenURL,
             [
                 ("grant_type", "client_credentials"), ("scope", "user.migration"), ("client_id", clientID),
-                ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+                ("client_secret", try secret.make(clientID: clientID, now: .now)),
             ], timeout: exchangeTimeout)
         guard status == 200 else { throw UnexpectedAnswer(status: status, error: Self.error(in: body)) }
         return try StrictJSON.decode(MigrationToken.self, from: Array(body))
@@ -209,7 +209,7 @@ extension AppleServer {
         let (status, body) = try await post(
             migrationURL,
             question + [
-                ("client_id", clientID), ("client_secret", try await secret.make(clientID: clientID, now: .now)),
+                ("client_id", clientID), ("client_secret", try secret.make(clientID: clientID, now: .now)),
             ], bearer: token, timeout: timeout)
         if status == 400, Self.error(in: body) == "invalid_request" { return nil }
         guard status == 200 else { throw UnexpectedAnswer(status: status, error: Self.error(in: body)) }

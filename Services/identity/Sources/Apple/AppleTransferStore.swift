@@ -7,7 +7,7 @@ struct AppleTransferStore: Sendable {
     let database: PostgresPool
 
     /// A user about whom Apple is to be asked.
-    struct Traveller: Sendable {
+    struct TransferringUser: Sendable {
         var userID: UUID
         /// Before the transfer the team's own subject, after it the transfer identifier.
         var name: String
@@ -16,7 +16,7 @@ struct AppleTransferStore: Sendable {
 
     /// Users who have no identifier for a transfer to the team yet, by their subjects.
     /// - Parameter last: the one after whom to go on.
-    func unprepared(for team: String, after last: Traveller?, limit: Int) async throws -> [Traveller] {
+    func unprepared(for team: String, after last: TransferringUser?, limit: Int) async throws -> [TransferringUser] {
         try await database.query(
             """
             SELECT i.user_id, i.subject, i.client_id FROM apple_identities i
@@ -24,11 +24,11 @@ struct AppleTransferStore: Sendable {
                 SELECT FROM apple_transfers t WHERE t.user_id = i.user_id AND t.team = \(team))
             ORDER BY i.subject LIMIT \(limit)
             """
-        ).decode((UUID, String, String).self).map(Traveller.init)
+        ).decode((UUID, String, String).self).map(TransferringUser.init)
     }
 
     /// Users who are prepared for a transfer to the team and have not arrived.
-    func prepared(for team: String, after last: Traveller?, limit: Int) async throws -> [Traveller] {
+    func prepared(for team: String, after last: TransferringUser?, limit: Int) async throws -> [TransferringUser] {
         try await database.query(
             """
             SELECT t.user_id, t.transfer_subject, i.client_id
@@ -36,11 +36,11 @@ struct AppleTransferStore: Sendable {
             WHERE t.team = \(team) AND (\(last?.userID) IS NULL OR t.user_id > \(last?.userID))
             ORDER BY t.user_id LIMIT \(limit)
             """
-        ).decode((UUID, String, String).self).map(Traveller.init)
+        ).decode((UUID, String, String).self).map(TransferringUser.init)
     }
 
     /// Keeps the name under which the user goes to the team, unless the Apple account has been unlinked meanwhile.
-    func keep(_ transferSubject: String, of traveller: Traveller, to team: String) async throws {
+    func keep(_ transferSubject: String, of traveller: TransferringUser, to team: String) async throws {
         try await database.query(
             """
             INSERT INTO apple_transfers (user_id, team, transfer_subject)

@@ -17,7 +17,7 @@ protocol AttemptCounter: Sendable {
     /// - Parameters:
     ///   - cost: as it was taken.
     ///   - isShared: as in the outcome.
-    func giveBack(_ attempts: [Attempt], cost: Int, isShared: Bool) async
+    func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async
 }
 
 enum AttemptOutcome: Sendable {
@@ -44,8 +44,8 @@ final class RedisAttemptCounter: AttemptCounter {
         }
     }
 
-    func giveBack(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
-        await tokens(of: attempts, cost: cost).giveBack(to: isShared ? .shared : .local)
+    func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async {
+        await tokens(of: attempts, cost: cost).refund(to: isShared ? .shared : .local)
     }
 
     private func tokens(of attempts: [Attempt], cost: Int) -> RedisTokens {

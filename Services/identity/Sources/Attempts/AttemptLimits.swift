@@ -175,7 +175,7 @@ struct AttemptLimits: Sendable {
     func forgive(_ taken: Taken) async {
         let forgiven = taken.charges.filter(\.isForWrongGuesses)
         guard let counter, !forgiven.isEmpty else { return }
-        await counter.giveBack(forgiven.map(attempt), cost: taken.cost, isShared: taken.isShared)
+        await counter.refund(forgiven.map(attempt), cost: taken.cost, isShared: taken.isShared)
     }
 
     private func attempt(_ charge: Charge) -> Attempt {

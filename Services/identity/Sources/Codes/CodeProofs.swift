@@ -20,7 +20,7 @@ struct CodeProofs: Sendable {
     /// - Parameters:
     ///   - purposes: of the codes that are compared, for the identifier that one was sent to.
     ///   - body: what the code was asked for.
-    func prove<Value>(
+    func verify<Value>(
         _ request: VerifyCodeRequest, context: GatehouseRequestContext,
         for purposes: (Identifier) async throws -> [CodePurpose],
         then body: (Identifier, CodePurpose) async throws -> Value
@@ -55,13 +55,13 @@ struct CodeProofs: Sendable {
             try await limits.admit(.code, from: context.clientAddress)
             return nil
         case .request:
-            return try await codes.prove(identifier, by: shown.answer, for: purposes, among: open, deadline: deadline)
+            return try await codes.verify(identifier, by: shown.answer, for: purposes, among: open, deadline: deadline)
         case .anybody:
             return try await limits.guess(
                 codeOf: identifier, open: open.count, from: context.clientAddress, on: device,
                 deadline: context.deadline
             ) { count in
-                try await codes.prove(
+                try await codes.verify(
                     identifier, by: shown.answer, for: purposes, among: open.prefix(count), deadline: deadline)
             }
         }
@@ -155,7 +155,7 @@ struct CodeVerification: Sendable {
     ) async throws -> AuthResponse? {
         let device = try request.device?.checked()
         let deadline = context.deadline.forDatabase
-        return try await proofs.prove(request, context: context) { identifier in
+        return try await proofs.verify(request, context: context) { identifier in
             guard let user = context.user?.id,
                 let isProved = try await accounts.isProved(identifier, by: user, deadline: deadline)
             else { return [.signIn] }
@@ -167,7 +167,7 @@ struct CodeVerification: Sendable {
                 guard try await accounts.verify(identifier, of: user.id, deadline: deadline) else {
                     throw CodeProofs.wrong
                 }
-                worker.ring()
+                worker.wake()
                 return nil
             case (.stepUp, let user?):
                 try await reauthentication(

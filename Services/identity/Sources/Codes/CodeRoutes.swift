@@ -66,7 +66,7 @@ struct CodeDispatch: Sendable {
             return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
         }
         guard case .kept(let resendAfter) = asking else { throw Problem(.unavailable) }
-        worker.ring()
+        worker.wake()
         return CodeResponse(
             codeRequest: new.id.uuidString.lowercased(), expiresIn: CodeRules.lifetime, resendAfter: resendAfter)
     }

@@ -132,7 +132,7 @@ struct CodeStore: Sendable {
     /// statement, so that no race gives another try, and no code serves twice.
     ///
     /// - Returns: `nil` where none is right.
-    func prove(
+    func verify(
         _ identifier: Identifier, by answer: Answer, for purposes: [CodePurpose], among open: some Sequence<Open>,
         deadline: ContinuousClock.Instant
     ) async throws -> Proof? {

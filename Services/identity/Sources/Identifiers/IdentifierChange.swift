@@ -26,7 +26,7 @@ struct IdentifierChange: Sendable {
         let shown = VerifyCodeRequest(
             identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
             linkToken: request.linkToken)
-        return try await proofs.prove(shown, context: context) { _ in
+        return try await proofs.verify(shown, context: context) { _ in
             [.verify]
         } then: { proved, _ in
             guard proved == identifier else { throw CodeProofs.wrong }
@@ -50,7 +50,7 @@ struct IdentifierChange: Sendable {
 
     private func finish(_ outcome: IdentifierOutcome) throws(Problem) -> User {
         let account = try outcome.account(noSuchUser: Problem(.invalidToken))
-        worker.ring()
+        worker.wake()
         return account.user
     }
 }
@@ -193,11 +193,11 @@ struct IdentifierUndoing: Sendable {
         try await limits.admit(.undo, from: context.clientAddress)
         switch try await changes.undo(UndoToken.digest(request.token), deadline: context.deadline.forDatabase) {
         case .undone(let entry):
-            worker.ring()
+            worker.wake()
             // If tokens is away now, the outbox ends the sessions once it is back.
             try? await delivery.deliver(entry)
         case .locked:
-            worker.ring()
+            worker.wake()
             throw Problem(.accountDisabled, "Two people claim this account. It is locked. Please ask for help.")
         case .unknown:
             throw Problem.invalid("token", "The link is no longer valid.")

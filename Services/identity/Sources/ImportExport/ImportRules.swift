@@ -100,7 +100,7 @@ struct ImportedPasswordHash: Sendable, Equatable {
 }
 
 /// What becomes of a user whom an import brings.
-enum ImportVerdict: Equatable, Sendable {
+enum ImportDecision: Equatable, Sendable {
     case create
     /// An import before has made the user.
     case exists
@@ -118,7 +118,7 @@ enum ImportVerdict: Equatable, Sendable {
         var wasDeleted = false
     }
 
-    static func decide(isNamed: Bool, found: Found) -> ImportVerdict {
+    static func decide(isNamed: Bool, found: Found) -> ImportDecision {
         if found.hasID { return .exists }
         if found.wasDeleted { return .taken("id belonged to a user who was deleted.") }
         let owners = [("email", found.email), ("phone", found.phone), ("apple", found.apple)].compactMap { name, id in

@@ -61,7 +61,7 @@ struct UserImportStore: Sendable {
         """
 
     /// What there is already of each user.
-    func found(_ users: [ImportedUser]) async throws -> [ImportVerdict.Found] {
+    func found(_ users: [ImportedUser]) async throws -> [ImportDecision.Found] {
         let rows = users.enumerated().map(Row.init)
         return try await database.query(
             """
@@ -77,7 +77,7 @@ struct UserImportStore: Sendable {
             """
         ).map { row in
             let (hasID, email, phone, apple, wasDeleted) = try row.decode((Bool, UUID?, UUID?, UUID?, Bool).self)
-            return ImportVerdict.Found(
+            return ImportDecision.Found(
                 hasID: hasID, email: email, phone: phone, apple: apple, wasDeleted: wasDeleted)
         }
     }

@@ -126,7 +126,7 @@ public struct UserTransfer: Sendable {
         let found = try await store.found(users.map(\.user))
         var new: [(line: Int, user: ImportedUser)] = []
         for (each, found) in zip(users, found) {
-            switch ImportVerdict.decide(isNamed: each.user.isNamed, found: found) {
+            switch ImportDecision.decide(isNamed: each.user.isNamed, found: found) {
             case .create: new.append(each)
             case .exists: outcome.existing += 1
             case .taken(let reason): outcome.flaws.append(Flaw(line: each.line, reason: reason))

@@ -36,7 +36,7 @@ struct AccountMerging: Sendable {
         try age.require(user)
         if request.password != nil { try proofs.hasher.requireRoom() }
         let device = try request.device?.checked()
-        return try await proofs.prove(request, by: user, context: context) { proved in
+        return try await proofs.verify(request, by: user, context: context) { proved in
             guard let own = try await accounts.account(user.id, deadline: context.deadline.forDatabase) else {
                 throw Problem(.invalidToken)
             }
@@ -61,7 +61,7 @@ struct AccountMerging: Sendable {
         let outcome = try await merges.merge(own, other, sparing: session, deadline: context.deadline.forDatabase)
         switch outcome {
         case .merged(let account, let tasks):
-            worker.ring()
+            worker.wake()
             for task in tasks {
                 // The accounts are merged. If tokens is away now, the outbox ends the sessions once it is back.
                 do { try await delivery.deliver(task) } catch {
@@ -102,7 +102,7 @@ struct MergeProofs: Sendable {
 
     /// Runs `body` with the account that is proved.
     /// - Throws: `INVALID_CREDENTIALS`, `INVALID_APPLE_TOKEN`; what `body` throws.
-    func prove<Value: Sendable>(
+    func verify<Value: Sendable>(
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext,
         then body: (Proved) async throws -> Value
     ) async throws -> Value {
@@ -119,7 +119,7 @@ struct MergeProofs: Sendable {
             let shown = VerifyCodeRequest(
                 identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
                 linkToken: request.linkToken)
-            return try await codes.prove(shown, context: context) { _ in
+            return try await codes.verify(shown, context: context) { _ in
                 // Clients of the release before ask for a code to verify.
                 [.merge, .verify]
             } then: { identifier, _ in
@@ -142,7 +142,7 @@ struct MergeProofs: Sendable {
         let identifier = try identifier.map { text throws(Problem) in
             try Problem.checking("identifier") { () throws(Refusal) in try Identifier(text, home: home) }
         }
-        if let identifier { return try await signIn.prove(identifier, password, device: nil, context: context) }
+        if let identifier { return try await signIn.verify(identifier, password, device: nil, context: context) }
         return try await limits.guess(passwordOf: user.id, from: context.clientAddress) {
             let former = try await identifiers.former(owners: user.id, deadline: context.deadline.forDatabase)
             for id in former {

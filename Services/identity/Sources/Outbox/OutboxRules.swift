@@ -13,7 +13,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
     /// tokens ends one session of the user's, by an operator's word.
     case endSession(session: UUID)
     /// tokens ends a session that no client was given, if there is one.
-    case takeBack(session: UUID)
+    case revokeUnused(session: UUID)
     /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
     case exchangeCode(subject: String)
     /// A message is sent that lies sealed beside the task.
@@ -37,7 +37,7 @@ enum OutboxTask: Codable, Sendable, Equatable {
         case .snapshot: "snapshot"
         case .revokeSessions: "revoke_sessions"
         case .endSession: "end_session"
-        case .takeBack: "take_back"
+        case .revokeUnused: "take_back"
         case .exchangeCode: "exchange_code"
         case .message: "message"
         case .passwordReset: "password_reset"
@@ -61,7 +61,7 @@ enum OutboxDestination: String, Sendable, CaseIterable {
 extension OutboxTask {
     var destination: OutboxDestination {
         switch self {
-        case .snapshot, .revokeSessions, .endSession, .takeBack: .tokens
+        case .snapshot, .revokeSessions, .endSession, .revokeUnused: .tokens
         case .exchangeCode: .apple
         case .message(let channel), .identifierLost(let channel, _): channel == .phone ? .phone : .mail
         case .passwordReset(let channel, _): channel == .phone ? .phone : .mail

@@ -49,7 +49,7 @@ final class OutboxWorker: Service, Sendable {
     }
 
     /// Has the outbox read now, because something was put into it.
-    func ring() {
+    func wake() {
         for line in lines { line.wakeUp.yield() }
     }
 
@@ -60,7 +60,7 @@ final class OutboxWorker: Service, Sendable {
             group.addTask {
                 await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
-                        self.ring()
+                        self.wake()
                         try? await Task.sleep(for: Self.interval)
                     }
                 }
@@ -129,7 +129,7 @@ final class OutboxWorker: Service, Sendable {
         do {
             try await deliver(entry)
             // The deletion's next step is in another destination's line.
-            if case .deletion = entry.task { ring() }
+            if case .deletion = entry.task { wake() }
         } catch {
             failures.increment()
             logger.warning(
@@ -184,8 +184,8 @@ struct OutboxDelivery: Sendable {
             }
         case .endSession(let session):
             if let userID = entry.userID { try await tokens.endSession(session, of: userID) }
-        case .takeBack(let session):
-            try await tokens.takeBack(session: session)
+        case .revokeUnused(let session):
+            try await tokens.revokeUnused(session: session)
         case .exchangeCode(let subject):
             try await appleGrants.exchange(entry, of: subject)
         case .message:

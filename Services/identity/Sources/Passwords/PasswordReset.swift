@@ -42,7 +42,7 @@ struct PasswordReset: Sendable {
             .passwordReset(channel: identifier.kind, language: language.code), user: nil, dueAtOnce: true,
             on: outbox.database,
             sealing: { try sealer.seal(text, context: PasswordResetDelivery.context(of: $0)) })
-        worker.ring()
+        worker.wake()
     }
 
     func reset(_ request: ResetPasswordRequest, context: GatehouseRequestContext) async throws {
@@ -58,7 +58,7 @@ struct PasswordReset: Sendable {
         let entry = try await resets.use(
             digest, passwordHash: hash, notices: notices, deadline: deadline.forDatabase)
         guard let entry else { throw wrong }
-        worker.ring()
+        worker.wake()
         try? await delivery.deliver(entry)
     }
 }

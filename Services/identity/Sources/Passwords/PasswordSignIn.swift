@@ -21,7 +21,7 @@ struct PasswordSignIn: Sendable {
         return try await sessions.issue(
             on: device, by: [.password], context: context, refusal: Problem(.invalidCredentials)
         ) {
-            try await prove(identifier, password, device: device, context: context)
+            try await verify(identifier, password, device: device, context: context)
         }.auth
     }
 
@@ -29,7 +29,7 @@ struct PasswordSignIn: Sendable {
     ///
     /// No account, no password and a wrong password get the same answer after the same amount of work. Only who knows
     /// the password is told that the account is disabled.
-    func prove(
+    func verify(
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.guess(
@@ -157,7 +157,7 @@ struct PasswordChange: Sendable {
             of: account, to: newHash, sparing: user.sessionID, notices: notices, deadline: deadline.forDatabase)
         // The credentials have changed since they were read. The client may repeat its request.
         guard let entry else { throw Problem(.unavailable) }
-        worker.ring()
+        worker.wake()
         // The password is changed. If tokens is away now, the outbox ends the sessions once it is back.
         try? await delivery.deliver(entry)
     }
@@ -217,7 +217,7 @@ struct Registration: Sendable {
             Date.now.timeIntervalSince(found.account.createdAt) < Self.repetitionWindow
         else { throw taken }
         do {
-            return try await signIn.prove(identifier, password, device: device, context: context)
+            return try await signIn.verify(identifier, password, device: device, context: context)
         } catch let problem as Problem where problem.code == .invalidCredentials {
             throw taken
         }

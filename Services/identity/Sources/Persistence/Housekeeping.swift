@@ -11,7 +11,7 @@ struct Housekeeping: Sendable {
     private let failures = Counter(
         "identity_housekeeping_failed_total", help: "Attempts to remove what has expired that failed.")
 
-    private let chores: [Chore]
+    private let removals: [Removal]
     private let seals: AuditSealStore?
     private let auditRetention: Int?
     private let unverifiedAccounts: UnverifiedAccountRemoval?
@@ -33,44 +33,44 @@ struct Housekeeping: Sendable {
         self.auditRetention = auditRetention
         self.unverifiedAccounts = unverifiedAccounts
         let audit = auditRetention.map {
-            Chore(table: "audit", key: "id", condition: "at < now() - make_interval(days => \($0))")
+            Removal(table: "audit", key: "id", condition: "at < now() - make_interval(days => \($0))")
         }
-        let origins = Chore(
+        let origins = Removal(
             table: "audit_origins", key: "entry_id", condition: "at < now() - make_interval(days => \(originRetention))"
         )
-        chores = Self.chores + [audit, origins].compactMap(\.self)
+        removals = Self.removals + [audit, origins].compactMap(\.self)
     }
 
     /// A table, its key, and which of its rows have expired.
-    private struct Chore {
+    private struct Removal {
         var table: String
         var key: String
         var condition: String
     }
 
-    private static let chores = [
+    private static let removals = [
         // Whether a nonce has expired is decided by the replicas' clocks, which may differ from the database's.
-        Chore(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
-        Chore(table: "password_resets", key: "digest", condition: "expires_at < now()"),
-        Chore(table: "identifier_changes", key: "digest", condition: "expires_at < now()"),
-        Chore(
+        Removal(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
+        Removal(table: "password_resets", key: "digest", condition: "expires_at < now()"),
+        Removal(table: "identifier_changes", key: "digest", condition: "expires_at < now()"),
+        Removal(
             table: "codes", key: "id", condition: "created_at < now() - make_interval(secs => \(CodeRules.memory))"),
-        Chore(
+        Removal(
             table: "apple_notifications", key: "id",
             condition: "received_at < now() - make_interval(secs => \(AppleNotification.lifetime + 86_400))"),
-        Chore(
+        Removal(
             table: "known_devices", key: "id",
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.lifetime))"),
-        Chore(
+        Removal(
             table: "known_networks", key: "id",
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.networkLifetime))"),
-        Chore(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
+        Removal(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
     ]
 
     /// When one table fails, the others are done all the same, and it is tried again the next time.
     func removeExpired() async {
-        for chore in chores {
-            await attempt(chore.table) { while try await remove(chore) == Self.batch {} }
+        for removal in removals {
+            await attempt(removal.table) { while try await remove(removal) == Self.batch {} }
         }
         if let unverifiedAccounts {
             await attempt("users") { try await unverifiedAccounts.run() }
@@ -92,11 +92,11 @@ struct Housekeeping: Sendable {
     }
 
     /// - Returns: how many rows were removed.
-    private func remove(_ chore: Chore) async throws(PostgresError) -> Int {
+    private func remove(_ removal: Removal) async throws(PostgresError) -> Int {
         try await database.query(
             """
-            DELETE FROM \(unescaped: chore.table) WHERE \(unescaped: chore.key) IN (
-                SELECT \(unescaped: chore.key) FROM \(unescaped: chore.table) WHERE \(unescaped: chore.condition)
+            DELETE FROM \(unescaped: removal.table) WHERE \(unescaped: removal.key) IN (
+                SELECT \(unescaped: removal.key) FROM \(unescaped: removal.table) WHERE \(unescaped: removal.condition)
                 LIMIT \(Self.batch) FOR UPDATE SKIP LOCKED)
             """
         ).affectedRows
@@ -107,7 +107,7 @@ extension KeyRing {
     /// Tells which keys this replica has. Their file does not say how old they are.
     ///
     /// - Parameter kind: what they are for.
-    func tellMetrics(as kind: String) {
+    func registerMetrics(as kind: String) {
         for id in ids {
             Gauge(
                 "identity_key_info", help: "1 for each key of identity, by what this replica does with it.",

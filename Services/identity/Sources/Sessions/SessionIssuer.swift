@@ -31,10 +31,10 @@ struct SessionIssuer: Sendable {
     /// - Throws: what `prove` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
     func issue(
         on device: SessionDevice?, by methods: [AuthenticationMethod], context: GatehouseRequestContext,
-        refusal: Problem, prove: () async throws -> Account
+        refusal: Problem, verify: () async throws -> Account
     ) async throws -> Issued {
         for _ in 0..<3 {
-            let account = try await prove()
+            let account = try await verify()
             AuditedAttempt.note(methods.contains(.password) ? .password : .code, of: .user(account.id))
             let issued = try await issue(for: account, on: device, by: methods, context: context, refusal: refusal)
             if let issued { return issued }
@@ -58,21 +58,21 @@ struct SessionIssuer: Sendable {
                     to: account, by: methods, session: issued.sessionID, on: accounts.database,
                     deadline: context.deadline.forDatabase)
             }
-            outcome = SignInOutcome.judge(provedAt: account.credentialsVersion, now: standing)
+            outcome = SignInOutcome.decide(provedAt: account.credentialsVersion, now: standing)
             if outcome == .stands, standing?.version != account.version {
                 // tokens keeps nothing about users without a session. If this is the user's first, tokens has ignored
                 // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
         } catch {
-            await takeBack(issued.sessionID)
+            await revokeUnused(issued.sessionID)
             throw error
         }
         if outcome == .stands {
             await remember(device, methods, of: account, context: context)
             return issued
         }
-        await takeBack(issued.sessionID)
+        await revokeUnused(issued.sessionID)
         switch outcome {
         case .gone: throw refusal
         case .disabled: throw Problem(.accountDisabled)
@@ -113,33 +113,33 @@ struct SessionIssuer: Sendable {
         } catch .userErased {
             throw refusal
         } catch .unknown {
-            await takeBack(uncertain: request.sessionID)
+            await revokeUnused(uncertain: request.sessionID)
         } catch .notMade {}
         throw Problem(.unavailable)
     }
 
     /// Ends a session that may not have been made yet, because the request for it may still be under way. It is ended
     /// at once, and again by the outbox when that request must be over. The client waits for neither.
-    private func takeBack(uncertain session: UUID) async {
+    private func revokeUnused(uncertain session: UUID) async {
         await Task {
             do {
-                try await OutboxStore.enqueue(.takeBack(session: session), user: nil, on: outbox.database)
+                try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
             } catch {
                 logger.warning("A session may be left behind", metadata: ["error": "\(error)"])
             }
         }.value
-        Task { try? await tokens.takeBack(session: session) }
+        Task { try? await tokens.revokeUnused(session: session) }
     }
 
     /// Ends a session that no client has been told of, even when the client has gone away in between. If tokens cannot
     /// be reached now, the outbox does it.
-    func takeBack(_ session: UUID) async {
+    func revokeUnused(_ session: UUID) async {
         await Task {
             do {
-                try await tokens.takeBack(session: session)
+                try await tokens.revokeUnused(session: session)
             } catch {
                 logger.warning("A session could not be taken back yet", metadata: ["error": "\(error)"])
-                _ = try? await OutboxStore.enqueue(.takeBack(session: session), user: nil, on: outbox.database)
+                _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
             }
         }.value
     }

@@ -40,7 +40,7 @@ enum SignInOutcome: Equatable {
     /// - Parameters:
     ///   - credentialsVersion: as it was when the proof was made.
     ///   - now: the account after the session was made; `nil` when there is none any more.
-    static func judge(provedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
+    static func decide(provedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }
         return now.credentialsVersion == credentialsVersion ? .stands : .moved

@@ -43,7 +43,7 @@ struct TokensClient: Sendable {
         }
     }
 
-    func takeBack(session: UUID) async throws {
+    func revokeUnused(session: UUID) async throws {
         try await change(.delete, "/internal/sessions/\(session.path)")
     }
 

@@ -66,7 +66,7 @@ extension RefreshMetrics.Outcome {
 
 extension RefreshKeyRing {
     /// Tells which keys this replica has. Their file does not say how old they are.
-    func tellMetrics() {
+    func registerMetrics() {
         for id in ids {
             Gauge(
                 "tokens_refresh_key_info",

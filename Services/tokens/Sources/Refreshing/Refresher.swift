@@ -71,7 +71,7 @@ final class Refresher: Sendable {
             let attempt = await lock.acquire(token.sessionID)
             defer { lock.release(attempt) }
             let tokens = try await renew(token, isGenuine: isGenuine, attempt, origin)
-            if !isGenuine { unknownKeyLimit?.giveBack(to: origin.ipAddress) }
+            if !isGenuine { unknownKeyLimit?.refund(to: origin.ipAddress) }
             return tokens
         }
     }

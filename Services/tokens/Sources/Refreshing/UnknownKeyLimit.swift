@@ -61,7 +61,7 @@ final class UnknownKeyLimit: Sendable {
     }
 
     /// Gives back what a token took that turned out to be genuine.
-    func giveBack(to address: String?) {
+    func refund(to address: String?) {
         let index = address.map(Self.index)
         fullAt.withLock { fullAt in
             fullAt.together -= Self.together.interval

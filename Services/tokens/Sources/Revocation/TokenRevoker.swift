@@ -25,7 +25,7 @@ struct TokenRevoker: Sendable {
             try unknownKeyLimit?.take(from: address)
             let wasThere = try await store.revoke(
                 token.sessionID, holding: token.hash, reason: .logout, deadline: deadline)
-            if wasThere { unknownKeyLimit?.giveBack(to: address) }
+            if wasThere { unknownKeyLimit?.refund(to: address) }
         case .forged: return
         }
     }

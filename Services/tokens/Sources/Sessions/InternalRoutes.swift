@@ -15,7 +15,7 @@ struct InternalRoutes: Sendable {
     func add(to router: ServiceRouter) {
         let identity = router.internal(callers: "identity")
         identity.post("/sessions", use: createSession)
-        identity.delete("/sessions/{id}", use: takeBackSession)
+        identity.delete("/sessions/{id}", use: revokeUnusedSession)
         identity.put("/sessions/{id}/authentication", use: renewAuthentication)
         identity.get("/users/{id}/sessions", use: listSessions)
         identity.delete("/users/{id}/sessions/{session}", use: endSession)
@@ -42,7 +42,7 @@ struct InternalRoutes: Sendable {
 
     /// Ends a session that identity created and did not use: the user's credentials changed during the sign-in, or the
     /// answer to the creation was lost.
-    @Sendable func takeBackSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
+    @Sendable func revokeUnusedSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         try await store.revoke(
             try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
         return .empty()

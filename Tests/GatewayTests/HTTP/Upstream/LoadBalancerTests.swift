@@ -194,7 +194,7 @@ struct LoadBalancerTests {
             let connection = UpstreamConnection(pool: pool)
             let channel = EmbeddedChannel(handler: connection)
             try channel.connect(to: .init(ipAddress: "127.0.0.1", port: 1)).wait()
-            pool.giveBack(connection)
+            pool.release(connection)
             connection.idleSince = since
             return (channel, connection)
         }
@@ -223,6 +223,6 @@ struct LoadBalancerTests {
         #expect(ConnectFailure(ChannelError.connectTimeout(.seconds(1))) == .unreachable)
         let loop = try Loop(addresses: 2)
         loop.pool(1).failedToConnect(failure)
-        #expect(loop.pool(1).isWell == (failure == .exhausted))
+        #expect(loop.pool(1).isHealthy == (failure == .exhausted))
     }
 }

@@ -215,7 +215,7 @@ enum Argon2 {
                         return Int32(ARGON2_OK.rawValue)
                     }
                     context.free_cbk = { memory, size in
-                        if let memory { HashMemory.shared.giveBack(UnsafeMutableRawPointer(memory), size: size) }
+                        if let memory { HashMemory.shared.release(UnsafeMutableRawPointer(memory), size: size) }
                     }
                     return function(&context)
                 }
@@ -251,7 +251,7 @@ final class HashMemory: Sendable {
         return fresh == MAP_FAILED ? nil : fresh
     }
 
-    func giveBack(_ block: UnsafeMutableRawPointer, size: Int) {
+    func release(_ block: UnsafeMutableRawPointer, size: Int) {
         free.withLock { free in
             free.append(Block(address: UInt(bitPattern: block), size: size, freedAt: .now))
         }

@@ -1,5 +1,4 @@
 import Foundation
-import JWTKit
 
 /// What `POST /simulator/notification` is asked.
 struct NotificationRequest: Codable, Sendable {
@@ -22,7 +21,7 @@ struct NotificationResponse: Codable, Sendable {
 }
 
 /// The claims of a server-to-server notification. `events` is one event, as JSON in a string or as an object.
-struct NotificationClaims: JWTPayload {
+struct NotificationClaims: Codable {
     struct Event: Codable {
         var type: String
         var sub: String
@@ -73,6 +72,4 @@ struct NotificationClaims: JWTPayload {
             request.eventsAsObject == true
             ? .object(event) : .text(String(decoding: try JSONEncoder().encode(event), as: UTF8.self))
     }
-
-    func verify(using algorithm: some JWTAlgorithm) async throws {}
 }

@@ -1,7 +1,5 @@
-import JWTKit
-
 /// The claims of an identity token, as Apple names them.
-struct IdentityTokenClaims: JWTPayload {
+struct IdentityTokenClaims: Codable, Sendable {
     var iss: String
     var aud: String
     var exp: Int
@@ -15,8 +13,6 @@ struct IdentityTokenClaims: JWTPayload {
     /// After the app has changed teams: by which name both teams know the person.
     var transfer_sub: String?
     var auth_time: Int
-
-    func verify(using algorithm: some JWTAlgorithm) async throws {}
 }
 
 /// A claim that Apple writes as `true` at times and as `"true"` at others.

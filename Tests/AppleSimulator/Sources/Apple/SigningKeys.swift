@@ -1,7 +1,6 @@
 import AccessToken
 import Bytes
 import Foundation
-import JWTKit
 
 /// The RSA keys that the simulator signs with and publishes: the current one and the one before it.
 struct SigningKeys: Sendable {
@@ -9,22 +8,24 @@ struct SigningKeys: Sendable {
     struct Key: Sendable {
         let identifier: String
         let published: PublishedKey
-        fileprivate let signer: JWTKeyCollection
+        fileprivate let signer: RSASigner
 
         static func generate() async throws -> Key {
-            // OpenSSL makes a key ten times as fast as a debug build of BoringSSL, which holds up every other task.
-            let key = try Insecure.RSA.PrivateKey(pem: RSAPrivateKey.generate(bits: 2048).pem)
+            let key = try RSAPrivateKey.generate(bits: 2048)
             let identifier = String(UUID().uuidString.prefix(10)).replacingOccurrences(of: "-", with: "")
-            let (modulus, exponent) = try key.publicKey.getKeyPrimitives()
             return Key(
                 identifier: identifier,
-                published: PublishedKey(kid: identifier, n: Base64URL.string(modulus), e: Base64URL.string(exponent)),
-                signer: await JWTKeyCollection().add(
-                    rsa: key, digestAlgorithm: .sha256, kid: JWKIdentifier(string: identifier)))
+                published: PublishedKey(
+                    kid: identifier, n: Base64URL.string(key.publicKey.modulus),
+                    e: Base64URL.string(key.publicKey.exponent)),
+                signer: try RSASigner(key))
         }
 
-        func sign(_ claims: some JWTPayload) async throws -> String {
-            try await signer.sign(claims, kid: JWKIdentifier(string: identifier))
+        /// A JWS in compact form (RFC 7515 §7.1).
+        func sign(_ claims: some Encodable) throws -> String {
+            let header = try JSONEncoder().encode(["alg": "RS256", "kid": identifier])
+            let signingInput = "\(Base64URL.string(header)).\(Base64URL.string(try JSONEncoder().encode(claims)))"
+            return "\(signingInput).\(Base64URL.string(try signer.signature(over: Array(signingInput.utf8))))"
         }
     }
 

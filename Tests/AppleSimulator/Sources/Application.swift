@@ -15,7 +15,7 @@ public struct AppleSimulatorApplication: ServiceApplication {
         _ configuration: AppleSimulatorConfiguration, boot: ServiceBoot
     ) async throws -> ServiceAssembly {
         let accounts = AppleAccounts(
-            keys: try await SigningKeys(), clientSecret: try await ClientSecret(privateKey: configuration.clientKey),
+            keys: try await SigningKeys(), clientSecret: try ClientSecret(privateKey: configuration.clientKey),
             audience: configuration.audience,
             issuer: configuration.issuer)
         let fault = Fault()

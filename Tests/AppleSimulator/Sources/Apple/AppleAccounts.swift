@@ -51,7 +51,7 @@ actor AppleAccounts {
         }
         people[grant.sub] = grant
         let now = now()
-        let token = try await keys.current.sign(grant.claims(now: now, expiresIn: request.expiresIn ?? 600))
+        let token = try keys.current.sign(grant.claims(now: now, expiresIn: request.expiresIn ?? 600))
         let code = "c" + Self.random() + ".0." + Self.random().prefix(8)
         codes.issue(code, for: grant, now: now)
         return SignInResponse(identityToken: token, authorizationCode: code, sub: grant.sub)
@@ -98,7 +98,7 @@ actor AppleAccounts {
 
     private func authenticate(_ form: ClientForm) async throws -> String {
         guard let clientID = form.clientID, let secret = form.clientSecret else { throw OAuthError.invalidRequest }
-        guard await clientSecret.isValid(secret, clientID: clientID, now: now()) else {
+        guard clientSecret.isValid(secret, clientID: clientID, now: now()) else {
             throw OAuthError.invalidClient
         }
         return clientID
@@ -109,7 +109,7 @@ actor AppleAccounts {
         tokens[accessToken] = refreshToken
         return TokenResponse(
             access_token: accessToken, refresh_token: isNew ? refreshToken : nil,
-            id_token: try await keys.current.sign(grant.claims(now: now(), expiresIn: 600)))
+            id_token: try keys.current.sign(grant.claims(now: now(), expiresIn: 600)))
     }
 
     // MARK: - Changing teams
@@ -142,7 +142,7 @@ actor AppleAccounts {
     /// The `payload` of a server-to-server notification.
     func notify(_ request: NotificationRequest) async throws -> NotificationResponse {
         let claims = try NotificationClaims(request, issuer: issuer, audience: audience, now: now())
-        return NotificationResponse(payload: try await keys.current.sign(claims))
+        return NotificationResponse(payload: try keys.current.sign(claims))
     }
 
     // MARK: - Random values
