@@ -35,4 +35,21 @@ struct DataFrameBudgetTests {
         let atOnce = passing(0, of: 5000, &budget, at: .max)
         #expect(atOnce <= 2 * DataFrameBudget.most)
     }
+
+    @Test("Small requests may be as many as they like: each earns its two frames")
+    func smallRequests() {
+        var budget = DataFrameBudget(now: 0)
+        for _ in 0..<100_000 {
+            budget.beginRequest()
+            guard budget.take(bytes: 100, now: 0), budget.take(bytes: 0, now: 0) else {
+                Issue.record("refused")
+                return
+            }
+        }
+        // A request earns no store beyond the beginning's.
+        budget = DataFrameBudget(now: 0)
+        for _ in 0..<1000 { budget.beginRequest() }
+        let further = passing(0, of: 5000, &budget)
+        #expect(further == DataFrameBudget.most)
+    }
 }

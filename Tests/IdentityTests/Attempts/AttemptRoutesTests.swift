@@ -260,6 +260,29 @@ extension ServiceTests {
             }
         }
 
+        /// An account may have no password afterwards, and the former one's age says nothing then.
+        @Test func anUndoEndsTheTokensOfDevicesAndForgetsNetworks() async throws {
+            try await withDatabase(migrations: identityMigrations) { database in
+                let address = Identifier.email(try EmailAddress("ada@example.com"))
+                let account = try #require(
+                    try await PasswordStore(database: database.pool).register(
+                        NewAccount(identifier: address, passwordHash: "x")))
+                let store = KnownDeviceStore(database: database.pool, keys: .sample)
+                let deadline = ContinuousClock.now + .seconds(60)
+                try await database.pool.query("UPDATE passwords SET changed_at = now() - interval '1 hour'")
+                try await store.remember(network: "198.51.100.7", of: account.id, deadline: deadline)
+                let token = DeviceToken(userID: account.id, issuedAt: Int64(Date.now.timeIntervalSince1970) - 600)
+                #expect(try await store.accepts(token, of: address, deadline: deadline))
+                try await database.pool.withTransaction(deadline: deadline) { transaction in
+                    #expect(try await AccountStore.lock(account, on: transaction))
+                    try await PasswordStore.remove(of: account.id, on: transaction)
+                    try await KnownDeviceStore.forget(devicesOf: account.id, on: transaction)
+                }
+                #expect(try await !store.accepts(token, of: address, deadline: deadline))
+                #expect(try await !store.isKnown(network: "198.51.100.7", of: address, deadline: deadline))
+            }
+        }
+
         @Test func whatIsKnownOfDevicesIsExportedAndGoesWithTheAccount() async throws {
             try await withIdentity { identity in
                 try await register(identity, on: phone)

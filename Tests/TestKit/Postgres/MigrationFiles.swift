@@ -8,7 +8,7 @@ public import Postgres
 /// - Throws: if a file's name is not `0001_name.up.sql`, `0001_name.down.sql` or `0001_name.indexes.sql`, or one of the
 ///   first two is missing.
 public func migrationFiles(of service: String) throws -> [PostgresMigration] {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../..").standardizedFileURL
+    let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardizedFileURL
     let folder = root.appending(path: "Services/\(service)/Sources/Migrations")
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".sql") }
     let steps = Set(names.map { $0.replacing(/\.(up|down|indexes)\.sql$/, with: "") })

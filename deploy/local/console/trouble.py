@@ -23,7 +23,7 @@ def poll(console):
     height = console.value("document.querySelector('svg.chart rect:last-of-type').getBoundingClientRect().height")
     console.expect("the present hour has sign-ins", height > 1, height)
     console.value("document.querySelector('details').open = true")
-    console.wait_rows("Figures of each hour", "rows.length === 24 && Number(rows[0][1]) > 0")
+    console.wait_rows("Counts of each hour", "rows.length === 24 && Number(rows[0][1]) > 0")
     console.inspect("overview")
     console.screenshot("overview")
     console.keep()

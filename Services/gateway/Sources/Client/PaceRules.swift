@@ -202,6 +202,11 @@ struct DataFrameBudget: Sendable {
     /// - Parameter now: nanoseconds of a clock that goes on.
     init(now: Int64) { refilledAt = now }
 
+    /// Earns what a small request needs: a frame with its body, and one that ends it.
+    mutating func beginRequest() {
+        left = min(left + 2 * Self.bytesPerFrame, Self.full)
+    }
+
     /// Counts a frame.
     ///
     /// - Parameter bytes: of its payload.

@@ -127,17 +127,22 @@ struct DataFrameMerger {
     /// Bytes of padding that were taken out, by stream. The client counts them against its windows (RFC 9113 §6.9.1).
     private var padding: [UInt32: Int] = [:]
 
-    /// - Parameter takesData: asked once for each DATA frame of the client, with the bytes of its payload.
+    /// - Parameters:
+    ///   - beginsRequest: called for each HEADERS frame of the client.
+    ///   - takesData: asked once for each DATA frame of the client, with the bytes of its payload.
     /// - Returns: what takes the place of `bytes`, in which nothing of the streams has changed but the padding; `nil`
     ///   when `takesData` refused a frame: nothing may be merged after it.
-    mutating func merge(_ bytes: ByteBuffer, takesData: (Int) -> Bool) -> ByteBuffer? {
+    mutating func merge(
+        _ bytes: ByteBuffer, beginsRequest: () -> Void = {}, takesData: (Int) -> Bool
+    ) -> ByteBuffer? {
         var input = bytes
         if rest.readableBytes > 0 {
             rest.writeBuffer(&input)
             input = rest
             rest = ByteBuffer()
         }
-        guard let (count, merges, ahead) = input.withUnsafeReadableBytes({ survey($0, takesData) }) else { return nil }
+        guard let (count, merges, ahead) = input.withUnsafeReadableBytes({ survey($0, beginsRequest, takesData) })
+        else { return nil }
         var output = input.readSlice(length: count)!
         if input.readableBytes > 0 { rest = ByteBuffer(bytes: input.readableBytesView) }
         if merges { output = output.withUnsafeReadableBytes { merged($0) } }
@@ -155,12 +160,13 @@ struct DataFrameMerger {
     /// - Returns: the bytes before the beginning of a header, whether there is anything to merge in them, and what is
     ///   ahead after them; `nil` when a frame was refused.
     private func survey(
-        _ bytes: UnsafeRawBufferPointer, _ takesData: (Int) -> Bool
+        _ bytes: UnsafeRawBufferPointer, _ beginsRequest: () -> Void, _ takesData: (Int) -> Bool
     ) -> (count: Int, merges: Bool, ahead: Int)? {
         var index = ahead
         var small = 0
         while index + Header.size <= bytes.count {
             let header = Header(bytes, at: index)
+            if header.type == HTTP2FrameHeader.headers { beginsRequest() }
             if header.type == HTTP2FrameHeader.data, !takesData(header.length) { return nil }
             if header.isSmall { small += 1 }
             index += Header.size + header.length

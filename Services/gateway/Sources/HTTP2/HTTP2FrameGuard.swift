@@ -112,9 +112,10 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isFlooded else { return }
-        guard var bytes = merger.merge(unwrapInboundIn(data), takesData: { budget.take(bytes: $0, now: now()) }) else {
-            return endFlood(context)
-        }
+        let merged = merger.merge(
+            unwrapInboundIn(data), beginsRequest: { budget.beginRequest() },
+            takesData: { budget.take(bytes: $0, now: now()) })
+        guard var bytes = merged else { return endFlood(context) }
         if partial.readableBytes == 0 { partial = bytes } else { partial.writeBuffer(&bytes) }
         guard !isReading else { return }
         isReading = true

@@ -8,9 +8,9 @@ import Synchronization
 final class RequestPlaces: Sendable {
     /// Which share may have one more place.
     ///
-    /// A share may have twice as many places as are free. So one upstream that hangs gets two thirds of the places, two of
-    /// them two fifths each, and every other upstream finds some free. A quarter of all places is kept for Gatehouse's own
-    /// services.
+    /// A share may have twice as many places as are free. A quarter of all places is reserved for Gatehouse's own
+    /// services. So one team's upstream that hangs gets half of all places, two of them 30 % each, and every other
+    /// upstream finds some free.
     struct Rule: Sendable, Equatable {
         let limit: Int
 

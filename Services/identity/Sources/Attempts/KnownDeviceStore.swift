@@ -5,9 +5,9 @@ import Foundation
 import Postgres
 import Sealing
 
-/// Remembers on which devices a user has signed in (table `known_devices`): these have allowances of their own, which a
-/// stranger who tries passwords cannot use up. Remembers the networks too (table `known_networks`). Of a device's `installationId` only an HMAC is kept, under a key that is
-/// not in the database.
+/// Remembers the devices and networks on which a user has signed in (tables `known_devices`, `known_networks`). Each
+/// has an allowance of its own, which an attacker elsewhere cannot use up. Of a device's `installationId` only an HMAC
+/// is stored, under a key that is not in the database.
 struct KnownDeviceStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
@@ -96,8 +96,11 @@ struct KnownDeviceStore: Sendable {
             """, deadline: deadline)
     }
 
+    /// Forgets the devices and networks of a user whose row is locked, and ends the tokens of all devices.
     static func forget(devicesOf userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query("DELETE FROM known_devices WHERE user_id = \(userID)")
+        try await transaction.query("DELETE FROM known_networks WHERE user_id = \(userID)")
+        try await transaction.query("UPDATE users SET devices_since = now() WHERE id = \(userID)")
     }
 
     /// The device, if the user who has the identifier has signed in on it.
@@ -118,16 +121,19 @@ struct KnownDeviceStore: Sendable {
         }
     }
 
-    /// Whether the token is of the user who has the identifier, and was issued since the password was set. A stranger who
-    /// knew the former password may have had as many tokens as they liked. The clocks may be half a minute apart.
+    /// Whether the token belongs to the user who has the identifier, and was issued after the last new password and
+    /// the last undo. An attacker who had the former credentials may hold many tokens. The clocks may differ by half a
+    /// minute.
     func accepts(
         _ token: DeviceToken, of identifier: Identifier, deadline: ContinuousClock.Instant
     ) async throws -> Bool {
         try await database.query(
             """
-            SELECT i.user_id FROM identifiers i LEFT JOIN passwords w ON w.user_id = i.user_id
+            SELECT i.user_id FROM identifiers i JOIN users u ON u.id = i.user_id
+            LEFT JOIN passwords w ON w.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.user_id = \(token.userID)
-                AND coalesce(floor(extract(epoch FROM w.changed_at - interval '30 seconds')), 0)
+                AND coalesce(
+                    floor(extract(epoch FROM greatest(w.changed_at, u.devices_since) - interval '30 seconds')), 0)
                     <= \(token.issuedAt)::bigint
             """, deadline: deadline
         ).count == 1

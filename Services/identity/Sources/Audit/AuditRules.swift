@@ -173,8 +173,8 @@ struct AuditCount: Sendable, Equatable {
     }
 }
 
-/// Counts refused attempts to open an account, so that the audit log has one entry for those of some minutes and not one for each: how many
-/// there are is up to strangers.
+/// Counts refused attempts to open an account. The audit log has one entry for those of some minutes, because attackers
+/// decide how many there are.
 struct RefusalTally: Sendable {
     struct Key: Hashable, Sendable {
         var userID: UUID

@@ -53,4 +53,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 16, name: "audit_counts", up: PackageResources._016_audit_counts_up_sql,
         down: PackageResources._016_audit_counts_down_sql),
+    PostgresMigration(
+        number: 17, name: "devices_since", up: PackageResources._017_devices_since_up_sql,
+        down: PackageResources._017_devices_since_down_sql),
 ]

@@ -15,7 +15,7 @@ export async function showOverview(place, signal) {
     const hours = make("div");
     const note = make("p", { class: "note" }, "Loading…");
     const trouble = make("p", { class: "bad", role: "alert" });
-    const details = make("details", { hidden: true }, make("summary", {}, "Figures of each hour"), hours);
+    const details = make("details", { hidden: true }, make("summary", {}, "Counts of each hour"), hours);
     place.replaceChildren(heading(1, "Overview"), trouble, tiles, charts, details, note);
 
     function show(figures) {
@@ -103,5 +103,5 @@ function showHours(charts, place, hours) {
         }),
     );
     const rows = [...hours].reverse().map((hour) => [label(hour), ...series.map(({ of }) => number.format(of(hour)))]);
-    place.replaceChildren(table("Figures of each hour", ["From", ...series.map(({ name }) => name)], rows));
+    place.replaceChildren(table("Counts of each hour", ["From", ...series.map(({ name }) => name)], rows));
 }
