@@ -187,12 +187,10 @@ def check_public_routes():
             problem(place, f"is refused in the form {form or 'problem'}")
     built_in = read("Services/gateway/Sources/Routing/RouteTableRules.swift")
     own_paths = re.findall(r'\("(/\w+)", \.(?:liveness|readiness)\)', built_in)
-    own_paths += re.findall(r'case \w+ = "(/[^"]+)"', read("Services/gateway/Sources/Routing/RouteTableRules.swift"))
+    own_paths += re.findall(r'case \w+ = "(/[^"]+)"', built_in)
     console = re.search(r'consolePath = "(/\w+)"', built_in)[1]
     own_paths += [console] + [console + rest for rest in re.findall(r'consolePath \+ "([^"]+)"', built_in)]
-    methods = re.findall(
-        r"\.(\w+)", found("Services/gateway/Sources/Routing/RouteTableRules.swift", r"methods: (\[.*\]), auth")
-    )
+    methods = re.findall(r"\.(\w+)", re.search(r"methods: (\[.*\]), auth", built_in)[1])
     own = {(path, method): None for path in own_paths for method in methods}
     for path, method in public.keys() ^ own.keys():
         problem("docs/openapi/public.json", f"{method.upper()} {path}: in the file or in the source, not in both")
@@ -487,32 +485,54 @@ def times(factor):
     return lambda number: factor * int(number)
 
 
-# Where the source has a bound, and the fields that have it: the file, what matches the number, the description, the
-# fields, the keyword of their schemas, and what the keyword says of the number.
+# Where the source has a bound, and the fields that have it: the file, with `#` and the type where the file has several,
+# what matches the number, the description, the fields, the keyword of their schemas, and what the keyword says of the
+# number.
 BOUNDS = [
-    ("devices/Sources/Registration/RegistrationRules", r"(?:struct|enum|extension) BundleID\b[\s\S]*?maximumLength = (\d+)", "devices", "Registration.bundleId", "maxLength", int),
     (
-        "devices/Sources/Registration/RegistrationRules",
-        r"(?:struct|enum|extension) InstallationID\b[\s\S]*?maximumLength = (\d+)",
+        "devices/Sources/Registration/RegistrationRules#BundleID",
+        r"maximumLength = (\d+)",
+        "devices",
+        "Registration.bundleId",
+        "maxLength",
+        int,
+    ),
+    (
+        "devices/Sources/Registration/RegistrationRules#InstallationID",
+        r"maximumLength = (\d+)",
         "devices",
         "Registration.installationId",
         "maxLength",
         int,
     ),
-    ("devices/Sources/Registration/RegistrationRules", r"(?:struct|enum|extension) DeviceToken\b[\s\S]*?maximumDigits = (\d+)", "devices", "Registration.token", "maxLength", int),
     (
-        "devices/Sources/Registration/RegistrationRules",
-        r"(?:struct|enum|extension) TimeZoneDatabase\b[\s\S]*?maximumLength = (\d+)",
+        "devices/Sources/Registration/RegistrationRules#DeviceToken",
+        r"maximumDigits = (\d+)",
+        "devices",
+        "Registration.token",
+        "maxLength",
+        int,
+    ),
+    (
+        "devices/Sources/Registration/RegistrationRules#TimeZoneDatabase",
+        r"maximumLength = (\d+)",
         "devices",
         "Registration.timeZone",
         "maxLength",
         int,
     ),
-    ("devices/Sources/Registration/RegistrationRules", r"(?:struct|enum|extension) Label\b[\s\S]*?maximumLength = (\d+)", "devices", LABELS, "maxLength", int),
+    (
+        "devices/Sources/Registration/RegistrationRules#Label",
+        r"maximumLength = (\d+)",
+        "devices",
+        LABELS,
+        "maxLength",
+        int,
+    ),
     # A character has up to four bytes, and a schema counts neither.
     (
-        "identity/Sources/Sessions/SessionIssuer",
-        r"(?:struct|enum|extension) SessionDevice\b[\s\S]*?maximumLength = (\d+)",
+        "identity/Sources/Sessions/SessionIssuer#SessionDevice",
+        r"maximumLength = (\d+)",
         "common",
         DEVICE,
         "maxLength",
@@ -520,16 +540,16 @@ BOUNDS = [
     ),
     # NFKC makes one of up to four.
     (
-        "identity/Sources/Passwords/PasswordRules",
-        r"(?:struct|enum|extension) Password\b[\s\S]*?maximumLength = (\d+)",
+        "identity/Sources/Passwords/PasswordRules#Password",
+        r"maximumLength = (\d+)",
         "identity",
         PASSWORDS,
         "maxLength",
         times(4),
     ),
     (
-        "identity/Sources/Identifiers/IdentifierRules",
-        r"(?:struct|enum|extension) Identifier\b[\s\S]*?text\.utf8\.count <= (\d+)",
+        "identity/Sources/Identifiers/IdentifierRules#Identifier",
+        r"text\.utf8\.count <= (\d+)",
         "identity",
         IDENTIFIERS,
         "maxLength",
@@ -543,10 +563,17 @@ BOUNDS = [
         "maxLength",
         int,
     ),
-    ("identity/Sources/Apple/AppleNonces", r"(?:struct|enum|extension) AppleNonceIssuer\b[\s\S]*?maximumLength = (\d+)", "identity", NONCES, "maxLength", int),
     (
-        "identity/Sources/Apple/AppleNonces",
-        r"(?:struct|enum|extension) AppleNonceIssuer\b[\s\S]*?lifetime: Int64 = (\d+)",
+        "identity/Sources/Apple/AppleNonces#AppleNonceIssuer",
+        r"maximumLength = (\d+)",
+        "identity",
+        NONCES,
+        "maxLength",
+        int,
+    ),
+    (
+        "identity/Sources/Apple/AppleNonces#AppleNonceIssuer",
+        r"lifetime: Int64 = (\d+)",
         "identity",
         "AppleNonceResponse.expiresIn",
         "const",
@@ -570,33 +597,40 @@ BOUNDS = [
     ),
     ("identity/Sources/Audit/AuditLog", r"limit: (\d+)", "identity", "AccountExport.events", "maxItems", int),
     (
-        "identity/Sources/Identifiers/AddressRules",
-        r"(?:struct|enum|extension) EmailAddress\b[\s\S]*?maximumLength = (\d+)",
+        "identity/Sources/Identifiers/AddressRules#EmailAddress",
+        r"maximumLength = (\d+)",
         "common",
         "User.email",
         "maxLength",
         int,
     ),
     (
-        "identity/Sources/Accounts/AccountRules",
-        r"(?:struct|enum|extension) DisplayName\b[\s\S]*?maximumLength = (\d+)",
+        "identity/Sources/Accounts/AccountRules#DisplayName",
+        r"maximumLength = (\d+)",
         "common",
         "User.displayName",
         "maxLength",
         times(16),
     ),
-    ("identity/Sources/Accounts/AccountRules", r"(?:struct|enum|extension) StoreList\b[\s\S]*?maximumCount = (\d+)", "common", "User.storeIds", "maxItems", int),
     (
-        "identity/Sources/Accounts/AccountRules",
-        r"(?:struct|enum|extension) Role\b[\s\S]*?\(1\.\.\.(\d+)\)",
+        "identity/Sources/Accounts/AccountRules#StoreList",
+        r"maximumCount = (\d+)",
+        "common",
+        "User.storeIds",
+        "maxItems",
+        int,
+    ),
+    (
+        "identity/Sources/Accounts/AccountRules#Role",
+        r"\(1\.\.\.(\d+)\)",
         "common",
         "User.role",
         "pattern",
         lambda n: "^[a-z][a-z0-9_-]{0,%d}$" % (int(n) - 1),
     ),
     (
-        "identity/Sources/Identifiers/AddressRules",
-        r"(?:struct|enum|extension) PhoneNumber\b[\s\S]*?\(7\.\.\.(\d+)\)",
+        "identity/Sources/Identifiers/AddressRules#PhoneNumber",
+        r"\(7\.\.\.(\d+)\)",
         "common",
         "User.phone",
         "pattern",
@@ -620,8 +654,8 @@ BOUNDS = [
         lambda n: f"public, max-age={n}",
     ),
     (
-        "tokens/Sources/Refreshing/RefreshTokenRules",
-        r"(?:struct|enum|extension) RefreshToken\b[\s\S]*?textLength = (\d+)",
+        "tokens/Sources/Refreshing/RefreshTokenRules#RefreshToken",
+        r"textLength = (\d+)",
         "common",
         "AuthResponse.refreshToken",
         "pattern",
@@ -641,9 +675,10 @@ WORDS = [
 
 
 def check_bounds():
-    for file, pattern, name, targets, keyword, convert in BOUNDS:
-        file = f"Services/{file}.swift"
-        number = found(file, pattern)
+    for place, pattern, name, targets, keyword, convert in BOUNDS:
+        path, _, type_name = place.partition("#")
+        file = f"Services/{path}.swift"
+        number = found(file, rf"(?:struct|enum|extension) {type_name}\b[\s\S]*?{pattern}" if type_name else pattern)
         components = documents[name]["components"]
         for target in targets.split() if number else ():
             schema, _, field = target.partition(".")
