@@ -45,9 +45,9 @@ extension URL {
 public struct GatehouseConfiguration: Sendable {
     /// The gateway's address: `https://api.example.com`. Plain HTTP is taken to this machine alone.
     ///
-    /// Scheme, host and port name the server in what is stored: a session of another one is not shown to this one, and
-    /// stays unseen until somebody signs in. So whoever moves their gateway to another host or port signs everybody out;
-    /// a new path signs out nobody.
+    /// The stored session belongs to the server that scheme, host and port name. A client for another server ignores it,
+    /// and the next sign-in replaces it. Moving the gateway to another host or port therefore signs every user out.
+    /// A new path signs no user out.
     public var baseURL: URL
     /// Where the session is kept.
     public var store: any TokenStore

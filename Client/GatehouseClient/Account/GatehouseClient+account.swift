@@ -87,7 +87,7 @@ extension GatehouseClient {
     }
 
     /// Undoes a change, by the link that was sent to the former address or number. All sessions of that user end, and
-    /// the password no longer counts: sign in by a code, and set a new one. Nobody needs to be signed in.
+    /// the password is removed: the user signs in with a code and sets a new one. The app needs no session for it.
     ///
     /// - Parameter token: what stands behind the `#` of the link.
     /// - Throws: `invalidInput` where the token has served or expired, `identifierTaken` …

@@ -128,8 +128,8 @@ extension GatehouseClient {
     /// - Parameters:
     ///   - identifier: an e-mail address or a phone number in any usual spelling.
     ///   - purpose: what the code is for. It serves for nothing else.
-    /// - Returns: when another one may be asked for, and what the link in the message needs. Keep it until the code was
-    ///   shown: with it this device has tries that nobody else uses up.
+    /// - Returns: when the app may ask for another code, and what the link in the message needs. Keep it until the code
+    ///   is used: it gives this device attempts that other devices cannot use up.
     /// - Throws: `rateLimited` where one was asked for a moment ago, `invalidInput` …
     public func askForCode(
         identifier: String, purpose: CodePurpose = .signIn
@@ -138,7 +138,7 @@ extension GatehouseClient {
         return try await api.call("POST", "/v1/auth/code", json: request, returning: CodeResponse.self).body
     }
 
-    /// Signs in with a code that was asked for to sign in. Whoever is new is registered.
+    /// Signs in with a code of the purpose `signIn`. A new user is registered.
     ///
     /// - Parameters:
     ///   - identifier: where the code was sent.

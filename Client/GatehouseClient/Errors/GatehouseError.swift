@@ -118,9 +118,10 @@ extension GatehouseError {
             reason: "HTTP \(response.statusCode)", status: response.statusCode, body: Redacted(body))
     }
 
-    /// A response of success whose body is no `type`. What was asked for is done: nobody is told to try again.
+    /// A successful response whose body cannot be decoded as `type`. The server has done what the app asked for, so the
+    /// error does not suggest a retry.
     ///
-    /// Of the decoding error nothing is kept: its text may hold what was decoded, a token for example.
+    /// The decoding error is dropped, because its text may hold a part of the body, such as a token.
     static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {
         GatehouseError(
             .unreadable, requestID: exchange.requestID, reason: "the answer is no \(type)",

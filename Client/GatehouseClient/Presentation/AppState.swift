@@ -22,11 +22,11 @@ public enum AppState: Sendable, Equatable {
     }
 }
 
-/// Why the system does not even ask for a face or a finger.
+/// Why the system does not ask for a face or a finger.
 public enum UnlockObstacle: Sendable, Hashable {
     /// Too many attempts have failed: first the device's passcode.
     case lockedOut
-    /// The user has not allowed it to the app, or nobody is enrolled.
+    /// The user has not allowed biometrics for the app, or the device has no enrolled face or finger.
     case unavailable
 
     /// What the screen to unlock says of it.

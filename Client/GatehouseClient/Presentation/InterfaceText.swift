@@ -62,8 +62,8 @@ public enum InterfaceText: String, Sendable, CaseIterable {
 
 /// The language in which an app speaks: its screens and its messages alike.
 ///
-/// It is the app's, not the device's: in an app that is in English alone nobody reads Hebrew here and English there,
-/// whatever the device speaks.
+/// The app's languages decide, not the device's alone. An app that is in English only shows no Hebrew text on a device
+/// that is set to Hebrew.
 public enum AppLanguage {
     /// What there are texts for.
     static let known: Set<String> = ["en", "he", "ru", "ar"]

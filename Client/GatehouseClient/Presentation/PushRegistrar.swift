@@ -99,8 +99,8 @@ public struct PushRegistrar: Sendable, Equatable {
     }
 }
 
-/// Registers this device for push notifications as long as somebody is signed in, and no longer: the companion of a
-/// session that ``PushRegistrar`` tells what to do.
+/// Registers this device for push notifications while a user is signed in: a companion of the session, which performs
+/// the actions that ``PushRegistrar`` returns.
 ///
 /// ```swift
 /// let push = PushRegistration(client: client, environment: environment)
@@ -157,7 +157,7 @@ public actor PushRegistration: SessionCompanion {
             case .keep(let record): write(record)
             // The server detaches the device with the session, should this fail.
             case .unregister(let device): try? await client.unregister(device)
-            // Beside the session: nobody who signs in waits for it.
+            // A sign-in does not wait for the registration.
             case .register(let attempt): Task { await register(attempt) }
             }
         }
@@ -196,7 +196,7 @@ public actor PushRegistration: SessionCompanion {
 
 /// A device token of Apple's push service, as the server takes it: hexadecimal digits, of no fixed length.
 ///
-/// Whoever knows it can claim the device: it is neither printed nor kept.
+/// A party that knows the token can claim the device, so the token is neither printed nor stored.
 public struct PushToken: Sendable, Equatable {
     public let hexadecimal: Redacted<String>
 

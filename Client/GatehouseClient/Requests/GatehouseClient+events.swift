@@ -86,7 +86,7 @@ extension GatehouseClient {
 
 /// Reads an event stream piece by piece (WHATWG HTML, "Server-sent events", 9.2.6).
 struct EventStreamParser: Sendable {
-    /// A line or an event is longer than anybody means.
+    /// A line or an event is longer than ``longest``.
     struct TooLong: Error {}
 
     /// Bytes; also of the data that an event has gathered.
