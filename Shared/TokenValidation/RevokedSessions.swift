@@ -116,8 +116,8 @@ package struct RevocationFeedReader: Service {
     /// Reads the page after a cursor; `nil` starts with the whole. Ends at the latest 2 s after `wait`.
     private let fetch: @Sendable (_ cursor: String?, _ wait: Int) async throws -> RevocationPage
 
-    var firstRetry = Duration.milliseconds(100)
-    var longestRetry = Duration.seconds(1)
+    /// Seconds to pause after failures.
+    var pauses = 0.1...1.0
 
     private let metrics: RevocationFeedMetrics
     private let live: Gauge
@@ -141,30 +141,24 @@ package struct RevocationFeedReader: Service {
         await cancelWhenGracefulShutdown {
             var cursor: String?
             var metrics = metrics
-            // The first page comes at once, and so are those that follow while more wait.
+            // The first page comes at once, and so do those that follow while more wait.
             var wait = 0
-            var retry = firstRetry
-            while !Task.isCancelled {
-                do {
-                    let page = try await fetch(cursor, wait)
-                    apply(page)
-                    metrics.read(page)
-                    cursor = page.cursor
-                    wait = page.more ? 0 : Self.wait
-                    if retry > firstRetry { logger.notice("following the revocation feed again") }
-                    retry = firstRetry
-                } catch {
-                    guard !Task.isCancelled else { return }
-                    if retry == firstRetry {
-                        logger.warning("lost the revocation feed", metadata: ["error": "\(error)"])
-                    }
-                    metrics.failed()
-                    sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
-                    // What was revoked meanwhile is told at once, not at the end of a wait.
-                    wait = 0
-                    try? await Task.sleep(for: retry * Double.random(in: 0.5...1))
-                    retry = min(retry * 2, longestRetry)
-                }
+            var isLost = false
+            await followRevocations(pauses: pauses) {
+                let page = try await fetch(cursor, wait)
+                apply(page)
+                metrics.read(page)
+                cursor = page.cursor
+                wait = page.more ? 0 : Self.wait
+                if isLost { logger.notice("following the revocation feed again") }
+                isLost = false
+            } onFailure: { error, isFirst in
+                if isFirst { logger.warning("lost the revocation feed", metadata: ["error": "\(error)"]) }
+                isLost = true
+                metrics.failed()
+                sessions.feedIsLost(now: Int64(Date.now.timeIntervalSince1970))
+                // What was revoked meanwhile is told at once, not at the end of a wait.
+                wait = 0
             }
         }
     }

@@ -22,6 +22,31 @@ extension ServiceClient {
     }
 }
 
+/// Follows tokens' revocation feed until the task is cancelled: reads page after page, and pauses after a failure, for
+/// longer each time and with jitter, so that replicas do not return together.
+///
+/// - Parameters:
+///   - pauses: seconds to pause after the first failure, and at most after further ones.
+///   - readPage: reads a page and applies it; waits where the feed has nothing new.
+///   - onFailure: called before each pause; `isFirst` after a page that was read.
+public func followRevocations(
+    pauses: ClosedRange<Double>, readPage: () async throws -> Void,
+    onFailure: (_ error: any Error, _ isFirst: Bool) async -> Void
+) async {
+    var pause = pauses.lowerBound
+    while !Task.isCancelled {
+        do {
+            try await readPage()
+            pause = pauses.lowerBound
+        } catch {
+            if Task.isCancelled { return }
+            await onFailure(error, pause == pauses.lowerBound)
+            try? await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
+            pause = min(pause * 2, pauses.upperBound)
+        }
+    }
+}
+
 /// What a reader of tokens' revocation feed tells of itself: whether it reads at all, when it was last at the feed's
 /// end, and how long after its revocation it hears of a session.
 ///

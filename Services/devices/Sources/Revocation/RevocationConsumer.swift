@@ -36,19 +36,12 @@ struct RevocationConsumer: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var pause = Self.backoff.lowerBound
             var metrics = metrics
-            while !Task.isCancelled {
-                do {
-                    metrics.read(try await readPage())
-                    pause = Self.backoff.lowerBound
-                } catch {
-                    guard !Task.isCancelled else { return }
-                    metrics.failed()
-                    logger.warning("revocation feed not read", error: error)
-                    try? await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
-                    pause = min(pause * 2, Self.backoff.upperBound)
-                }
+            await followRevocations(pauses: Self.backoff) {
+                metrics.read(try await readPage())
+            } onFailure: { error, _ in
+                metrics.failed()
+                logger.warning("revocation feed not read", error: error)
             }
         }
     }

@@ -55,25 +55,15 @@ struct RevocationFollower: Service {
 
     private func follow() async {
         var claim: RevocationStore.Claim?
-        var pause = Self.backoff.lowerBound
-        while !Task.isCancelled {
-            do {
-                if claim == nil { claim = try await store.claim() }
-                if let held = claim {
-                    claim = try await readPage(held)
-                    pause = Self.backoff.lowerBound
-                } else {
-                    try await Task.sleep(for: Self.interval)
-                }
-            } catch {
-                await release(claim)
-                claim = nil
-                if Task.isCancelled { return }
-                failures.increment()
-                logger.warning("revocation feed not read", metadata: ["error": "\(error)"])
-                try? await Task.sleep(for: .seconds(pause * Double.random(in: 0.5...1)))
-                pause = min(pause * 2, Self.backoff.upperBound)
-            }
+        await followRevocations(pauses: Self.backoff) {
+            if claim == nil { claim = try await store.claim() }
+            guard let held = claim else { return try await Task.sleep(for: Self.interval) }
+            claim = try await readPage(held)
+        } onFailure: { error, _ in
+            await release(claim)
+            claim = nil
+            failures.increment()
+            logger.warning("revocation feed not read", metadata: ["error": "\(error)"])
         }
         await release(claim)
     }
