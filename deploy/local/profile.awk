@@ -12,7 +12,7 @@ BEGIN {
     part("RS256 signature", "libcrypto\\.so")
     part("claims, base64url", "11AccessToken|0aB6Signer")
     part("logging", "JSONLog|LogWriter|6LoggerV13Observability")
-    part("metrics", "RouteMetrics|Prometheus")
+    part("metrics", "RequestMetrics|Prometheus")
     part("Redis: client, race lock", "5Redis|hiredis|RaceLock")
     part("PostgreSQL: driver, statement", "8Postgres|libpq|SessionStore")
     part("refresh token: HMAC, SHA-256, HKDF, AES-GCM", "RefreshKeyRing|10RefreshKeyV|6Crypto|CCryptoBoringSSL")

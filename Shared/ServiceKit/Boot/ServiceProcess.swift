@@ -122,7 +122,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
             address: configuration.listenAddress, maximumConnections: limits.callers,
             pipeline: RequestPipeline(
                 routes: server.routes, credentials: server.credentials,
-                metrics: RouteMetrics(methods: server.routes.methods), readiness: readiness,
+                metrics: ServiceRequestMetrics(methods: server.routes.methods), readiness: readiness,
                 patience: configuration.patience, tracing: tracing, logger: logger,
                 endsAtDeadline: server.endsAtDeadline, isLogged: true),
             eventLoopGroup: eventLoopGroup, listening: listening)
@@ -133,7 +133,7 @@ public struct ServiceProcess<Application: ServiceApplication>: Sendable {
         return HTTPServer(
             address: configuration.adminListenAddress, maximumConnections: limits.admin,
             pipeline: RequestPipeline(
-                routes: routes, credentials: CallerCredentials([:]), metrics: RouteMetrics(methods: [:]),
+                routes: routes, credentials: CallerCredentials([:]), metrics: ServiceRequestMetrics(methods: [:]),
                 readiness: readiness, patience: configuration.patience, tracing: nil, logger: logger, isLogged: false),
             eventLoopGroup: eventLoopGroup, listening: adminListening)
     }

@@ -126,7 +126,7 @@ struct MethodNotAllowed: Error {
 struct RequestPipeline: Sendable {
     let routes: RoutingResponder
     let credentials: CallerCredentials
-    let metrics: RouteMetrics
+    let metrics: ServiceRequestMetrics
     let readiness: Readiness
     let stalls = StallWatch()
     /// How long PostgreSQL may keep a request.

@@ -1,4 +1,5 @@
 import Instruments
+import Observability
 import Synchronization
 
 /// The gateway's metrics: by route, never by anything that a client chooses.
@@ -109,8 +110,7 @@ final class GatewayMetrics: Sendable {
 /// The metrics of one route, by the names that Gatehouse's other services use.
 final class RouteMetrics: Sendable {
     private let name: String
-    private let requests = Mutex<[Int: Counter]>([:])
-    private let durations = Mutex<[UInt8: DurationHistogram]>([:])
+    private let requests = Mutex<[UInt8: RequestMetrics]>([:])
 
     private let upstreamDuration: DurationHistogram
     private let tokenCacheHits: Counter
@@ -142,30 +142,18 @@ final class RouteMetrics: Sendable {
 
     /// - Parameter nanoseconds: from the request's head to the end of its response.
     func record(method: MethodSet, status: Int, nanoseconds: Int64) {
-        let duration = durations.withLock { durations in
-            if let duration = durations[method.rawValue] { return duration }
-            let duration = DurationHistogram(
-                "http_server_request_duration_seconds", help: "How long requests took to be answered.",
-                labels: [("method", method.description), ("route", name)])
-            durations[method.rawValue] = duration
-            return duration
-        }
-        counter(method, status).increment()
-        duration.record(nanoseconds: nanoseconds)
+        requests(method).record(status: status, nanoseconds: nanoseconds)
     }
 
     /// Counts responses of that status from 0.
-    func declare(_ method: MethodSet, _ status: Int) { _ = counter(method, status) }
+    func declare(_ method: MethodSet, _ status: Int) { requests(method).declare(status: status) }
 
-    private func counter(_ method: MethodSet, _ status: Int) -> Counter {
+    private func requests(_ method: MethodSet) -> RequestMetrics {
         requests.withLock { requests in
-            let key = status << 8 | Int(method.rawValue)
-            if let counter = requests[key] { return counter }
-            let counter = Counter(
-                "http_server_requests_total", help: "Requests that were answered, by route and status.",
-                labels: [("method", method.description), ("route", name), ("status", "\(status)")])
-            requests[key] = counter
-            return counter
+            if let metrics = requests[method.rawValue] { return metrics }
+            let metrics = RequestMetrics(route: name, method: method.description)
+            requests[method.rawValue] = metrics
+            return metrics
         }
     }
 }
