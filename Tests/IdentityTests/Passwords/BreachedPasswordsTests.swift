@@ -68,7 +68,7 @@ import Testing
         for (text, reason) in [
             ("", "holds no hash"), ("\n\n", "holds no hash"),
             ("\(Self.line("a"))\npassword\n", "line 2 is not a SHA-1"),
-            (String(repeating: "x", count: 5000), "line 1 is longer"),
+            (String(repeating: "x", count: 5000), "Line 1 is longer"),
         ] {
             let list = try files.write(text)
             let error = #expect(throws: PasswordFilterError.self) {

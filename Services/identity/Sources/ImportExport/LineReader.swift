@@ -1,62 +1,86 @@
 import Foundation
 
-/// Reads a file's lines a few at a time, however long it is.
+/// Reads a file's lines one at a time, however long the file is.
 struct LineReader {
-    struct TooLong: Error, CustomStringConvertible {
-        var line: Int
-        var description: String { "Line \(line) is longer than \(LineReader.longestLine) bytes." }
+    /// Why a file cannot be read to its end.
+    enum Failure: Error, CustomStringConvertible {
+        case tooLong(line: Int, limit: Int)
+        case unreadable(String)
+
+        var description: String {
+            switch self {
+            case .tooLong(let line, let limit): "Line \(line) is longer than \(limit) bytes."
+            case .unreadable(let reason): "The file cannot be read: \(reason)."
+            }
+        }
     }
 
-    /// In bytes.
-    static let longestLine = 65_536
     private static let chunk = 1 << 18
 
     private let file: FileHandle
-    private var rest: [UInt8] = []
+    private let longestLine: Int
+    /// What was read and not yet returned lies between `start` and `end`.
+    private var buffer: [UInt8]
+    private var start = 0
+    private var end = 0
     private var isAtEnd = false
     /// Lines that were read.
     private(set) var count = 0
     /// Bytes that were read from the file.
     private(set) var offset = 0
 
-    init(_ file: FileHandle) {
+    /// - Parameter longestLine: bytes; a longer line is an error.
+    init(_ file: FileHandle, longestLine: Int) {
         self.file = file
+        self.longestLine = longestLine
+        buffer = [UInt8](repeating: 0, count: longestLine + Self.chunk)
     }
 
-    /// The next lines, with their numbers from 1, without blank ones.
-    /// - Returns: `nil` at the end.
-    mutating func next(_ limit: Int) throws -> [(number: Int, bytes: [UInt8])]? {
-        var lines: [(number: Int, bytes: [UInt8])] = []
-        while lines.count < limit {
-            var start = rest.startIndex
-            while lines.count < limit, let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
-                try add(rest[start..<end], to: &lines)
-                start = end + 1
+    /// Calls `body` with the next line, without its line feed, and its number from 1 on. The bytes are valid during the
+    /// call only.
+    ///
+    /// - Returns: `nil` at the end of the file.
+    /// - Throws: ``Failure``, and what `body` throws.
+    mutating func next<Result>(_ body: (UnsafeRawBufferPointer, Int) throws -> Result) throws -> Result? {
+        var searched = 0
+        while true {
+            let (first, last) = (start + searched, end)
+            let lineEnd = buffer.withUnsafeBytes { $0[first..<last].firstIndex(of: UInt8(ascii: "\n")) }
+            if let lineEnd {
+                defer { start = lineEnd + 1 }
+                return try line(upTo: lineEnd, body)
             }
-            rest.removeSubrange(..<start)
-            guard lines.count < limit else { break }
-            guard rest.count <= Self.longestLine else { throw TooLong(line: count + 1) }
+            searched = end - start
+            guard searched <= longestLine else { throw Failure.tooLong(line: count + 1, limit: longestLine) }
             if isAtEnd {
-                if !rest.isEmpty {
-                    try add(rest[...], to: &lines)
-                    rest = []
-                }
-                break
+                guard searched > 0 else { return nil }
+                defer { start = end }
+                return try line(upTo: end, body)
             }
-            let more = try file.read(upToCount: Self.chunk) ?? Data()
-            isAtEnd = more.isEmpty
-            offset += more.count
-            rest.append(contentsOf: more)
+            try fill()
         }
-        return lines.isEmpty ? nil : lines
     }
 
-    private mutating func add(_ line: ArraySlice<UInt8>, to lines: inout [(number: Int, bytes: [UInt8])]) throws {
+    private mutating func line<Result>(
+        upTo lineEnd: Int, _ body: (UnsafeRawBufferPointer, Int) throws -> Result
+    ) throws -> Result {
         count += 1
-        guard line.count <= Self.longestLine else { throw TooLong(line: count) }
-        let isBlank = line.allSatisfy {
-            $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\t")
+        let (first, number) = (start, count)
+        guard lineEnd - first <= longestLine else { throw Failure.tooLong(line: number, limit: longestLine) }
+        return try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[first..<lineEnd]), number) }
+    }
+
+    /// Moves the rest to the front of the buffer, and reads more behind it.
+    private mutating func fill() throws {
+        let rest = end - start
+        let (first, descriptor) = (start, file.fileDescriptor)
+        let added = buffer.withUnsafeMutableBytes { bytes in
+            if first > 0 { memmove(bytes.baseAddress!, bytes.baseAddress! + first, rest) }
+            return read(descriptor, bytes.baseAddress! + rest, bytes.count - rest)
         }
-        if !isBlank { lines.append((count, Array(line))) }
+        guard added >= 0 else { throw Failure.unreadable(String(cString: strerror(errno))) }
+        (start, end) = (0, rest + added)
+        isAtEnd = added == 0
+        offset += added
     }
 }

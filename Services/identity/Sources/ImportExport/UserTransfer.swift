@@ -13,6 +13,8 @@ public struct UserTransfer: Sendable {
     static let batch = 500
     /// Batches at a time: while PostgreSQL works on one, others are read.
     static let width = 4
+    /// Bytes of a line.
+    private static let longestLine = 65_536
 
     /// What an import has done.
     public struct Summary: Sendable, Encodable, Equatable {
@@ -48,13 +50,13 @@ public struct UserTransfer: Sendable {
         from file: FileHandle, first: Int = 1, isDry: Bool = false, refused: (Flaw) -> Void,
         progress: (Summary, Int) -> Void
     ) async throws -> Summary {
-        var reader = LineReader(file)
+        var reader = LineReader(file, longestLine: Self.longestLine)
         var summary = Summary()
         do {
             while true {
                 // A handful of batches, all of which are done before the next: what is done ends at one line.
                 var batches: [[(number: Int, bytes: [UInt8])]] = []
-                while batches.count < Self.width, let lines = try reader.next(Self.batch) {
+                while batches.count < Self.width, let lines = try batch(from: &reader) {
                     let wanted = lines.filter { $0.number >= first }
                     if !wanted.isEmpty { batches.append(wanted) }
                 }
@@ -78,6 +80,15 @@ public struct UserTransfer: Sendable {
         }
         summary.through = reader.count
         return summary
+    }
+
+    /// The next lines that are not blank, with their numbers; `nil` at the end of the file.
+    private func batch(from reader: inout LineReader) throws -> [(number: Int, bytes: [UInt8])]? {
+        var lines: [(number: Int, bytes: [UInt8])] = []
+        while lines.count < Self.batch, let line = try reader.next({ (number: $1, bytes: Array($0)) }) {
+            if !line.bytes.allSatisfy({ " \r\t".utf8.contains($0) }) { lines.append(line) }
+        }
+        return lines.isEmpty ? nil : lines
     }
 
     /// An import that has not come to the end.

@@ -52,7 +52,10 @@ final class BreachedPasswords: Sendable {
 /// The list is read twice: to count, and to set bits. The filter is a file that is mapped, so the memory that this takes
 /// is the system's cache of that file, which the system takes back when it needs to.
 public struct PasswordFilterBuilder: Sendable {
-    private let source: HashListReader
+    /// Bytes: no list of hashes has longer lines.
+    private static let longestLine = 4096
+
+    private let source: String
     private let destination: String
     private let leastCount: Int
 
@@ -68,7 +71,7 @@ public struct PasswordFilterBuilder: Sendable {
     ///   - destination: replaced as a whole once the filter is whole.
     ///   - leastCount: hashes that were seen less often are left out; those without a count are taken.
     public init(source: String, destination: String, leastCount: Int = 1) {
-        self.source = HashListReader(path: source)
+        self.source = source
         self.destination = destination
         self.leastCount = leastCount
     }
@@ -77,7 +80,7 @@ public struct PasswordFilterBuilder: Sendable {
     public func build() throws -> Outcome {
         var entries = 0
         try forEach { _ in entries += 1 }
-        guard entries > 0 else { throw PasswordFilterError("\(source.path) holds no hash") }
+        guard entries > 0 else { throw PasswordFilterError("\(source) holds no hash") }
         let filter = PasswordFilter(entries: entries)
         let unfinished = destination + ".unfinished"
         do {
@@ -91,12 +94,26 @@ public struct PasswordFilterBuilder: Sendable {
     }
 
     private func forEach(_ body: ([UInt8]) throws -> Void) throws {
-        try source.forEach { bytes, number in
-            guard let line = BreachedHashLine(bytes) else {
-                throw PasswordFilterError("\(source.path): line \(number) is not a SHA-1, nor one with a count")
-            }
-            if line.count ?? leastCount >= leastCount { try body(line.hash) }
+        guard let file = FileHandle(forReadingAtPath: source) else {
+            throw PasswordFilterError("\(source) cannot be read: \(PasswordFilterError.system)")
         }
+        defer { try? file.close() }
+        var reader = LineReader(file, longestLine: Self.longestLine)
+        do {
+            while try reader.next({ try read($0, number: $1, body) }) != nil {}
+        } catch let failure as LineReader.Failure {
+            throw PasswordFilterError("\(source): \(failure)")
+        }
+    }
+
+    private func read(
+        _ bytes: UnsafeRawBufferPointer, number: Int, _ body: ([UInt8]) throws -> Void
+    ) throws {
+        if bytes.isEmpty { return }
+        guard let line = BreachedHashLine(bytes) else {
+            throw PasswordFilterError("\(source): line \(number) is not a SHA-1, nor one with a count")
+        }
+        if line.count ?? leastCount >= leastCount { try body(line.hash) }
     }
 
     private func write(_ filter: PasswordFilter, to path: String) throws {
@@ -132,45 +149,6 @@ public struct PasswordFilterBuilder: Sendable {
 
     private func failure(_ what: String, _ path: String) -> PasswordFilterError {
         PasswordFilterError("\(path) \(what): \(PasswordFilterError.system)")
-    }
-}
-
-/// The lines of a file that may be larger than memory.
-struct HashListReader {
-    /// Bytes. Longer lines are an error of whoever calls: no list of hashes has them.
-    static let longestLine = 4096
-    private static let chunk = 1 << 20
-
-    let path: String
-
-    /// Calls `body` with each line, without its line feed, and its number from 1 on. Empty lines are left out.
-    func forEach(_ body: (UnsafeRawBufferPointer, Int) throws -> Void) throws {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw PasswordFilterError("\(path) cannot be read: \(PasswordFilterError.system)") }
-        defer { close(file) }
-        var buffer = [UInt8](repeating: 0, count: Self.longestLine + Self.chunk)
-        var (kept, number) = (0, 0)
-        while true {
-            let count = buffer.withUnsafeMutableBytes { read(file, $0.baseAddress! + kept, Self.chunk) }
-            guard count >= 0 else { throw PasswordFilterError("\(path) cannot be read: \(PasswordFilterError.system)") }
-            let filled = kept + count
-            kept = try buffer.withUnsafeMutableBytes { bytes in
-                var rest = UnsafeRawBufferPointer(rebasing: bytes[..<filled])
-                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    number += 1
-                    if end > 0 { try body(UnsafeRawBufferPointer(rebasing: rest[..<end]), number) }
-                    rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
-                }
-                guard rest.count <= Self.longestLine else {
-                    throw PasswordFilterError("\(path): line \(number + 1) is longer than \(Self.longestLine) bytes")
-                }
-                if count == 0, !rest.isEmpty { try body(rest, number + 1) }
-                let left = rest.count
-                bytes.copyBytes(from: Array(rest))
-                return left
-            }
-            if count == 0 { return }
-        }
     }
 }
 
