@@ -28,8 +28,9 @@ public enum IdentityApplication: MigratingApplication {
         let parts = IdentityParts(
             configuration, httpClient: boot.httpClient, eventLoopGroup: boot.eventLoopGroup, logger: boot.logger,
             tracing: boot.tracing)
+        let auditWorker = AuditWorker(log: parts.audit, seals: parts.seals, logger: boot.logger)
         let router = ServiceRouter()
-        router.add(middleware: AuditMiddleware(worker: parts.auditWorker))
+        router.add(middleware: AuditMiddleware(worker: auditWorker))
         parts.passwordRoutes.add(to: router)
         parts.codeRoutes.add(to: router)
         for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
@@ -45,11 +46,11 @@ public enum IdentityApplication: MigratingApplication {
         parts.mergeRoutes.add(to: router)
         parts.reauthenticationRoutes.add(to: router)
         EventRoutes(feed: parts.events).add(to: router)
-        parts.bounceRoutes.add(to: router)
+        BounceRoutes(messages: parts.messageDelivery, home: configuration.home).add(to: router)
         parts.adminRoutes.add(to: router)
         return ServiceAssembly(
             services: [
-                parts.database, parts.redis, parts.hasher, parts.worker, parts.auditWorker, parts.webhookWorker,
+                parts.database, parts.redis, parts.hasher, parts.worker, auditWorker, parts.webhookWorker,
                 parts.revocationFollower,
             ],
             readiness: [ReadinessCheck("postgres") { await parts.database.probe() }], router: router,
@@ -57,43 +58,65 @@ public enum IdentityApplication: MigratingApplication {
     }
 }
 
-/// The parts, put together: the one place where who needs whom is written down.
+/// What several features of the service share. Each feature is built from it by a property below.
 struct IdentityParts {
+    private let configuration: IdentityConfiguration
+    private let httpClient: HTTPClient
+    private let logger: Logger
+
     let database: PostgresPool
     let redis: RedisClient
     let hasher: PasswordHasher
-    let worker: OutboxWorker
-    let messageSenders: MessageSenders
-    let passwordRoutes: PasswordRoutes
-    let codeRoutes: CodeRoutes
-    let appleRoutes: AppleRoutes
-    let accountRoutes: AccountRoutes
-    let identifierRoutes: IdentifierRoutes
-    let mergeRoutes: MergeRoutes
-    let reauthenticationRoutes: ReauthenticationRoutes
-    let administration: UserAdministration
-    let adminRoutes: AdminRoutes
-    /// `nil` where the team has no key of its own at Apple.
-    let appleTransfer: AppleTransfer?
-    let auditWorker: AuditWorker
-    let auditAdministration: AuditAdministration
-    let events: EventFeed
-    let bounceRoutes: BounceRoutes
-    let webhookWorker: WebhookWorker
-    let revocationFollower: RevocationFollower
-    let webhookAdministration: WebhookAdministration
-    let transfer: UserTransfer
 
-    /// Ends what works in the background when it is not run as a service.
-    func close() async throws {
-        database.close()
-        try await hasher.stop()
-    }
+    // Called services.
+    private let tokens: TokensClient
+    private let devices: DevicesClient
+    private let apple: AppleServer
+
+    // Tables.
+    private let accounts: AccountStore
+    private let identifiers: IdentifierStore
+    private let passwords: PasswordStore
+    private let passwordResets: PasswordResetStore
+    private let appleIdentities: AppleIdentityStore
+    private let appleGrants: AppleGrantStore
+    private let appleMail: AppleMailStore
+    private let appleTransfers: AppleTransferStore
+    private let outbox: OutboxStore
+    private let knownDevices: KnownDeviceStore
+    let audit: AuditLog
+    let seals: AuditSealStore
+    let events: EventFeed
+
+    // Messages, and tasks that are retried.
+    let messageSenders: MessageSenders
+    private let messages: MessageQueue
+    private let notices: AccountNotices
+    let messageDelivery: MessageDelivery
+    private let delivery: OutboxDelivery
+    let worker: OutboxWorker
+
+    // Signing in, and verifying the user again.
+    private let limits: AttemptLimits
+    private let sessions: SessionIssuer
+    private let screening: PasswordScreening
+    private let passwordSignIn: PasswordSignIn
+    private let codes: CodeStore
+    private let codeProofs: CodeProofs
+    private let appleNonces: AppleNonceIssuer
+    private let appleVerifier: AppleTokenVerifier
+    private let appleProofs: AppleProofs
+    private let reauthentication: Reauthentication
+    private let deletion: AccountDeletion
+    let administration: UserAdministration
 
     init(
         _ configuration: IdentityConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger, tracing: Tracing? = nil
     ) {
+        self.configuration = configuration
+        self.httpClient = httpClient
+        self.logger = logger
         database = configuration.database.pool(logger: logger, tracing: tracing)
         var redisConfiguration = configuration.redis
         redisConfiguration.onCommand = DatabaseSpans.redisCommands(
@@ -106,70 +129,53 @@ struct IdentityParts {
             pepper: configuration.pepperKeys, parameters: configuration.hashingParameters,
             foreign: ForeignHashing(firebaseSignerKey: configuration.firebaseSignerKey))
 
-        // What is kept.
-        let sealer = Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose)
-        let outbox = OutboxStore(database: database)
-        let accounts = AccountStore(database: database)
-        let passwords = PasswordStore(database: database)
-        let passwordResets = PasswordResetStore(database: database)
-        let appleIdentities = AppleIdentityStore(database: database)
-        let appleGrants = AppleGrantStore(database: database, sealer: sealer)
-        let appleMail = AppleMailStore(database: database)
-        let appleTransfers = AppleTransferStore(database: database)
-        let nonces = NonceStore(database: database)
+        tokens = TokensClient(client: configuration.tokens.client(httpClient))
+        devices = DevicesClient(client: configuration.devices.client(httpClient))
+        apple = AppleServer(httpClient: httpClient, configuration: configuration.apple)
+
         messageSenders = MessageSenders(
             configuration.messages, httpClient: httpClient, eventLoopGroup: eventLoopGroup, logger: logger)
-        let providers = AuthProviderStore(
-            database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
-        let identifiers = IdentifierStore(database: database, codeKinds: messageSenders.kinds)
-        let knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
-        let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
-
-        let audit = AuditLog(database: database)
-        let seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
-        auditWorker = AuditWorker(log: audit, seals: seals, logger: logger)
-
-        // What others are told.
+        accounts = AccountStore(database: database)
+        identifiers = IdentifierStore(database: database, codeKinds: messageSenders.kinds)
+        passwords = PasswordStore(database: database)
+        passwordResets = PasswordResetStore(database: database)
+        appleIdentities = AppleIdentityStore(database: database)
+        let sealer = Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose)
+        appleGrants = AppleGrantStore(database: database, sealer: sealer)
+        appleMail = AppleMailStore(database: database)
+        appleTransfers = AppleTransferStore(database: database)
+        outbox = OutboxStore(database: database)
+        knownDevices = KnownDeviceStore(database: database, keys: configuration.pepperKeys)
+        audit = AuditLog(database: database)
+        seals = AuditSealStore(database: database, keys: configuration.pepperKeys)
         events = EventFeed(database: database)
-        let webhooks = WebhookStore(database: database)
-        webhookWorker = WebhookWorker(
-            webhooks: configuration.webhooks, store: webhooks, feed: events,
-            sender: WebhookSender(httpClient: httpClient), retention: configuration.auditRetention, logger: logger)
-        webhookAdministration = WebhookAdministration(store: webhooks, feed: events)
 
-        // How often somebody may try.
+        let deviceTokens = DeviceTokens(keys: configuration.pepperKeys)
         let allowances = AttemptLimits.allowances(budget: configuration.messages.budget).map {
             configuration.allowances[$0.name] ?? $0
         }
-        let limits = AttemptLimits(
+        limits = AttemptLimits(
             counter: configuration.isLimited ? RedisAttemptCounter(redis: redis, allowances: allowances) : nil,
             knownDevices: KnownDevices(tokens: deviceTokens, store: knownDevices), keys: configuration.pepperKeys,
             budget: configuration.messages.budget, overrides: configuration.allowances)
 
-        // Whom this service calls.
-        let tokens = TokensClient(client: configuration.tokens.client(httpClient))
-        revocationFollower = RevocationFollower(
-            tokens: tokens, store: RevocationStore(database: database), logger: logger)
-        let devices = DevicesClient(client: configuration.devices.client(httpClient))
-        let apple = AppleServer(httpClient: httpClient, configuration: configuration.apple)
-        let resetHook = configuration.resetHook.map {
-            ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
-        }
-        let messages = MessageQueue(
+        messages = MessageQueue(
             senders: messageSenders, templates: configuration.messages.templates,
             sealer: Sealer(keys: configuration.sealingKeys, purpose: MessageQueue.sealingPurpose),
             codeLink: configuration.messages.codeLink, callingCodes: configuration.messages.callingCodes)
-        let notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
-        let messageDelivery = MessageDelivery(
+        notices = AccountNotices(messages: messages, undoLink: configuration.messages.undoLink)
+        messageDelivery = MessageDelivery(
             queue: messages, passwords: passwords, mail: appleMail, limits: limits,
             appName: configuration.messages.appName, logger: logger)
-        bounceRoutes = BounceRoutes(messages: messageDelivery, home: configuration.home)
-        let delivery = OutboxDelivery(
+        delivery = OutboxDelivery(
             accounts: accounts, outbox: outbox, tokens: tokens, devices: devices,
             appleGrants: AppleGrantDelivery(apple: apple, grants: appleGrants, outbox: outbox, logger: logger),
             passwordResets: PasswordResetDelivery(
                 passwords: passwords, resets: passwordResets, mail: appleMail, limits: limits, sealer: sealer,
-                hook: resetHook, messages: messageDelivery, link: configuration.messages.resetLink),
+                hook: configuration.resetHook.map {
+                    ResetHook(httpClient: httpClient, url: $0.url, secret: $0.secret)
+                },
+                messages: messageDelivery, link: configuration.messages.resetLink),
             messages: messageDelivery,
             lossNotice: LossNotice(identifiers: identifiers, messages: messageDelivery, templates: messages))
         let deletions = AccountDeletionStore(database: database, grants: appleGrants)
@@ -178,29 +184,54 @@ struct IdentityParts {
             housekeeping: Housekeeping(
                 database: database, auditRetention: configuration.auditRetention,
                 originRetention: configuration.auditOriginRetention, seals: seals,
-                unverifiedAccounts: configuration.unverifiedRetention.map { [database] days in
+                unverifiedAccounts: configuration.unverifiedRetention.map { [database, tokens] days in
                     UnverifiedAccountRemoval(database: database, deletions: deletions, days: days) { user in
                         try await !tokens.sessions(of: user, deadline: .after(.seconds(5))).sessions.isEmpty
                     }
                 }, logger: logger),
-            logger: logger,
-            deliver: delivery.deliver)
+            logger: logger, deliver: delivery.deliver)
 
-        // What is asked of somebody who is signed in.
-        let age = configuration.authenticationAge
-        let reauthentication = Reauthentication(database: database, tokens: tokens)
-
-        // Signing in with a password.
-        let sessions = SessionIssuer(
+        sessions = SessionIssuer(
             accounts: accounts, outbox: outbox, knownDevices: knownDevices, deviceTokens: deviceTokens, tokens: tokens,
             logger: logger)
-        let screening = PasswordScreening(
+        screening = PasswordScreening(
             policy: PasswordPolicy(minimumLength: configuration.passwordMinimumLength),
             breached: configuration.breachedPasswords)
-        let passwordSignIn = PasswordSignIn(
+        passwordSignIn = PasswordSignIn(
             passwords: passwords, hasher: hasher, sessions: sessions, limits: limits, home: configuration.home,
             logger: logger)
-        passwordRoutes = PasswordRoutes(
+        codes = CodeStore(
+            database: database, keys: CodeKeys(configuration.pepperKeys),
+            sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
+        codeProofs = CodeProofs(codes: codes, limits: limits, home: configuration.home, logger: logger)
+        appleNonces = AppleNonceIssuer(keys: configuration.sealingKeys)
+        appleVerifier = AppleTokenVerifier(
+            keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { [apple] in try await apple.keys() },
+            logger: logger)
+        appleProofs = AppleProofs(
+            verifier: appleVerifier, policy: configuration.apple.policy, issuer: appleNonces,
+            nonces: NonceStore(database: database), transfers: appleTransfers, logger: logger)
+        reauthentication = Reauthentication(database: database, tokens: tokens)
+        deletion = AccountDeletion(deletions: deletions, delivery: delivery, worker: worker, logger: logger)
+        administration = UserAdministration(
+            accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
+            screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
+    }
+
+    /// Ends what works in the background when it is not run as a service.
+    func close() async throws {
+        database.close()
+        try await hasher.stop()
+    }
+}
+
+// MARK: - Features
+
+extension IdentityParts {
+    private var age: AuthenticationAge { configuration.authenticationAge }
+
+    var passwordRoutes: PasswordRoutes {
+        PasswordRoutes(
             register: Registration(
                 passwords: passwords, hasher: hasher, screening: screening, sessions: sessions, limits: limits,
                 signIn: passwordSignIn, home: configuration.home),
@@ -210,101 +241,138 @@ struct IdentityParts {
                 notices: notices, delivery: delivery, worker: worker),
             reset: PasswordReset(
                 resets: passwordResets, outbox: outbox, hasher: hasher, screening: screening, limits: limits,
-                delivery: delivery, worker: worker, sealer: sealer, home: configuration.home,
-                messages: messages, notices: notices, isHooked: resetHook != nil),
+                delivery: delivery, worker: worker,
+                sealer: Sealer(keys: configuration.sealingKeys, purpose: AppleGrant.sealingPurpose),
+                home: configuration.home, messages: messages, notices: notices,
+                isHooked: configuration.resetHook != nil),
             hasher: hasher)
-        let codes = CodeStore(
-            database: database, keys: CodeKeys(configuration.pepperKeys),
-            sealer: Sealer(keys: configuration.sealingKeys, purpose: CodeStore.sealingPurpose))
-        let codeProofs = CodeProofs(codes: codes, limits: limits, home: configuration.home, logger: logger)
-        codeRoutes = CodeRoutes(
+    }
+
+    var codeRoutes: CodeRoutes {
+        CodeRoutes(
             dispatch: CodeDispatch(
                 codes: codes, messages: messages, limits: limits, worker: worker, home: configuration.home),
             verification: CodeVerification(
                 proofs: codeProofs, accounts: CodeAccountStore(database: database), sessions: sessions,
                 reauthentication: reauthentication, worker: worker))
-        identifierRoutes = IdentifierRoutes(
+    }
+
+    var identifierRoutes: IdentifierRoutes {
+        IdentifierRoutes(
             change: IdentifierChange(
                 identifiers: identifiers, proofs: codeProofs, notices: notices, age: age, worker: worker,
                 home: configuration.home),
             undoing: IdentifierUndoing(
                 changes: IdentifierChangeStore(database: database, grants: appleGrants), delivery: delivery,
                 limits: limits, worker: worker))
+    }
 
-        // Signing in with Apple, and the user's own account.
-        let verifier = AppleTokenVerifier(
-            keys: AppleKeys(rules: configuration.apple.keyRules, logger: logger) { try await apple.keys() },
-            logger: logger)
-        let nonceIssuer = AppleNonceIssuer(keys: configuration.sealingKeys)
-        let proofs = AppleProofs(
-            verifier: verifier, policy: configuration.apple.policy, issuer: nonceIssuer, nonces: nonces,
-            transfers: appleTransfers, logger: logger)
-        let deletion = AccountDeletion(
-            deletions: deletions, delivery: delivery, worker: worker, logger: logger)
-        appleRoutes = AppleRoutes(
+    private var providers: AuthProviderStore {
+        AuthProviderStore(database: database, grants: appleGrants, codeKinds: messageSenders.kinds)
+    }
+
+    var appleRoutes: AppleRoutes {
+        AppleRoutes(
             signIn: AppleSignIn(
-                identities: appleIdentities, grants: appleGrants, nonces: nonces, proofs: proofs, sessions: sessions,
-                limits: limits, worker: worker, exchangesCodes: apple.clientSecret != nil,
-                redirectURIs: configuration.apple.redirectURIs, logger: logger),
-            nonces: nonceIssuer, limits: limits,
+                identities: appleIdentities, grants: appleGrants, nonces: NonceStore(database: database),
+                proofs: appleProofs, sessions: sessions, limits: limits, worker: worker,
+                exchangesCodes: apple.clientSecret != nil, redirectURIs: configuration.apple.redirectURIs,
+                logger: logger),
+            nonces: appleNonces, limits: limits,
             linking: AppleLinking(
-                identities: appleIdentities, proofs: proofs, limits: limits, age: age, notices: notices, worker: worker),
+                identities: appleIdentities, proofs: appleProofs, limits: limits, age: age, notices: notices,
+                worker: worker),
             notifications: AppleNotifications(
                 notifications: AppleNotificationStore(database: database), mail: appleMail, identities: appleIdentities,
-                grants: appleGrants, providers: providers, tokens: tokens, verifier: verifier,
+                grants: appleGrants, providers: providers, tokens: tokens, verifier: appleVerifier,
                 policy: configuration.apple.policy, deletion: deletion, worker: worker, logger: logger))
-        accountRoutes = AccountRoutes(
+    }
+
+    /// `nil` where the team has no key of its own at Apple.
+    var appleTransfer: AppleTransfer? {
+        apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
+    }
+
+    var accountRoutes: AccountRoutes {
+        AccountRoutes(
             accounts: accounts, deletion: deletion,
             unlinking: Unlinking(providers: providers, age: age, worker: worker),
             export: Export(
                 accounts: accounts, identifiers: identifiers, passwords: passwords,
-                appleIdentities: appleIdentities, knownDevices: knownDevices, audit: audit,
-                tokens: tokens, devices: devices),
+                appleIdentities: appleIdentities, knownDevices: knownDevices, audit: audit, tokens: tokens,
+                devices: devices),
             age: age, worker: worker)
-        let appleReauthentication =
-            configuration.apple.isOffered
-            ? AppleReauthentication(
-                identities: appleIdentities, nonces: nonces, proofs: proofs, limits: limits, age: age,
-                reauthentication: reauthentication) : nil
-        mergeRoutes = MergeRoutes(
+    }
+
+    var reauthenticationRoutes: ReauthenticationRoutes {
+        ReauthenticationRoutes(
+            password: PasswordReauthentication(
+                passwords: passwords, hasher: hasher, limits: limits, reauthentication: reauthentication),
+            apple: appleReauthentication)
+    }
+
+    private var appleReauthentication: AppleReauthentication? {
+        guard configuration.apple.isOffered else { return nil }
+        return AppleReauthentication(
+            identities: appleIdentities, nonces: NonceStore(database: database), proofs: appleProofs, limits: limits,
+            age: age, reauthentication: reauthentication)
+    }
+
+    var mergeRoutes: MergeRoutes {
+        MergeRoutes(
             merging: AccountMerging(
                 proofs: MergeProofs(
                     identifiers: identifiers, passwords: passwords, hasher: hasher, signIn: passwordSignIn,
                     apple: appleReauthentication, codes: codeProofs,
                     codeAccounts: CodeAccountStore(database: database), limits: limits, home: configuration.home),
                 merges: AccountMergeStore(database: database, grants: appleGrants, notices: notices),
-                accounts: accounts,
-                sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
-        reauthenticationRoutes = ReauthenticationRoutes(
-            password: PasswordReauthentication(
-                passwords: passwords, hasher: hasher, limits: limits, reauthentication: reauthentication),
-            apple: appleReauthentication)
-        appleTransfer = apple.clientSecret.map { AppleTransfer(store: appleTransfers, apple: apple, secret: $0) }
-        administration = UserAdministration(
-            accounts: accounts, identifiers: identifiers, passwords: passwords, hasher: hasher,
-            screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
-        let adminUsers = AdminUserStore(database: database)
-        adminRoutes = AdminRoutes(
+                accounts: accounts, sessions: sessions, age: age, delivery: delivery, worker: worker, logger: logger))
+    }
+
+    var adminRoutes: AdminRoutes {
+        let users = AdminUserStore(database: database)
+        return AdminRoutes(
             gate: OperatorGate(accounts: accounts, role: configuration.operatorRole),
             users: AdminUserRoutes(
-                users: adminUsers, accounts: accounts, administration: administration,
-                deletion: deletion, audit: audit, age: age, worker: worker, home: configuration.home),
+                users: users, accounts: accounts, administration: administration, deletion: deletion, audit: audit,
+                age: age, worker: worker, home: configuration.home),
             sessions: AdminSessionRoutes(
                 accounts: accounts, administration: administration, audit: audit, tokens: tokens, devices: devices,
                 age: age, worker: worker),
             identifiers: AdminIdentifierRoutes(
-                users: adminUsers, identifiers: identifiers, administration: administration, age: age, worker: worker,
+                users: users, identifiers: identifiers, administration: administration, age: age, worker: worker,
                 home: configuration.home),
             log: AdminLogRoutes(audit: audit, figures: FigureStore(database: database)))
-        transfer = UserTransfer(
+    }
+
+    var transfer: UserTransfer {
+        UserTransfer(
             store: UserImportStore(database: database), home: configuration.home,
             keys: ImportedPasswordHash.Keys(
                 peppers: Set(configuration.pepperKeys.ids),
                 hasFirebaseSignerKey: configuration.firebaseSignerKey != nil))
-        auditAdministration = AuditAdministration(
-            log: audit, seals: seals, users: administration, retention: configuration.auditRetention)
+    }
+
+    var auditAdministration: AuditAdministration {
+        AuditAdministration(log: audit, seals: seals, users: administration, retention: configuration.auditRetention)
+    }
+
+    var revocationFollower: RevocationFollower {
+        RevocationFollower(tokens: tokens, store: RevocationStore(database: database), logger: logger)
+    }
+
+    var webhookWorker: WebhookWorker {
+        WebhookWorker(
+            webhooks: configuration.webhooks, store: WebhookStore(database: database), feed: events,
+            sender: WebhookSender(httpClient: httpClient), retention: configuration.auditRetention, logger: logger)
+    }
+
+    var webhookAdministration: WebhookAdministration {
+        WebhookAdministration(store: WebhookStore(database: database), feed: events)
     }
 }
+
+// MARK: - Commands
 
 extension IdentityParts {
     /// Runs `body` for a command, and ends all threads and connections after it.
