@@ -183,7 +183,7 @@ let services =
         "tokens",
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "RateLimiting", "Redis",
-            "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
+            "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
             .nioCore,
         ],
         embeds: [.embedInCode("Migrations")])
@@ -316,9 +316,8 @@ let everyTest: [Target] =
         tests(
             "Tokens",
             uses: [
-                "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "ServiceKit",
-                "ServiceKitPostgres", "Settings",
-                "TokensService", .metrics, .metricsTestKit, .nioCore,
+                "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "Sealing", "ServiceKit",
+                "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
         // Against the running system: real binaries, real sockets, real faults.

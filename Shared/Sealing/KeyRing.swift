@@ -16,22 +16,16 @@ public struct KeyRing: Sendable {
     public let current: Key
     private let byID: [String: SymmetricKey]
 
-    /// - Parameter text: the contents of a keys file: a line `ID:BASE64` for each key, of 32 bytes; `#` begins a
-    ///   comment.
+    /// - Parameter text: the contents of a keys file (``KeyLine``).
     /// - Throws: ``KeyRingError``, which names no secret.
     public init(_ text: String) throws(KeyRingError) {
         var keys: [Key] = []
         var byID: [String: SymmetricKey] = [:]
-        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-        for line in lines where !line.isEmpty && !line.hasPrefix("#") {
-            let parts = line.split(separator: ":", maxSplits: 1).map(String.init)
-            guard parts.count == 2, Self.isID(parts[0]) else {
-                throw KeyRingError("must hold lines of the form ID:BASE64, where ID is 1 to 16 letters, digits, - or _")
+        for line in try KeyLine.all(in: text) {
+            guard Self.isID(line.id) else {
+                throw KeyRingError("holds an id on line \(line.number) that is not 1 to 16 letters, digits, - or _")
             }
-            guard let bytes = Data(base64Encoded: parts[1]), bytes.count == 32 else {
-                throw KeyRingError("holds a key, \(parts[0]), that is not 32 bytes in base64")
-            }
-            let key = Key(id: parts[0], secret: SymmetricKey(data: bytes))
+            let key = Key(id: line.id, secret: line.secret)
             guard byID.updateValue(key.secret, forKey: key.id) == nil else {
                 throw KeyRingError("holds two keys of the name \(key.id)")
             }
@@ -89,6 +83,36 @@ public struct KeyRing: Sendable {
     }
 }
 
+/// A line `ID:BASE64` of a keys file: a key of 32 bytes and its name. Blank lines and lines that begin with `#` are left
+/// out.
+public struct KeyLine: Sendable {
+    /// From 1 on.
+    public let number: Int
+    /// Not empty.
+    public let id: String
+    /// 32 bytes.
+    public let secret: SymmetricKey
+
+    /// - Throws: ``KeyRingError``, which names the line and no secret.
+    public static func all(in text: String) throws(KeyRingError) -> [KeyLine] {
+        var lines: [KeyLine] = []
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let line = line.trimmingCharacters(in: .whitespaces)
+            if line.isEmpty || line.hasPrefix("#") { continue }
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2 else {
+                throw KeyRingError("must hold lines of the form ID:BASE64, which line \(index + 1) does not have")
+            }
+            // Foundation also accepts text with excess padding.
+            guard let bytes = Data(base64Encoded: String(parts[1])), bytes.count == 32,
+                bytes.base64EncodedString() == parts[1]
+            else { throw KeyRingError("holds a key on line \(index + 1) that is not 32 bytes in base64") }
+            lines.append(KeyLine(number: index + 1, id: String(parts[0]), secret: SymmetricKey(data: bytes)))
+        }
+        return lines
+    }
+}
+
 /// Seals secrets of others before they are kept in a database, so that the database alone gives none away: AES-256-GCM
 /// under a key that is not in it.
 ///
@@ -128,7 +152,8 @@ public struct Sealer: Sendable {
 public struct KeyRingError: Error, Equatable, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) {
+    /// - Parameter description: follows the file's name, as in "holds no key".
+    public init(_ description: String) {
         self.description = description
     }
 }

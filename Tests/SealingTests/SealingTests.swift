@@ -37,6 +37,7 @@ import Testing
             "", "# only a comment", "k1", "k1:", "k1:AAAA", ":AAAA", "k 1:\(Data(count: 32).base64EncodedString())",
             "k1:\(Data(count: 32).base64EncodedString())\nk1:\(Data(count: 32).base64EncodedString())",
             "abcdefghijklmnopq:\(Data(count: 32).base64EncodedString())",
+            "k1:\(Data(count: 32).base64EncodedString())=",
         ])
     func refusesKeyFilesThatAreNone(text: String) {
         #expect(throws: KeyRingError.self) { try KeyRing(text) }

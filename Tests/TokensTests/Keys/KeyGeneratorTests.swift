@@ -1,4 +1,5 @@
 import Foundation
+import Sealing
 import TestKit
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
         let allButOne = try files.write(RefreshKeyRing.sampleFile(ids: (0...255).filter { $0 != 77 }))
         let new = try files.write("")
         try FileManager.default.removeItem(atPath: new)
-        #expect(throws: RefreshKeyFileError.self) {
+        #expect(throws: KeyRingError.self) {
             try generator.writeRefreshKey(id: 5, to: new, besides: allButOne)
         }
         #expect(!FileManager.default.fileExists(atPath: new))
@@ -44,7 +45,7 @@ import Testing
         let files = try TemporaryFiles()
         defer { files.remove() }
         let all = try files.write(RefreshKeyRing.sampleFile(ids: Array(0...255)))
-        #expect(throws: RefreshKeyFileError.self) {
+        #expect(throws: KeyRingError.self) {
             try generator.writeRefreshKey(id: nil, to: all + ".new", besides: all)
         }
     }

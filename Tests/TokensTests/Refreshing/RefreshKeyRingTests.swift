@@ -1,4 +1,5 @@
 import Foundation
+import Sealing
 import Testing
 
 @testable import TokensService
@@ -18,11 +19,11 @@ import Testing
         "1:\(key)\n1:\(key)",
     ])
     func wrongFilesAreRefused(file: String) {
-        #expect(throws: RefreshKeyFileError.self) { try RefreshKeyRing(file: file) }
+        #expect(throws: KeyRingError.self) { try RefreshKeyRing(file: file) }
     }
 
     @Test func errorsHoldNoKey() {
-        do throws(RefreshKeyFileError) {
+        do throws(KeyRingError) {
             _ = try RefreshKeyRing(file: "1:\(Self.key)\n1:\(Self.key)")
         } catch { #expect(!"\(error)".contains(Self.key)) }
     }

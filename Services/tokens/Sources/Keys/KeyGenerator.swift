@@ -1,6 +1,7 @@
 import AccessToken
 import Crypto
 import Foundation
+import Sealing
 import ServiceKit
 import Settings
 
@@ -54,16 +55,16 @@ public struct KeyGenerator: Sendable {
     ///   - id: `nil` chooses one.
     ///   - present: the refresh keys file that is in use, if there is one.
     /// - Returns: the new key's id.
-    /// - Throws: `CocoaError` when the file is there already or cannot be written; `RefreshKeyFileError` when the
+    /// - Throws: `CocoaError` when the file is there already or cannot be written; `KeyRingError` when the
     ///   present file holds the id, or is none.
     public func writeRefreshKey(id: UInt8?, to path: String, besides present: String?) throws -> UInt8 {
         var taken: Set<UInt8> = []
         if let present, FileManager.default.fileExists(atPath: present) {
             taken = try RefreshKeyRing(file: String(contentsOfFile: present, encoding: .utf8)).ids
         }
-        if let id, taken.contains(id) { throw RefreshKeyFileError("\(present ?? "") holds a key with the id \(id)") }
+        if let id, taken.contains(id) { throw KeyRingError("\(present ?? "") holds a key with the id \(id)") }
         guard let id = id ?? (0...UInt8.max).filter({ !taken.contains($0) }).randomElement() else {
-            throw RefreshKeyFileError("\(present ?? "") holds a key for each id: take the oldest out")
+            throw KeyRingError("\(present ?? "") holds a key for each id: take the oldest out")
         }
         let secret = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0).base64EncodedString() }
         let head = DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)

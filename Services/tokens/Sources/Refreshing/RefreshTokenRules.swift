@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import Foundation
+import Sealing
 
 /// A refresh token: `ghrt_` + base64url(key id ‖ session id ‖ generation ‖ 32 random bytes ‖ truncated HMAC).
 ///
@@ -131,42 +132,24 @@ struct RefreshKeyRing: Sendable {
 
     var ids: Set<UInt8> { Set(keys.keys) }
 
-    /// Reads the keys file: a line `ID:KEY` each, ID 0 to 255, KEY 32 bytes in base64; `#` begins a comment line.
+    /// Reads the keys file (``KeyLine``), whose ids are numbers from 0 to 255.
     ///
     /// - Throws: what is wrong, by line, never with a secret in it.
-    init(file: String) throws(RefreshKeyFileError) {
+    init(file: String) throws(KeyRingError) {
         var ring: [UInt8: RefreshKey] = [:]
         var first: RefreshKey?
-        for (index, line) in file.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            let line = line.trimmingCharacters(in: .whitespaces)
-            if line.isEmpty || line.hasPrefix("#") { continue }
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, let id = UInt8(parts[0]) else {
-                throw RefreshKeyFileError("line \(index + 1): want ID:KEY with ID from 0 to 255")
+        for line in try KeyLine.all(in: file) {
+            guard let id = UInt8(line.id) else {
+                throw KeyRingError("holds an id on line \(line.number) that is no number from 0 to 255")
             }
-            // Foundation also accepts text with excess padding.
-            guard let secret = Data(base64Encoded: String(parts[1])), secret.count == 32,
-                secret.base64EncodedString() == parts[1]
-            else {
-                throw RefreshKeyFileError("line \(index + 1): the key is not 32 bytes in base64")
-            }
-            guard ring[id] == nil else { throw RefreshKeyFileError("line \(index + 1): id \(id) occurs twice") }
-            let key = RefreshKey(id: id, secret: SymmetricKey(data: secret))
+            guard ring[id] == nil else { throw KeyRingError("holds id \(id) twice") }
+            let key = RefreshKey(id: id, secret: line.secret)
             ring[id] = key
             first = first ?? key
         }
-        guard let first else { throw RefreshKeyFileError("holds no key") }
+        guard let first else { throw KeyRingError("holds no key") }
         self.minting = first
         self.keys = ring
-    }
-}
-
-/// What is wrong with a refresh keys file.
-struct RefreshKeyFileError: Error, CustomStringConvertible {
-    let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }
 

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import RateLimiting
 import Synchronization
 
 /// Limits how many tokens with an unknown key id are looked up in PostgreSQL.
@@ -8,52 +9,41 @@ import Synchronization
 /// takes from two token buckets: its address' and one for all addresses. A token that PostgreSQL confirms is given back
 /// to both: while a new key is rolled out, replicas that lack it go on serving real clients at full speed.
 ///
-/// It does its own arithmetic: the buckets of `RateLimiting` are taken from one at a time, here both under one lock or
-/// neither.
+/// A token takes from both buckets or from neither, so one lock holds all of them.
 final class UnknownKeyLimit: Sendable {
-    typealias Instant = ContinuousClock.Instant
-
-    /// `burst` at once, and one more after each `interval`.
-    fileprivate struct Rate {
-        let burst: Int
-        let interval: Duration
-    }
-
     /// For all addresses: a fraction of the refreshes that a replica has time for.
-    private static let together = Rate(burst: 100, interval: .milliseconds(20))
-    private static let ofAddress = Rate(burst: 10, interval: .seconds(1))
+    private static let together = TokenBucket(capacity: 100, refillPerSecond: 50)
+    private static let ofAddress = TokenBucket(capacity: 10, refillPerSecond: 1)
     /// A fixed number, which bounds the memory. Addresses share buckets by a hash that is seeded anew in each process,
     /// so that nobody can choose an address to share somebody's bucket.
     private static let addressBuckets = 4096
 
-    /// A bucket's state is the instant at which it will be full again.
+    /// When each bucket is full again, in microseconds.
     private struct FullAt {
-        var together: Instant
-        var ofAddress: [Instant]
+        var together: Int64 = 0
+        var ofAddress = [Int64](repeating: 0, count: addressBuckets)
     }
 
-    private let fullAt: Mutex<FullAt>
-
-    init(now: Instant = .now) {
-        fullAt = Mutex(FullAt(together: now, ofAddress: Array(repeating: now, count: Self.addressBuckets)))
-    }
+    private let fullAt = Mutex(FullAt())
 
     /// Takes from both buckets, before a token is looked up.
     ///
-    /// - Parameter address: the client's; `nil` when it is not known.
+    /// - Parameters:
+    ///   - address: the client's; `nil` when it is not known.
+    ///   - now: microseconds on any clock that does not go back.
     /// - Throws: `RATE_LIMITED` when its address has sent too many, `UNAVAILABLE` when all together have.
-    func take(from address: String?, at now: Instant = .now) throws(Problem) {
+    func take(from address: String?, at now: Int64 = LocalTokenBuckets.uptime) throws(Problem) {
         let index = address.map(Self.index)
         let refusal: Problem? = fullAt.withLock { fullAt in
-            var ofAddress: Instant?
+            var ofAddress: Int64?
             if let index {
-                let next = max(fullAt.ofAddress[index], now) + Self.ofAddress.interval
-                if let wait = Self.ofAddress.wait(for: next, at: now) { return Problem(.rateLimited, retryAfter: wait) }
+                let (decision, next) = Self.ofAddress.take(1, fullAt: fullAt.ofAddress[index], now: now)
+                if case .refused(let wait) = decision { return Problem(.rateLimited, retryAfter: wait.wholeSeconds) }
                 ofAddress = next
             }
-            let together = max(fullAt.together, now) + Self.together.interval
-            if let wait = Self.together.wait(for: together, at: now) { return Problem(.unavailable, retryAfter: wait) }
-            fullAt.together = together
+            let (decision, together) = Self.together.take(1, fullAt: fullAt.together, now: now)
+            if case .refused(let wait) = decision { return Problem(.unavailable, retryAfter: wait.wholeSeconds) }
+            if let together { fullAt.together = together }
             if let index, let ofAddress { fullAt.ofAddress[index] = ofAddress }
             return nil
         }
@@ -81,11 +71,7 @@ final class UnknownKeyLimit: Sendable {
     }
 }
 
-extension UnknownKeyLimit.Rate {
-    /// Whole seconds until the bucket has room for a token after which it will be full at `next`; `nil` when it has
-    /// room now.
-    fileprivate func wait(for next: ContinuousClock.Instant, at now: ContinuousClock.Instant) -> Int? {
-        let excess = (now.duration(to: next) - interval * burst) / .seconds(1)
-        return excess > 0 ? Int(excess.rounded(.up)) : nil
-    }
+extension Duration {
+    /// Rounded up, for `Retry-After`.
+    fileprivate var wholeSeconds: Int { Int((self / .seconds(1)).rounded(.up)) }
 }
