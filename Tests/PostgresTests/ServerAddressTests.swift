@@ -98,14 +98,13 @@ import Testing
         for _ in 1...3 { gate.signal() }
     }
 
-    @Test func theOrderOfServers() throws {
+    @Test func theOrderOfServers() {
         let servers = ["a", "b", "c"].map { ServerAddress(host: $0) }
-        func hosts(_ order: ServerOrder) throws -> [String?] { try order.applied(to: servers).map(\.host) }
-        #expect(try hosts(ServerOrder()) == ["a", "b", "c"])
-        #expect(try hosts(ServerOrder(first: servers[1])) == ["b", "a", "c"])
-        #expect(try hosts(ServerOrder(last: [servers[0]])) == ["b", "c", "a"])
-        #expect(try hosts(ServerOrder(excluded: [servers[0], servers[2]])) == ["b"])
-        #expect(throws: PostgresError.self) { try hosts(ServerOrder(excluded: Set(servers))) }
+        func hosts(_ order: ServerOrder) -> [String?] { order.applied(to: servers).map(\.host) }
+        #expect(hosts(ServerOrder()) == ["a", "b", "c"])
+        #expect(hosts(ServerOrder(first: servers[1])) == ["b", "a", "c"])
+        #expect(hosts(ServerOrder(last: [servers[0]])) == ["b", "c", "a"])
+        #expect(hosts(ServerOrder(last: Set(servers))) == ["a", "b", "c"])
     }
 
     @Test func aVanishedHostIsNoticedByTheKernel() throws {

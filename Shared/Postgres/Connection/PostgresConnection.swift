@@ -56,7 +56,7 @@ public actor PostgresConnection: PostgresQuerying {
         _ configuration: PostgresConfiguration, in order: ServerOrder, isDrained: Bool
     ) async throws(PostgresError) -> (connection: PostgresConnection, server: ServerInstance) {
         let deadline = ContinuousClock.now + configuration.connectTimeout
-        let servers = try order.applied(
+        let servers = order.applied(
             to: try await NameResolver.shared.resolve(configuration.servers, until: deadline))
         let connection = try PostgresConnection(configuration, isDrained: isDrained)
         return (connection, try await connection.open(servers, until: deadline))

@@ -60,14 +60,10 @@ struct ServerInstance: Sendable, Hashable {
 struct ServerOrder: Sendable {
     var first: ServerAddress?
     var last: Set<ServerAddress> = []
-    var excluded: Set<ServerAddress> = []
 
-    /// - Throws: ``PostgresError`` where all are excluded.
-    func applied(to servers: [ServerAddress]) throws(PostgresError) -> [ServerAddress] {
-        let allowed = servers.filter { !excluded.contains($0) }
-        guard !allowed.isEmpty else { throw .noOtherServer }
-        return allowed.filter { $0 == first } + allowed.filter { $0 != first && !last.contains($0) }
-            + allowed.filter { $0 != first && last.contains($0) }
+    func applied(to servers: [ServerAddress]) -> [ServerAddress] {
+        servers.filter { $0 == first } + servers.filter { $0 != first && !last.contains($0) }
+            + servers.filter { $0 != first && last.contains($0) }
     }
 }
 

@@ -289,7 +289,7 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
         server?.addresses.insert(instance.address)
         heard(at: now)
         if isSearch, !isOther {
-            // It is the same server at another of its addresses.
+            // It is the same server, at this address or at another one.
             effects.closing.append(member)
             searchFailed(.noOtherServer, &effects, now: now, jitter: 1)
             return effects
@@ -415,13 +415,14 @@ struct PoolState<Connection: Sendable, Waiter: Sendable>: Sendable {
         return Opening(number: number, servers: servers)
     }
 
-    /// When all that a caller could use is unanswered, another server may have taken over.
+    /// When all that a caller could use is unanswered, another server may have taken over. It may have taken over the
+    /// address too, where that is of a proxy or is moved from host to host, so known addresses are tried last.
     private mutating func startSearch(now: Instant) -> ServerOrder? {
         guard let server, !isSearching, searchFailure.map({ $0.retryAt <= now }) ?? true,
             waiting.contains(where: isStuck)
         else { return nil }
         isSearching = true
-        return ServerOrder(excluded: server.addresses)
+        return ServerOrder(last: server.addresses)
     }
 
     private static var closed: PostgresError { PostgresError(.closed, "the pool is closed") }

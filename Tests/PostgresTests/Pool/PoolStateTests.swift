@@ -175,9 +175,9 @@ import Testing
         let again = pool.opened(2, at: "alias", of: "first")
         #expect(again == ["close 2", "refuse second: connection_failed"])
         pool.now += .milliseconds(50)
-        // From now on neither address is tried.
+        // From now on both addresses are tried after all others.
         #expect(pool.admit("third") == ["open elsewhere"])
-        #expect(pool.excluded == ["alias", "first"])
+        #expect(pool.triedLast == ["alias", "first"])
     }
 
     @Test func whatComesBackFromAFormerServerIsClosed() {
@@ -339,7 +339,8 @@ private struct TestPool {
     private let reserve: Int
     var now = ContinuousClock.now
     private(set) var history: [Event] = []
-    private(set) var excluded: [String] = []
+    /// The addresses that the last search leaves to the end.
+    private(set) var triedLast: [String] = []
     private var leases: [Int: State.Lease] = [:]
     private var reports: [Int: ConnectionReport] = [:]
     private var members: [Int: State.Member] = [:]
@@ -447,7 +448,7 @@ private struct TestPool {
             words.append(word)
         }
         if let servers = effects.search {
-            excluded = servers.excluded.compactMap(\.host).sorted()
+            triedLast = servers.last.compactMap(\.host).sorted()
             words.append("open elsewhere")
         }
         return words.sorted()

@@ -16,19 +16,21 @@ public final class TCPProxy: Sendable {
         let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { client in
-                guard link.carries(client) else { return client.eventLoop.makeFailedFuture(ChannelError.eof) }
-                if link.isSilent { return client.eventLoop.makeSucceededVoidFuture() }
+                guard let number = link.number(of: client) else {
+                    return client.eventLoop.makeFailedFuture(ChannelError.eof)
+                }
+                if link.isSilent(number) { return client.eventLoop.makeSucceededVoidFuture() }
                 return ClientBootstrap(group: client.eventLoop)
                     .channelInitializer { upstream in
                         upstream.eventLoop.makeCompletedFuture {
                             try upstream.pipeline.syncOperations.addHandler(
-                                RelayHandler(to: client, link: link, counts: true))
+                                RelayHandler(to: client, link: link, number: number, counts: true))
                         }
                     }
                     .connect(host: "127.0.0.1", port: link.server)
                     .flatMapThrowing { upstream in
                         try client.pipeline.syncOperations.addHandler(
-                            RelayHandler(to: upstream, link: link, counts: false))
+                            RelayHandler(to: upstream, link: link, number: number, counts: false))
                     }
             }
         listener = try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
@@ -50,7 +52,10 @@ public final class TCPProxy: Sendable {
 
     /// From now on nothing passes and nothing is closed, as when packets are dropped. New connections are accepted, and
     /// find no one.
-    public func goSilent() { link.goSilent() }
+    public func goSilent() { link.goSilent(includingNewConnections: true) }
+
+    /// From now on nothing passes over the connections there are, and none of them is closed. New ones are carried.
+    public func silenceConnections() { link.goSilent(includingNewConnections: false) }
 
     /// Takes new connections to another server, as a name does that leads elsewhere; those there are stay.
     public func redirect(to server: Int) { link.server = server }
@@ -84,7 +89,10 @@ private final class Link: Sendable {
         /// Whether the connections all end with the last of them, and no new one begins.
         var severs = false
         var isSevered = false
-        var isSilent = false
+        /// How many connections have been accepted: each has a number, beginning with 1.
+        var accepted = 0
+        /// Connections up to this number carry nothing.
+        var silentUpTo = 0
         var clients: [ObjectIdentifier: any Channel] = [:]
     }
 
@@ -100,17 +108,19 @@ private final class Link: Sendable {
         set { state.withLock { $0.server = newValue } }
     }
 
-    /// Takes note of a client that connects; returns whether it may.
-    func carries(_ client: any Channel) -> Bool {
+    /// Takes note of a client that connects; returns the number of its connection, or nil if it may not.
+    func number(of client: any Channel) -> Int? {
         let id = ObjectIdentifier(client)
-        let may = state.withLock { state in
-            if !state.isSevered { state.clients[id] = client }
-            return !state.isSevered
+        let number: Int? = state.withLock { state in
+            guard !state.isSevered else { return nil }
+            state.clients[id] = client
+            state.accepted += 1
+            return state.accepted
         }
         client.closeFuture.whenComplete { [self] _ in
             _ = state.withLock { $0.clients.removeValue(forKey: id) }
         }
-        return may
+        return number
     }
 
     func cut(after count: Int, severs: Bool) {
@@ -120,11 +130,11 @@ private final class Link: Sendable {
         }
     }
 
-    func goSilent() {
-        state.withLock { $0.isSilent = true }
+    func goSilent(includingNewConnections: Bool) {
+        state.withLock { $0.silentUpTo = includingNewConnections ? .max : $0.accepted }
     }
 
-    var isSilent: Bool { state.withLock(\.isSilent) }
+    func isSilent(_ number: Int) -> Bool { state.withLock { number <= $0.silentUpTo } }
 
     func sever() {
         let clients = state.withLock { state in
@@ -163,17 +173,19 @@ private final class RelayHandler: ChannelInboundHandler {
 
     private let other: any Channel
     private let link: Link
+    private let number: Int
     /// Whether these are the bytes from the server.
     private let counts: Bool
 
-    init(to other: any Channel, link: Link, counts: Bool) {
+    init(to other: any Channel, link: Link, number: Int, counts: Bool) {
         self.other = other
         self.link = link
+        self.number = number
         self.counts = counts
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if link.isSilent { return }
+        if link.isSilent(number) { return }
         var buffer = unwrapInboundIn(data)
         let (bytes, ends) = counts ? link.admit(buffer.readableBytes) : (buffer.readableBytes, false)
         let written = other.writeAndFlush(buffer.readSlice(length: bytes))
@@ -184,7 +196,7 @@ private final class RelayHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if !link.isSilent { other.close(promise: nil) }
+        if !link.isSilent(number) { other.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
