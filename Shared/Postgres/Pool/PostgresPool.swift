@@ -82,13 +82,15 @@ public final class PostgresPool: PostgresQuerying, Service {
     /// Lends a connection to `body`, for several statements on one session. It goes back to the pool unless it is left
     /// closed or in a transaction. Session settings, temporary tables and advisory locks are the body's to undo.
     ///
-    /// - Parameter deadline: For waiting for the connection; statements have their own.
+    /// - Parameters:
+    ///   - deadline: For waiting for the connection; statements have their own.
+    ///   - usesReserve: As in ``query(_:deadline:usesReserve:)``.
     /// - Throws: What `body` throws; ``PostgresError`` if there is no connection to be had.
     public func withConnection<Value: Sendable>(
-        deadline: ContinuousClock.Instant? = nil, isolation: isolated (any Actor)? = #isolation,
-        _ body: (PostgresConnection) async throws -> Value
+        deadline: ContinuousClock.Instant? = nil, usesReserve: Bool = false,
+        isolation: isolated (any Actor)? = #isolation, _ body: (PostgresConnection) async throws -> Value
     ) async throws -> Value {
-        let lease = try await acquire(until: deadline ?? configuration.defaultDeadline, usesReserve: false)
+        let lease = try await acquire(until: deadline ?? configuration.defaultDeadline, usesReserve: usesReserve)
         defer { release(lease) }
         do {
             return try await body(lease.member.connection)
@@ -100,16 +102,18 @@ public final class PostgresPool: PostgresQuerying, Service {
 
     /// Runs `body` in a transaction: COMMIT when it returns, ROLLBACK when it throws or its task was cancelled.
     ///
-    /// - Parameter deadline: For waiting for the connection and the transaction as a whole; nil means the statement
-    ///   time-out from now.
+    /// - Parameters:
+    ///   - deadline: For waiting for the connection and the transaction as a whole; nil means the statement time-out
+    ///     from now.
+    ///   - usesReserve: As in ``query(_:deadline:usesReserve:)``.
     /// - Throws: What `body` throws; ``PostgresError`` if there is no connection, or the transaction cannot be
     ///   committed, with `outcomeIsUnknown` if it may have been; `CancellationError`.
     public func withTransaction<Value: Sendable>(
-        deadline: ContinuousClock.Instant? = nil, isolation: isolated (any Actor)? = #isolation,
-        _ body: (PostgresTransaction) async throws -> Value
+        deadline: ContinuousClock.Instant? = nil, usesReserve: Bool = false,
+        isolation: isolated (any Actor)? = #isolation, _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {
         let deadline = deadline ?? configuration.defaultDeadline
-        return try await withConnection(deadline: deadline) { connection in
+        return try await withConnection(deadline: deadline, usesReserve: usesReserve) { connection in
             try await connection.withTransaction(deadline: deadline, body)
         }
     }

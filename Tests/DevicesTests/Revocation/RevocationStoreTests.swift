@@ -36,6 +36,23 @@ import Testing
         }
     }
 
+    @Test func devicesAreDetachedWhileRequestsHoldTheirConnections() async throws {
+        try await withDatabase(migrations: DevicesMigrations.all) { database in
+            var limits = PostgresPoolConfiguration.patient
+            (limits.maximumConnections, limits.reservedConnections) = (2, 1)
+            let pool = PostgresPool(configuration: try .patient(database.url), pool: limits)
+            defer { pool.close() }
+            let devices = DeviceStore(database: pool)
+            let revocations = RevocationStore(database: pool)
+            _ = try await devices.register(DeviceStoreTests.registration(), user: user, session: session)
+            try await pool.withConnection { _ in
+                let position = try await revocations.position()
+                #expect(try await revocations.apply(Self.page([session], cursor: "c1"), after: position.cursor) == 1)
+                #expect(try await revocations.purge(batch: 10) == 0)
+            }
+        }
+    }
+
     @Test func aRevokedSessionRegistersNothingAndChangesNothing() async throws {
         try await Self.withStores { devices, revocations in
             let bob = UUID()

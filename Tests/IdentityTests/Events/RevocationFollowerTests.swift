@@ -43,17 +43,21 @@ import Testing
         }
     }
 
-    private func with(_ body: @Sendable (Fixture) async throws -> Void) async throws {
+    private func with(
+        _ limits: PostgresPoolConfiguration = .patient, _ body: @Sendable (Fixture) async throws -> Void
+    ) async throws {
         let tokens = FakeTokens()
         try await withDatabase(migrations: identityMigrations) { database in
+            let pool = PostgresPool(configuration: try .patient(database.url), pool: limits)
+            defer { pool.close() }
             try await withHTTPServer(tokens.router()) { url in
                 let log = CapturedLog()
                 let client = ServiceClient(
                     callee: "tokens", urls: [url], credential: FakeTokens.credentials[0], httpClient: .shared)
                 let follower = RevocationFollower(
-                    tokens: TokensClient(client: client), store: RevocationStore(database: database.pool),
+                    tokens: TokensClient(client: client), store: RevocationStore(database: pool),
                     logger: log.logger)
-                try await body(Fixture(pool: database.pool, tokens: tokens, follower: follower, log: log))
+                try await body(Fixture(pool: pool, tokens: tokens, follower: follower, log: log))
             }
         }
     }
@@ -82,6 +86,21 @@ import Testing
             let export = try await AuditLog(database: fixture.pool).events(of: user, deadline: .now + .seconds(30))
             #expect(export.map(\.event) == ["session_revoked"] && export.first?.sessionId == session.path)
             #expect(fixture.log.lines == [])
+        }
+    }
+
+    @Test func theFeedIsFollowedWhileRequestsHoldTheirConnections() async throws {
+        var limits = PostgresPoolConfiguration.patient
+        (limits.maximumConnections, limits.reservedConnections) = (2, 1)
+        try await with(limits) { fixture in
+            try await fixture.drain()
+            let session = UUID()
+            fixture.end(session)
+            try await fixture.pool.withConnection { _ in
+                try await fixture.drain()
+                #expect(try await fixture.store.readAt() != nil)
+            }
+            #expect(try await fixture.ended() == [session])
         }
     }
 

@@ -69,6 +69,8 @@ struct RevocationConsumer: Service {
 }
 
 /// What devices keeps of tokens' revocation feed: the cursor, and the sessions that may no longer register.
+///
+/// Its statements use the pool's reserve, so that devices are detached also while requests hold all other connections.
 struct RevocationStore: Sendable {
     /// Sessions revoked in one transaction: each takes a lock, of which PostgreSQL has room for some thousands.
     private static let batchSize = 200
@@ -96,8 +98,8 @@ struct RevocationStore: Sendable {
     }
 
     func position() async throws(PostgresError) -> Position {
-        let (cursor, readAt) = try await database.query("SELECT cursor, read_at FROM revocation_feed")[0].decode(
-            (String?, Date?).self)
+        let rows = try await database.query("SELECT cursor, read_at FROM revocation_feed", usesReserve: true)
+        let (cursor, readAt) = try rows[0].decode((String?, Date?).self)
         return Position(cursor: cursor, readAt: readAt)
     }
 
@@ -116,7 +118,8 @@ struct RevocationStore: Sendable {
             rest = rest.dropFirst(Self.batchSize)
             let isLast = rest.isEmpty
             // No request waits for this, so it may take longer than one.
-            let count: Int? = try await database.withTransaction(deadline: .now + .seconds(30)) { transaction in
+            let deadline = ContinuousClock.now + .seconds(30)
+            let count: Int? = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
                 let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
                 guard try current.first?.decode(String?.self) == .some(cursor) else { return nil }
                 let count = try await Self.revoke(batch, in: transaction)
@@ -181,7 +184,7 @@ struct RevocationStore: Sendable {
             DELETE FROM revoked_sessions WHERE session_id IN (
                 SELECT session_id FROM revoked_sessions WHERE expires_at < statement_timestamp()
                 ORDER BY expires_at LIMIT \(batch) FOR UPDATE SKIP LOCKED)
-            """
+            """, usesReserve: true
         ).affectedRows
     }
 }

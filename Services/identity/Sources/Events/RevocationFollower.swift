@@ -92,6 +92,8 @@ struct RevocationFollower: Service {
 }
 
 /// How far tokens' revocation feed has been read (table `revocation_feed`), and the sessions whose end it has told.
+///
+/// Its statements use the pool's reserve, so that the feed is followed also while requests hold all other connections.
 struct RevocationStore: Sendable {
     let database: PostgresPool
 
@@ -117,7 +119,7 @@ struct RevocationStore: Sendable {
                 claimed_until = now() + make_interval(secs => \(Self.claimLifetime))
             WHERE claimed_until <= now()
             RETURNING cursor, revision
-            """
+            """, usesReserve: true
         ).first.map { row in
             let (cursor, revision) = try row.decode((String?, Int64).self)
             return Claim(cursor: cursor, revision: revision)
@@ -127,14 +129,15 @@ struct RevocationStore: Sendable {
     /// Lets another process go on at once.
     func release(_ claim: Claim) async throws {
         try await database.query(
-            "UPDATE revocation_feed SET claimed_until = now() WHERE revision = \(claim.revision)")
+            "UPDATE revocation_feed SET claimed_until = now() WHERE revision = \(claim.revision)", usesReserve: true)
     }
 
     /// Writes the page's sessions into the audit log, and moves the cursor, in one transaction. A session that is there
     /// already is left out: after a reset the feed tells again what it has told.
     /// - Returns: what to go on with; `nil` where another process has the feed, and nothing was written.
     func write(_ page: RevocationPage, _ claim: Claim) async throws -> Claim? {
-        let isMine = try await database.withTransaction(deadline: .now + Self.patience) { transaction in
+        let deadline = ContinuousClock.now + Self.patience
+        let isMine = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
             let moved = try await transaction.query(
                 """
                 UPDATE revocation_feed SET cursor = \(page.cursor),
@@ -165,6 +168,6 @@ struct RevocationStore: Sendable {
 
     /// When some process was last at the feed's end.
     func readAt() async throws -> Date? {
-        try await database.query("SELECT read_at FROM revocation_feed").first?.decode(Date.self)
+        try await database.query("SELECT read_at FROM revocation_feed", usesReserve: true).first?.decode(Date.self)
     }
 }
