@@ -24,6 +24,9 @@ struct DatabaseFacts: Sendable, Equatable {
     var roleConnections: Int
     /// Of the service's pool, in one replica.
     var poolConnections: Int
+    /// Addresses from which replicas of the service have connections open now. Fewer than there are replicas where
+    /// these share an address, or where a pooler stands between.
+    var replicas: Int
     /// The age of the oldest transaction number; at 2 thousand million PostgreSQL stops.
     var transactionAge: Int
     /// Seconds since the oldest prepared transaction was left behind.
@@ -114,10 +117,12 @@ struct DatabaseFacts: Sendable, Equatable {
                 remedy: remedy)
         }
         let free = roleLimit - roleConnections
-        guard free < poolConnections else { return nil }
+        let replicas = max(self.replicas, 1)
+        let needed = (replicas + 1) * poolConnections + 4
+        guard free < poolConnections || roleLimit < needed else { return nil }
         let text = """
-            The role of \(service) has \(roleConnections) of its \(roleLimit) connections open, and a further replica \
-            may need \(poolConnections).
+            The role of \(service) has \(roleConnections) of its \(roleLimit) connections open. With the \(replicas) \
+            \(replicas == 1 ? "replica" : "replicas") seen now, one more and `migrate` it may need \(needed).
             """
         return free <= 0 ? .problem(text, remedy: remedy) : .warning(text, remedy: remedy)
     }
@@ -205,18 +210,23 @@ extension DatabaseFacts {
                 (SELECT count(*) FROM pg_stat_activity WHERE datid IS NOT NULL),
                 (SELECT NULLIF(rolconnlimit, -1)::bigint FROM pg_roles WHERE rolname = session_user),
                 (SELECT count(*) FROM pg_stat_activity WHERE usename = session_user),
+                -- Those of psql have another name.
+                (SELECT count(DISTINCT client_addr) FROM pg_stat_activity
+                    WHERE usename = session_user AND application_name = current_setting('application_name')
+                    AND pid <> pg_backend_pid()),
                 (SELECT max(age(datfrozenxid))::bigint FROM pg_database),
                 (SELECT extract(epoch FROM statement_timestamp() - min(prepared))::double precision
                     FROM pg_prepared_xacts)
             """)
-        let (version, number, isEncrypted, off, maximum, connections, roleLimit, roleConnections, age, prepared) =
-            try rows[0].decode((String, Int, Bool, [String], Int, Int, Int?, Int, Int, Double?).self)
+        let (
+            version, number, isEncrypted, off, maximum, connections, roleLimit, roleConnections, replicas, age, prepared
+        ) = try rows[0].decode((String, Int, Bool, [String], Int, Int, Int?, Int, Int, Int, Double?).self)
         self.init(
             version: version, versionNumber: number, ahead: clock.timeIntervalSince(middle), isEncrypted: isEncrypted,
             needsEncryption: configuration.isProduction && !configuration.connection.staysOnThisMachine, off: off,
             maximumConnections: maximum, connections: connections, roleLimit: roleLimit,
             roleConnections: roleConnections,
-            poolConnections: configuration.pool.maximumConnections,
+            poolConnections: configuration.pool.maximumConnections, replicas: replicas,
             transactionAge: age, preparedTransactionAge: prepared,
             migrations: try await migrator.status(on: connection))
     }

@@ -8,8 +8,8 @@ import Testing
     private static let good = DatabaseFacts(
         version: "15.4", versionNumber: 150_004, ahead: 0, isEncrypted: true, needsEncryption: true, off: [],
         maximumConnections: 100,
-        connections: 20, roleLimit: 52, roleConnections: 17, poolConnections: 16, transactionAge: 1000,
-        preparedTransactionAge: nil, migrations: [])
+        connections: 20, roleLimit: 52, roleConnections: 17, poolConnections: 16, replicas: 2,
+        transactionAge: 1000, preparedTransactionAge: nil, migrations: [])
 
     /// What is found besides what is fine.
     private func complaints(_ change: (inout DatabaseFacts) -> Void) -> [String] {
@@ -42,6 +42,16 @@ import Testing
         #expect(complaints { $0.roleConnections = 36 } == [])
         #expect(complaints { $0.roleConnections = 37 }.first?.hasPrefix("warning: The role of tokens has 37") == true)
         #expect(complaints { $0.roleConnections = 52 }.first?.hasPrefix("problem: The role of tokens has 52") == true)
+        // However few are open now.
+        #expect(complaints { ($0.roleLimit, $0.roleConnections) = (51, 2) }.first?.hasSuffix("may need 52.") == true)
+        #expect(complaints { ($0.roleLimit, $0.roleConnections, $0.replicas) = (36, 2, 0) } == [])
+        #expect(
+            complaints { ($0.roleLimit, $0.roleConnections, $0.replicas) = (20, 0, 1) } == [
+                """
+                warning: The role of tokens has 0 of its 20 connections open. With the 1 replica seen now, one more \
+                and `migrate` it may need 36.
+                """
+            ])
         #expect(complaints { $0.transactionAge = 1_500_000_000 }.first?.hasPrefix("problem:") == true)
         #expect(complaints { $0.preparedTransactionAge = 7200 }.first?.hasPrefix("warning:") == true)
         #expect(complaints { $0.preparedTransactionAge = 60 } == [])

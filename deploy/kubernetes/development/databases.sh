@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Run by the PostgreSQL image when its volume is new: a role and a database for each service. Each role may have the
-# connections of one replica and of the one that replaces it, so that all three fit into PostgreSQL's default of 100.
+# connections of one replica, of the one that replaces it, and 4 for migrate, doctor and psql.
 set -euo pipefail
 for name in identity tokens devices; do
     SERVICE_PASSWORD=$(cat "/etc/gatehouse/passwords/$name") psql -q -X -U "$POSTGRES_USER" -d postgres \
-        -v ON_ERROR_STOP=1 -v name="$name" -v connections=32 -f /etc/gatehouse/service-database/service-database.sql
+        -v ON_ERROR_STOP=1 -v name="$name" -v connections=36 -f /etc/gatehouse/service-database/service-database.sql
 done

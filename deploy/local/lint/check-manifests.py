@@ -72,6 +72,8 @@ class Check:
                 self.check_edges(variant, manifests, [overlay] + components)
                 if overlay == "production":
                     self.check_production(variant, manifests)
+                else:
+                    self.check_development(variant, manifests)
         self.check_variants()
         if only is None:
             for folder in OTHERS:
@@ -304,6 +306,17 @@ class Check:
         namespace = manifests.named("Namespace", "gatehouse")["metadata"]["labels"]
         if namespace.get("pod-security.kubernetes.io/enforce") != "restricted":
             self.find(variant, "the namespace does not enforce restricted pods")
+
+    def check_development(self, variant, manifests):
+        """The roles' limits are those of one replica each, and PostgreSQL has room for all of them."""
+        limit = 2 * self.pool + 4
+        scripts = [each["data"].get("databases.sh", "") for each in manifests.all("ConfigMap")]
+        if not any(f"-v connections={limit} " in script for script in scripts):
+            self.find(variant, f"databases.sh should give each role {limit} connections")
+        container = manifests.named("StatefulSet", "postgresql")["spec"]["template"]["spec"]["containers"][0]
+        maximum = [word for word in container.get("args", []) if word.startswith("max_connections=")]
+        if not maximum or int(maximum[0].partition("=")[2]) < 3 * limit + 10:
+            self.find(variant, f"PostgreSQL has no room for three roles with {limit} connections, and administrators")
 
     # Tables of README.md
 
