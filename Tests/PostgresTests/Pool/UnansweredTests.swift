@@ -1,3 +1,4 @@
+import Foundation
 import Postgres
 import TestKit
 import Testing
@@ -114,18 +115,39 @@ import Testing
                         proxy.goSilent()
                         await first.kill()
                         try await second.promote()
-                        var failures = 0
-                        for _ in 1...10 {
-                            do {
-                                try await pool.query("SELECT 1", deadline: .now + .seconds(4))
-                            } catch {
-                                failures += 1
-                                #expect((error as? PostgresError)?.code == .timedOut)
+                        let (error, recovery) = try await SchedulingLag.time {
+                            let error = await #expect(throws: PostgresError.self) {
+                                // As long as a statement of the services has.
+                                try await pool.query("SELECT 1", deadline: .now + .milliseconds(1750))
                             }
+                            try await pool.query("SELECT 1", deadline: .now + .seconds(20))
+                            return error
                         }
-                        #expect(failures == 1)
+                        #expect(error?.code == .timedOut)
+                        #expect(recovery < .seconds(5))
+                        for _ in 1...8 { try await pool.query("SELECT 1", deadline: .now + .seconds(20)) }
                     }
                 }
+            }
+        }
+    }
+
+    @Test func theKernelWatchesTheConnection() async throws {
+        try await withPostgresServer { server in
+            try await withTCPProxy(to: server.port) { proxy in
+                let connection = try await PostgresConnection.patient(url(ports: [proxy.port]))
+                let socket = try #require(try self.descriptor(to: proxy.port))
+                func option(_ level: Int32, _ name: Int32) -> Int32? {
+                    var value: Int32 = 0
+                    var length = socklen_t(MemoryLayout<Int32>.size)
+                    return getsockopt(socket, level, name, &value, &length) == 0 ? value : nil
+                }
+                let tcp = Int32(IPPROTO_TCP)
+                #expect(option(tcp, Int32(TCP_USER_TIMEOUT)) == 3000)
+                #expect(option(SOL_SOCKET, SO_KEEPALIVE) == 1)
+                #expect(option(tcp, Int32(TCP_KEEPIDLE)) == 2)
+                #expect(option(tcp, Int32(TCP_KEEPINTVL)) == 1)
+                await connection.close()
             }
         }
     }
@@ -156,6 +178,18 @@ import Testing
                     #expect(await pool.probe())
                 }
             }
+        }
+    }
+
+    /// The descriptor of this process' connection to `port` of this machine.
+    private func descriptor(to port: Int) throws -> Int32? {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }.first { number in
+            var address = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let result = withUnsafeMutablePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(number, $0, &length) }
+            }
+            return result == 0 && Int32(address.sin_family) == AF_INET && UInt16(bigEndian: address.sin_port) == port
         }
     }
 
