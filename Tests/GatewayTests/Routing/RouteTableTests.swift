@@ -91,6 +91,7 @@ struct RouteTableTests {
         let table = try RouteTable(BuiltInRoutes.routes({ _ in Self.upstream }, patience: .seconds(1)))
         for route in PublicRoute.all {
             let path = route.path.replacing("{id}", with: "1").replacing("{provider}", with: "apple")
+                .replacing("{kind}", with: "phone")
             #expect(match(table, path, MethodSet(route.method)!) == "\(route.path) \(path)")
             if path.hasPrefix("/v1/") {
                 #expect(match(table, "/api" + path, MethodSet(route.method)!) == "\(route.path) /api\(path)")
@@ -98,6 +99,9 @@ struct RouteTableTests {
         }
         #expect(match(table, "/v1/auth/me", .put) == "405 GET, PATCH")
         #expect(match(table, "/v1/auth/login") == "405 POST")
+        #expect(match(table, "/v1/auth/identifiers/undo", []) == "405 POST")
+        #expect(match(table, "/v1/auth/identifiers/email", []) == "405 PUT, DELETE")
+        #expect(match(table, "/v1/auth/identifiers/other", .put) == "404")
         #expect(match(table, "/docs") == "/docs /docs" && match(table, "/openapi.json", .post) == "405 GET, HEAD")
         #expect(match(table, "/console") == "/console /console")
         #expect(match(table, "/console/main.js") == "/console/{file} /console/main.js")

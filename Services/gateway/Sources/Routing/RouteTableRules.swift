@@ -227,7 +227,7 @@ enum BuiltInRoutes {
             + PublicDocument.allCases.map { ($0.path, .document($0)) }
             + (hasConsole ? consolePaths : []).map { ($0, .console(basePath: basePaths[0])) }
         return PublicRoute.all.flatMap { route in
-            spellings(of: route.path, basePaths).map { path, movedTo in
+            spellings(of: route.path, basePaths).flatMap { kinds(of: $0, movedTo: $1) }.map { path, movedTo in
                 // The gateway knows every path, method and bearer of `PublicRoute.all`: a test reads them all.
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
@@ -249,6 +249,12 @@ enum BuiltInRoutes {
 
     /// The page, and what it loads.
     private static let consolePaths = [consolePath, consolePath + "/{file}"]
+
+    /// One path for each kind of identifier: with a parameter, its methods would be allowed for `undo` too.
+    private static func kinds(of path: String, movedTo: String?) -> [(path: String, movedTo: String?)] {
+        guard path.hasSuffix("/auth/identifiers/{kind}") else { return [(path, movedTo)] }
+        return ["email", "phone"].map { (path.replacing("{kind}", with: $0), movedTo) }
+    }
 
     /// Where a path of the API is found, with the base path that stands where services do not know it.
     private static func spellings(of path: String, _ basePaths: [String]) -> [(path: String, movedTo: String?)] {
