@@ -143,6 +143,21 @@ struct LimitTests {
         }
     }
 
+    @Test("The rate of new connections of an IPv6 /48 is that of one address")
+    func connectionRateOfANetwork() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.connectionLimit = RateLimit(capacity: 2, perSecond: 0.001)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            for (address, isAdmitted) in [
+                ("2001:db8:1::1", true), ("2001:db8:1:1::1", true), ("2001:db8:1:2::1", false), ("2001:db8:2::1", true),
+            ] {
+                let address = try #require(ClientAddress(address))
+                #expect(gateway.gateway.admitsConnection(from: address, now: 0) == isAdmitted, "\(address)")
+            }
+        }
+    }
+
     @Test("A connection beyond the limit that stays silent is closed after a moment, and a byte buys it no time")
     func silence() async throws {
         let ofAll = GatewayHarness.Options {

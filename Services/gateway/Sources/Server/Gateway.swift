@@ -22,8 +22,8 @@ final class Gateway: Sendable {
     let tracing: Tracing?
     let logger: Logger
     let openConnections: OpenConnections
-    /// Of new connections, each of which may cost a TLS handshake.
-    let connectionLimiter: AddressLimiter?
+    /// Of new connections, each of which may cost a TLS handshake: by IPv4 address or IPv6 /48.
+    let connectionLimiter: RateLimiter<AddressKey>?
     let places: RequestPlaces
     /// Of requests that wait for keys, apart from upstreams: a partner's key server that hangs takes no place of theirs.
     let keyWaits = RequestPlaces.Share(isGatehouse: false)
@@ -61,7 +61,7 @@ final class Gateway: Sendable {
             limitPerNetwork: settings.maximumConnectionsPerAddress,
             onClosing: { [metrics] in metrics.countRefusal("connections") })
         // Connections cost this process alone, so replicas do not share the count.
-        connectionLimiter = settings.connectionLimit.map { SharedLimits().addressLimiter($0, "connections") }
+        connectionLimiter = settings.connectionLimit.map { SharedLimits().limiter($0, "connections") }
         places = RequestPlaces(
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
         passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
@@ -82,10 +82,10 @@ final class Gateway: Sendable {
 
     /// Counts a new connection before its TLS handshake.
     ///
-    /// - Returns: whether its address opens connections slowly enough.
+    /// - Returns: whether its network opens connections slowly enough.
     func admitsConnection(from address: ClientAddress, now: Int64) -> Bool {
         guard let connectionLimiter, !settings.trustedProxies.contains(address),
-            connectionLimiter.take(address.key, now: now) != nil
+            connectionLimiter.take(address.key.connectionNetwork, now: now) != nil
         else { return true }
         metrics.countRefusal("connection rate")
         return false
@@ -108,7 +108,7 @@ struct GatewaySettings: Sendable {
     var maximumConnections = 20_000
     /// Of these so many of one IPv4 address or IPv6 /48; trusted proxies may have more.
     var maximumConnectionsPerAddress = 15_000
-    /// New connections of one address, each of which may cost a TLS handshake. `nil`: no limit.
+    /// New connections of one IPv4 address or IPv6 /48, each of which may cost a TLS handshake. `nil`: no limit.
     var connectionLimit: RateLimit? = RateLimit(capacity: 2_000, perSecond: 200)
     /// For a connection beyond either limit to send its request, which is refused.
     var overLimitTimeout = Duration.seconds(1)
