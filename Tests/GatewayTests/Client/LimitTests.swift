@@ -158,6 +158,46 @@ struct LimitTests {
         }
     }
 
+    @Test("Streams of HTTP/2 whose responses their client does not take keep no place from others")
+    func openStreams() async throws {
+        let options = GatewayHarness.Options { $0.settings.maximumConnections = 2 }
+        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
+            var clients: [RawHTTP2Client] = []
+            for _ in 0..<2 {
+                var client = try await RawHTTP2Client(
+                    port: gateway.port, tls: tls,
+                    sendingAtOnce: [.initialWindow(0), .request(1, "GET", "/nothing", ends: true)])
+                while client.answers[1]?.status != 404 { _ = try await client.next() }
+                #expect(client.answers[1]?.isComplete == false)
+                clients.append(client)
+            }
+            var newcomer = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            try await newcomer.send(.request(1, "GET", "/open", ends: true))
+            #expect(try await newcomer.answer(1).status == 200)
+            try await eventually("another one is closed") { gateway.gateway.openConnections.count == 2 }
+            try await newcomer.send(.request(3, "GET", "/open", ends: true))
+            #expect(try await newcomer.answer(3).status == 200)
+            for client in clients + [newcomer] { await client.close() }
+        }
+    }
+
+    @Test("A client that does not read its responses keeps no place from others")
+    func unreadResponses() async throws {
+        let options = GatewayHarness.Options { $0.settings.maximumConnections = 1 }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await RawClient.connect(port: gateway.port, reads: false)
+            try await client.send(String(repeating: GatewayHarness.request("GET /openapi.json"), count: 200))
+            _ = try await whenStill("its responses wait") { gateway.gateway.output.bytes }
+            let newcomer = try await gateway.connect()
+            for _ in 0..<2 {
+                try await newcomer.send(GatewayHarness.request("GET /open"))
+                #expect(try await newcomer.answer().status == 200)
+                try await eventually("the other one is closed") { gateway.gateway.openConnections.count == 1 }
+            }
+            for client in [client, newcomer] { await client.close() }
+        }
+    }
+
     @Test("A connection beyond the limit that stays silent is closed after a moment, and a byte buys it no time")
     func silence() async throws {
         let ofAll = GatewayHarness.Options {

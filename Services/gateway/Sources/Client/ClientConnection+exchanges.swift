@@ -75,7 +75,7 @@ extension ClientConnection {
 
     private func forward(_ exchange: Exchange, expectsContinue: Bool, closes: Bool) {
         self.exchange = exchange
-        if stream == nil { peer.place.becomesBusy() }
+        becomeActive()
         let hasBody = exchange.state.hasBody
         if hasBody { body = exchange.bodyReader }
         state.forward(
@@ -141,7 +141,7 @@ extension ClientConnection {
     /// The request's token needs keys that are being fetched, or the request a place.
     private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
         waitingPlace = place
-        if stream == nil { peer.place.becomesBusy() }
+        becomeActive()
         state.wait(for: timeout, at: worker.now)
         noteDeadline()
     }
@@ -187,6 +187,7 @@ extension ClientConnection {
     /// What the request waits for is there, or it has waited long enough: it is admitted or refused.
     func endWait() {
         leaveWait()
+        becomeIdle(at: worker.now)
         state.endWait()
         lookedAt = 0
         process()
@@ -279,7 +280,7 @@ extension ClientConnection {
     /// A response is written whole, or what was left of its request's body is read.
     func finishResponse() {
         let now = worker.now
-        if stream == nil { peer.place.becomesIdle(at: now) }
+        becomeIdle(at: now)
         switch state.responseEnded(hasInput: input.readableBytes > 0, at: now) {
         case .readNextRequest: lookedAt = 0
         case .discardBody: break
@@ -306,6 +307,7 @@ extension ClientConnection {
 
     /// Nothing more will be written. The connection is closed once the client may have read what was.
     func linger() {
+        becomeIdle(at: worker.now)
         state.linger(at: worker.now)
         noteDeadline()
         endOutput()

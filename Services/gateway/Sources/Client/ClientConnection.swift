@@ -41,6 +41,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var waitingPlace: RequestPlaces.Place?
     /// The queue that the request waits in, or holds a place of.
     var queuePlace: QueuePlace?
+    /// Whether its request counts as active at `peer`.
+    private var isActive = false
     var output = PendingOutput()
     /// Whether it will be told when the client has taken what waits.
     var awaitsTaking = false
@@ -132,6 +134,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         state.closed()
         exchange?.clientIsGone()
         exchange = nil
+        becomeIdle(at: worker.now)
         countBodyWaiting()
     }
 
@@ -140,6 +143,21 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     }
 
     // MARK: Requests
+
+    /// Its request has an exchange, or waits for keys or a place.
+    func becomeActive() {
+        guard !isActive else { return }
+        isActive = true
+        peer.requestBegins()
+    }
+
+    func becomeIdle(at now: Int64) {
+        if isActive {
+            isActive = false
+            peer.requestEnds()
+        }
+        peer.noteIdle(at: now)
+    }
 
     /// Does what can be done with `input`.
     func process() {

@@ -17,6 +17,10 @@ final class ClientPeer {
     private var countedAs: AddressKey
     let place: ConnectionPlace
     private var requests = 0
+    /// Requests that have an exchange, or wait for keys or a place.
+    private var activeRequests = 0
+    /// Of HTTP/2. The response of one that has no active request waits for the client.
+    var openStreams = 0
 
     init(
         _ address: ClientAddress, on channel: (any Channel)? = nil, gateway: Gateway, isSecure: Bool, now: Int64 = 0
@@ -50,6 +54,18 @@ final class ClientPeer {
     var isTrustedProxy: Bool { readsFields && gateway.settings.trustedProxies.contains(address) }
 
     func countRequest() { requests += 1 }
+
+    func requestBegins() {
+        activeRequests += 1
+        place.becomesBusy()
+    }
+
+    func requestEnds() { activeRequests -= 1 }
+
+    /// Lets its connection be closed in favour of another, unless a request is active.
+    func noteIdle(at now: Int64) {
+        if activeRequests == 0 { place.becomesIdle(at: now, hasOutput: openStreams > 0) }
+    }
 
     /// Counts a request that could not be read, against the limits of its connection and of its address.
     func countMalformed(now: Int64) {

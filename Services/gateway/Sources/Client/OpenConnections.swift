@@ -11,7 +11,7 @@ final class OpenConnections: Sendable {
 
     /// - Parameters:
     ///   - limitPerNetwork: connections of one IPv4 address or IPv6 /48.
-    ///   - onClosing: called for each connection that gives up its place to another.
+    ///   - onClosing: called for each connection that is closed in favour of another.
     init(limit: ConnectionLimit, limitPerNetwork: Int, onClosing: @escaping @Sendable () -> Void) {
         self.onClosing = onClosing
         self.limit = limit
@@ -35,13 +35,21 @@ final class OpenConnections: Sendable {
             defer { table.enter(place, of: address) }
             if isCapped, table.count(of: address) >= limitPerNetwork { return true }
             guard isFull else { return false }
-            while let idle = table.takeLongestIdle(now: now, idleSince: \.idleSince) {
-                guard idle.beginClosing() else { continue }
-                onClosing()
-                return false
-            }
-            return true
+            return !closeLongestIdle(of: &table, now: now)
         }
+    }
+
+    /// - Parameter now: when the newcomer came, which is not to be closed itself.
+    /// - Returns: whether there is an idle one. Where its event loop keeps it, the next one is closed in its place.
+    private func closeLongestIdle(of table: inout ConnectionTable<ConnectionPlace>, now: Int64) -> Bool {
+        while let idle = table.takeLongestIdle(now: now, idleSince: { $0.idleSince(before: now) }) {
+            let isClosing = idle.beginClosing { [self] isClosed in
+                if isClosed { return onClosing() }
+                self.table.withLock { _ = closeLongestIdle(of: &$0, now: now) }
+            }
+            if isClosing { return true }
+        }
+        return false
     }
 
     /// A trusted proxy has told whose connection it is.
@@ -67,6 +75,8 @@ final class OpenConnections: Sendable {
 final class ConnectionPlace: Sendable {
     private static let busy = Int64.max
     private static let closing = Int64.max - 1
+    /// Is added to the time of a connection whose client has not taken all of its last response.
+    private static let waitingOutput = Int64(1) << 62
 
     /// `nil` in tests of handlers without a connection.
     private let channel: (any Channel)?
@@ -78,10 +88,16 @@ final class ConnectionPlace: Sendable {
         state = Atomic(now)
     }
 
-    /// Since when it carries no request; `nil`: it carries one, or is being closed.
-    var idleSince: Int64? {
+    /// Since when it carries no request, which is later than for all others while output waits for its client; `nil`: it
+    /// carries a request, or is being closed.
+    private var idleSince: Int64? {
         let since = state.load(ordering: .relaxed)
         return since < Self.closing ? since : nil
+    }
+
+    /// The same, but `nil` for one that carries no request only since then.
+    func idleSince(before time: Int64) -> Int64? {
+        idleSince.flatMap { $0 < time || $0 >= Self.waitingOutput ? $0 : nil }
     }
 
     /// Whether it gave up its place to another connection.
@@ -89,18 +105,25 @@ final class ConnectionPlace: Sendable {
 
     func becomesBusy() { state.store(Self.busy, ordering: .relaxed) }
 
-    func becomesIdle(at now: Int64) { state.store(now, ordering: .relaxed) }
+    func becomesIdle(at now: Int64, hasOutput: Bool = false) {
+        state.store(hasOutput ? now + Self.waitingOutput : now, ordering: .relaxed)
+    }
 
+    /// - Parameter ended: called on its event loop, with whether it was closed: it is kept where a request has come
+    ///   meanwhile, and the first time that output waits for its client.
     /// - Returns: `false` where a request has come meanwhile.
-    func beginClosing() -> Bool {
+    func beginClosing(_ ended: @escaping @Sendable (_ isClosed: Bool) -> Void) -> Bool {
         guard let since = idleSince,
             state.compareExchange(expected: since, desired: Self.closing, ordering: .relaxed).exchanged
         else { return false }
         channel?.eventLoop.execute { [self] in
-            guard isClosing, let channel else { return }
-            // The client is still being sent its last response. Other connections are closed before this one.
-            if channel.waitingBytes > 0 { return becomesIdle(at: Int64(NIODeadline.now().uptimeNanoseconds)) }
+            guard isClosing, let channel else { return ended(false) }
+            if since < Self.waitingOutput, channel.waitingBytes > 0 {
+                becomesIdle(at: since, hasOutput: true)
+                return ended(false)
+            }
             channel.close(promise: nil)
+            ended(true)
         }
         return true
     }

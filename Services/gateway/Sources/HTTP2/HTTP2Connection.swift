@@ -21,7 +21,6 @@ final class HTTP2Connection: Timed {
     let channel: any Channel
     private let worker: Worker
     private let peer: ClientPeer
-    private var streams = 0
     private var faults = 0
     private var refusals = 0
     /// Whether the client was told to open no more streams.
@@ -78,8 +77,7 @@ final class HTTP2Connection: Timed {
             return try resetExcess(stream)
         }
         if peer.hasHadAllRequests { end() }
-        streams += 1
-        peer.place.becomesBusy()
+        peer.openStreams += 1
         if !peer.isOverLimit { deadline = .max }
         let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
         stream.closeFuture.whenComplete { _ in own.value.streamEnded() }
@@ -90,9 +88,9 @@ final class HTTP2Connection: Timed {
     }
 
     private func streamEnded() {
-        streams -= 1
-        if streams == 0 { peer.place.becomesIdle(at: worker.now) }
-        guard streams == 0, !peer.isOverLimit else { return }
+        peer.openStreams -= 1
+        if peer.openStreams == 0 { peer.noteIdle(at: worker.now) }
+        guard peer.openStreams == 0, !peer.isOverLimit else { return }
         let settings = worker.gateway.settings
         deadline = worker.now + (isEnding ? settings.lingerTimeout : settings.idleTimeout).nanoseconds
     }
@@ -141,7 +139,9 @@ final class HTTP2Connection: Timed {
     func end() {
         guard !isEnding else { return }
         isEnding = true
-        if streams == 0 { deadline = min(deadline, worker.now + worker.gateway.settings.lingerTimeout.nanoseconds) }
+        if peer.openStreams == 0 {
+            deadline = min(deadline, worker.now + worker.gateway.settings.lingerTimeout.nanoseconds)
+        }
         channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
 
