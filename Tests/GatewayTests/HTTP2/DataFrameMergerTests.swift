@@ -116,16 +116,29 @@ struct DataFrameMergerTests {
     func streams() throws {
         let frames = (0..<6000).map { Self.data("x", stream: UInt32($0 * 2 + 1)) }
         #expect(try merge(frames) == frames)
-        let twice = frames.prefix(65).flatMap { [$0, $0] } + frames.prefix(65)
-        let found = try merge(twice)
-        #expect(found.filter { $0.stream == 1 }.map(\.payload.count) == [2, 1])
-        #expect(found.filter { $0.stream == 129 }.map(\.payload.count) == [2, 1])
+        let inTurn = (0..<60).flatMap { _ in frames.prefix(100) }
+        let found = try merge(inTurn)
+        #expect(found.count == 100 && found.allSatisfy { $0.payload.count == 60 })
+    }
+
+    @Test("Frames without effect between those that are merged are dropped, and no others")
+    func withoutEffect() throws {
+        let priority = Frame(type: 2, stream: 9, payload: [0, 0, 0, 0, 16])
+        let unknown = Frame(type: 0x20, flags: 255, stream: 0, payload: Array(repeating: 1, count: 300))
+        let frames = (0..<100).flatMap { _ in [Self.data("a"), priority, Self.data("b"), unknown] }
+        #expect(try merge(frames) == [Self.data(String(repeating: "ab", count: 100))])
+        // Within a header block they are an error, and the codec has to see them.
+        let block = [Frame(type: 1, payload: [1]), priority, unknown, Frame(type: 9, flags: 4, payload: [2])]
+        let found = try merge([Self.data("1", stream: 3)] + block + [Self.data("a"), Self.data("b")])
+        #expect(found == [Self.data("1", stream: 3)] + block + [Self.data("ab")])
     }
 
     @Test("Nothing passes a frame of another kind, the end of its stream, or what NIO has to judge")
     func order() throws {
         let kept: [[Frame]] = [
             [Self.data("a"), Frame(type: 6, stream: 0, payload: [0, 0, 0, 1, 0, 0, 0, 1]), Self.data("b")],
+            [Self.data("a"), Frame(type: 2, stream: 0, payload: [0, 0, 0, 0, 16]), Self.data("b")],
+            [Self.data("a"), Frame(type: 2, payload: [0, 0, 0, 0]), Self.data("b")],
             [Self.data("a"), Self.update(0), Self.data("b")],
             [Self.data("a"), Frame(type: 8, payload: [0, 0, 1]), Self.data("b")],
             [Self.data("a"), Frame(type: 1, flags: 5, payload: [1, 2, 3]), Self.data("b")],
@@ -139,11 +152,14 @@ struct DataFrameMergerTests {
         for frames in kept { #expect(try merge(frames) == frames) }
     }
 
-    @Test("Each DATA frame is counted once, as it was sent", arguments: [1, 9, 10, 33, 100_000])
+    @Test(
+        "Each DATA frame is counted once, as it was sent, and padding is worth nothing",
+        arguments: [1, 9, 10, 33, 100_000])
     func counts(size: Int) throws {
         let frames = [
-            Self.data("a"), Self.update(1), Self.data(""), Frame(flags: 8, payload: [2, 97, 0, 0]),
-            Frame(type: 0x20, payload: [0]), Self.data(String(repeating: "x", count: 3000), ends: true),
+            Self.data("a"), Self.update(1), Self.data(""),
+            Frame(flags: 8, payload: [255, 97] + Array(repeating: 0, count: 255)), Frame(type: 0x20, payload: [0]),
+            Self.data(String(repeating: "x", count: 3000), ends: true),
         ]
         let bytes = Self.preface + frames.flatMap(\.bytes)
         /// What is counted, and whether there is output, of a client that may send so many frames.
@@ -159,8 +175,8 @@ struct DataFrameMergerTests {
             }
             return (counted, true)
         }
-        #expect(count(most: 4) == ([1, 0, 4, 3000], true))
-        #expect(count(most: 2) == ([1, 0, 4], false))
+        #expect(count(most: 4) == ([1, 0, 1, 3000], true))
+        #expect(count(most: 2) == ([1, 0, 1], false))
     }
 
     @Test("No frame is longer than every peer takes")

@@ -4,51 +4,20 @@ import NIOCore
 ///
 /// A client decides into how many frames a body is cut, and each costs NIO's codec several thousand instructions. The
 /// streams do not depend on one another, and a WINDOW_UPDATE may come earlier than it was sent, so these frames may pass
-/// one another. No frame passes a frame of another type.
+/// one another. No frame passes a frame of another type. Those without effect are dropped where they stand between.
 struct DataFrameMerger {
-    /// Bytes of a frame that is merged, and of one that comes out of it: what every peer takes (RFC 9113 §4.2).
-    private static let longest = 16_384
-    private static let endStream: UInt8 = 1
-    private static let padded: UInt8 = 8
+    /// Bytes of padding that a frame can have, with its length.
+    private static let mostPadding = 256
     /// Frames with more data than this are not worth a copy.
     private static let small = PendingOutput.small
-    /// Streams whose frames are gathered at once. Each frame is looked up among them, and one read may bring frames of
-    /// thousands.
-    private static let mostStreams = 64
     /// The largest increment of a window (RFC 9113 §6.9).
     private static let largestIncrement = UInt32.max >> 1
 
-    private struct Header {
-        static let size = 9
-
-        var length: Int
-        var type: UInt8
-        var flags: UInt8
-        var stream: UInt32
-
-        init(_ bytes: UnsafeRawBufferPointer, at index: Int) {
-            length = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
-            type = bytes[index + 3]
-            flags = bytes[index + 4]
-            // The first bit has no meaning (RFC 9113 §4.1).
-            stream = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: index + 5, as: UInt32.self)) & 0x7FFF_FFFF
-        }
-
-        /// Whether its payload may be merged. Flags that DATA does not define have no meaning (RFC 9113 §4.1).
-        var isSmall: Bool {
-            switch type {
-            case HTTP2FrameHeader.data:
-                length > 0 && length <= DataFrameMerger.small + (flags & DataFrameMerger.padded == 0 ? 0 : 256)
-            case HTTP2FrameHeader.windowUpdate: length == 4
-            default: false
-            }
-        }
-    }
-
     /// What a frame adds to those before it. Frames that have nothing to add, or are malformed, are left to NIO's codec.
     private enum Part {
-        case data(Range<Int>, padding: Int, ends: Bool)
+        case data(Range<Int>, padding: Int)
         case increment(UInt32)
+        case nothing
     }
 
     private struct MergedData {
@@ -66,57 +35,52 @@ struct DataFrameMerger {
     private struct Run {
         private var data: [MergedData] = []
         private var updates: [MergedUpdate] = []
-        private var lastData = 0
-        private var lastUpdate = 0
+        /// By stream.
+        private var dataPlaces: [UInt32: Int] = [:]
+        private var updatePlaces: [UInt32: Int] = [:]
+
+        var isEmpty: Bool { data.isEmpty && updates.isEmpty }
 
         /// - Returns: whether there was room for it.
         mutating func add(_ bytes: UnsafeRawBufferPointer, ends: Bool, to stream: UInt32) -> Bool {
-            if !(lastData < data.count && data[lastData].stream == stream) {
-                lastData = data.firstIndex { $0.stream == stream } ?? data.count
-            }
-            if lastData < data.count {
-                guard !data[lastData].ends, data[lastData].data.readableBytes + bytes.count <= longest else {
-                    return false
-                }
-            } else {
-                guard data.count < mostStreams else { return false }
+            let place = dataPlaces[stream] ?? data.count
+            if place == data.count {
+                dataPlaces[stream] = place
                 data.append(MergedData(stream: stream))
             }
-            data[lastData].data.writeBytes(bytes)
-            data[lastData].ends = ends
+            guard !data[place].ends, data[place].data.readableBytes + bytes.count <= HTTP2FrameHeader.mostPayload
+            else { return false }
+            data[place].data.writeBytes(bytes)
+            data[place].ends = ends
             return true
         }
 
         /// - Returns: whether there was room for it.
         mutating func add(_ increment: UInt32, to stream: UInt32) -> Bool {
-            if !(lastUpdate < updates.count && updates[lastUpdate].stream == stream) {
-                lastUpdate = updates.firstIndex { $0.stream == stream } ?? updates.count
-            }
-            if lastUpdate < updates.count {
-                guard updates[lastUpdate].increment + increment <= largestIncrement else { return false }
-            } else {
-                guard updates.count < mostStreams else { return false }
+            let place = updatePlaces[stream] ?? updates.count
+            if place == updates.count {
+                updatePlaces[stream] = place
                 updates.append(MergedUpdate(stream: stream))
             }
-            updates[lastUpdate].increment += increment
+            guard updates[place].increment + increment <= largestIncrement else { return false }
+            updates[place].increment += increment
             return true
         }
 
         mutating func write(to output: inout ByteBuffer) {
             for update in updates {
-                output.writeInteger(UInt32(4) << 8 | UInt32(HTTP2FrameHeader.windowUpdate))
-                output.writeInteger(UInt8(0))
-                output.writeInteger(update.stream)
-                output.writeInteger(update.increment)
+                output.writeImmutableBuffer(
+                    HTTP2FrameHeader.windowUpdate(update.stream, by: Int(update.increment)))
             }
             for frame in data {
-                output.writeInteger(UInt32(frame.data.readableBytes) << 8 | UInt32(HTTP2FrameHeader.data))
-                output.writeInteger(frame.ends ? endStream : 0)
-                output.writeInteger(frame.stream)
+                output.writeImmutableBuffer(
+                    HTTP2FrameHeader.data(frame.stream, length: frame.data.readableBytes, ends: frame.ends))
                 output.writeImmutableBuffer(frame.data)
             }
             updates.removeAll(keepingCapacity: true)
             data.removeAll(keepingCapacity: true)
+            updatePlaces.removeAll(keepingCapacity: true)
+            dataPlaces.removeAll(keepingCapacity: true)
         }
     }
 
@@ -129,7 +93,8 @@ struct DataFrameMerger {
 
     /// - Parameters:
     ///   - beginsRequest: called for each HEADERS frame of the client.
-    ///   - takesData: asked once for each DATA frame of the client, with the bytes of its payload.
+    ///   - takesData: asked once for each DATA frame of the client, with the bytes of its payload that are not padding for
+    ///     sure.
     /// - Returns: what takes the place of `bytes`, in which nothing of the streams has changed but the padding; `nil`
     ///   when `takesData` refused a frame: nothing may be merged after it.
     mutating func merge(
@@ -164,12 +129,15 @@ struct DataFrameMerger {
     ) -> (count: Int, merges: Bool, ahead: Int)? {
         var index = ahead
         var small = 0
-        while index + Header.size <= bytes.count {
-            let header = Header(bytes, at: index)
+        while index + HTTP2FrameHeader.size <= bytes.count {
+            let header = HTTP2FrameHeader(bytes, at: index)
             if header.type == HTTP2FrameHeader.headers { beginsRequest() }
-            if header.type == HTTP2FrameHeader.data, !takesData(header.length) { return nil }
-            if header.isSmall { small += 1 }
-            index += Header.size + header.length
+            if header.type == HTTP2FrameHeader.data {
+                let bytes = header.isPadded ? max(0, header.length - Self.mostPadding) : header.length
+                guard takesData(bytes) else { return nil }
+            }
+            if Self.isSmall(header) { small += 1 }
+            index += HTTP2FrameHeader.size + header.length
         }
         return index >= bytes.count ? (bytes.count, small > 1, index - bytes.count) : (index, small > 1, 0)
     }
@@ -180,17 +148,20 @@ struct DataFrameMerger {
         var index = min(ahead, bytes.count)
         output.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[..<index]))
         while index < bytes.count {
-            let header = Header(bytes, at: index)
-            let end = index + Header.size + header.length
-            switch Self.part(of: header, in: bytes, from: index + Header.size, to: end) {
-            case nil:
+            let header = HTTP2FrameHeader(bytes, at: index)
+            let start = index + HTTP2FrameHeader.size
+            let end = start + header.length
+            switch Self.part(of: header, in: bytes, from: start, to: end) {
+            // No header block is open between frames that are merged.
+            case .nothing where !run.isEmpty: break
+            case nil, .nothing:
                 run.write(to: &output)
                 output.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[index..<min(end, bytes.count)]))
-            case .data(let range, let padding, let ends):
+            case .data(let range, let padding):
                 let data = UnsafeRawBufferPointer(rebasing: bytes[range])
-                if !run.add(data, ends: ends, to: header.stream) {
+                if !run.add(data, ends: header.endsStream, to: header.stream) {
                     run.write(to: &output)
-                    _ = run.add(data, ends: ends, to: header.stream)
+                    _ = run.add(data, ends: header.endsStream, to: header.stream)
                 }
                 if padding > 0 { self.padding[header.stream, default: 0] += padding }
             case .increment(let increment):
@@ -205,18 +176,29 @@ struct DataFrameMerger {
         return output
     }
 
+    /// Whether its payload may be merged.
+    private static func isSmall(_ header: HTTP2FrameHeader) -> Bool {
+        switch header.type {
+        case HTTP2FrameHeader.data:
+            header.length > 0 && header.length <= small + (header.isPadded ? mostPadding : 0)
+        case HTTP2FrameHeader.windowUpdate: header.length == 4
+        default: false
+        }
+    }
+
     private static func part(
-        of header: Header, in bytes: UnsafeRawBufferPointer, from start: Int, to end: Int
+        of header: HTTP2FrameHeader, in bytes: UnsafeRawBufferPointer, from start: Int, to end: Int
     ) -> Part? {
-        guard header.isSmall, end <= bytes.count else { return nil }
+        guard end <= bytes.count else { return nil }
+        if header.isWithoutEffect { return .nothing }
+        guard isSmall(header) else { return nil }
         if header.type == HTTP2FrameHeader.windowUpdate {
             let increment = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: start, as: UInt32.self))
             return increment & largestIncrement > 0 ? .increment(increment & largestIncrement) : nil
         }
-        let ends = header.flags & endStream != 0
-        guard header.flags & padded != 0 else { return .data(start..<end, padding: 0, ends: ends) }
+        guard header.isPadded else { return .data(start..<end, padding: 0) }
         let padding = 1 + Int(bytes[start])
         guard padding < header.length else { return nil }
-        return .data((start + 1)..<(end - padding + 1), padding: padding, ends: ends)
+        return .data((start + 1)..<(end - padding + 1), padding: padding)
     }
 }

@@ -317,10 +317,11 @@ struct HTTP2FrameHeader {
     static let size = 9
 
     static let (data, headers, rstStream, settings) = (UInt8(0), UInt8(1), UInt8(3), UInt8(4))
-    static let (goAway, windowUpdate, continuation) = (UInt8(7), UInt8(8), UInt8(9))
+    static let (priority, goAway, windowUpdate, continuation) = (UInt8(2), UInt8(7), UInt8(8), UInt8(9))
     /// END_STREAM of DATA and HEADERS, ACK of SETTINGS.
     private static let firstFlag: UInt8 = 1
     private static let endHeaders: UInt8 = 4
+    private static let padded: UInt8 = 8
     /// Bytes of a frame's payload that every peer takes (RFC 9113 §4.2).
     static let mostPayload = 16_384
 
@@ -332,14 +333,17 @@ struct HTTP2FrameHeader {
 
     /// - Returns: `nil` when there are fewer bytes than a header has.
     init?(_ bytes: ByteBuffer, at index: Int) {
-        guard
-            let (high, low, type, flags, stream) = bytes.getMultipleIntegers(
-                at: index, as: (UInt16, UInt8, UInt8, UInt8, UInt32).self)
-        else { return nil }
-        length = Int(high) << 8 | Int(low)
-        self.type = type
-        self.flags = flags
-        self.stream = stream & 0x7FFF_FFFF
+        guard index + Self.size <= bytes.writerIndex else { return nil }
+        self = bytes.withUnsafeReadableBytes { HTTP2FrameHeader($0, at: index - bytes.readerIndex) }
+    }
+
+    /// - Parameter index: has as many bytes after it as a header has.
+    init(_ bytes: UnsafeRawBufferPointer, at index: Int) {
+        length = Int(bytes[index]) << 16 | Int(bytes[index + 1]) << 8 | Int(bytes[index + 2])
+        type = bytes[index + 3]
+        flags = bytes[index + 4]
+        // The first bit has no meaning (RFC 9113 §4.1).
+        stream = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: index + 5, as: UInt32.self)) & 0x7FFF_FFFF
     }
 
     private init(length: Int, type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0) {
@@ -350,8 +354,20 @@ struct HTTP2FrameHeader {
     }
 
     var endsStream: Bool { flags & Self.firstFlag != 0 && (type == Self.data || type == Self.headers) }
+    /// Of DATA. Flags that a type of frame does not define have no meaning (RFC 9113 §4.1).
+    var isPadded: Bool { flags & Self.padded != 0 && type == Self.data }
+    /// Whether it changes nothing, wherever it stands outside of a header block: PRIORITY, and types that the codec does
+    /// not know (RFC 9113 §5.3.2, §5.5).
+    var isWithoutEffect: Bool {
+        type == Self.priority ? length == 5 && stream != 0 : type > Self.continuation && length <= Self.mostPayload
+    }
     var isSettings: Bool { type == Self.settings && flags & Self.firstFlag == 0 }
     var isSettingsAcknowledgement: Bool { type == Self.settings && flags & Self.firstFlag != 0 && length == 0 }
+
+    /// DATA, whose payload follows.
+    static func data(_ stream: UInt32, length: Int, ends: Bool) -> ByteBuffer {
+        HTTP2FrameHeader(length: length, type: data, flags: ends ? firstFlag : 0, stream: stream).frame()
+    }
 
     private func frame(_ payload: UInt32...) -> ByteBuffer {
         var bytes = ByteBuffer()
