@@ -228,6 +228,8 @@ extension GatewaySettings {
         maximumPasswordsInFlight = settings.int(
             "maximumPasswordsInFlight", default: maximumPasswordsInFlight, in: 1...1_000_000)
         maximumWebSockets = settings.int("maximumWebSockets", default: maximumWebSockets, in: 1...1_000_000)
+        maximumWebSocketsPerAddress = settings.int(
+            "maximumWebSocketsPerAddress", default: max(1, maximumWebSockets / 2), in: 1...1_000_000)
         tokenCacheCapacity = settings.int("tokenCacheCapacity", default: tokenCacheCapacity, in: 1...10_000_000)
         headTimeout = settings.seconds("headTimeout", default: 10, in: 1...600)
         idleTimeout = settings.seconds("idleTimeout", default: 75, in: 1...3600)

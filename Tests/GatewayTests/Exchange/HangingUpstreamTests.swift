@@ -122,6 +122,38 @@ struct HangingUpstreamTests {
         }
     }
 
+    @Test("One address has no more than its part of the streams")
+    func streamsOfAnAddress() async throws {
+        try await withOther {
+            $0.settings.trustedProxies = TrustedProxies(["127.0.0.1"])!
+            $0.settings.maximumWebSocketsPerAddress = 2
+            $0.teamBehaviour = { _ in [.bytes(Self.stream)] }
+        } _: { gateway in
+            func ask(from address: String, _ fields: String = "") async throws -> RawClient {
+                let client = try await gateway.connect()
+                let fields = "X-Forwarded-For: \(address)\r\n" + fields
+                try await client.send(GatewayHarness.request("GET /open/events", fields: fields))
+                return client
+            }
+            var open: [RawClient] = []
+            for address in ["203.0.113.1", "203.0.113.1", "203.0.113.2"] {
+                open.append(try await ask(from: address))
+                _ = try await open.last?.received("hello")
+            }
+            for fields in ["", "Accept: text/event-stream\r\n"] {
+                let refused = try await ask(from: "203.0.113.1", fields)
+                let answer = try await refused.answer()
+                #expect(answer.status == 503 && answer.code == "UNAVAILABLE")
+                await refused.close()
+            }
+            for client in open { await client.close() }
+            try await eventually("all places are free") { gateway.gateway.streams.inUse == 0 }
+            let next = try await ask(from: "203.0.113.1")
+            _ = try await next.received("hello")
+            await next.close()
+        }
+    }
+
     @Test("Event streams are spread by the number of them")
     func spread() async throws {
         let upstreams = [

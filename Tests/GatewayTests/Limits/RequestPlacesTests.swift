@@ -72,6 +72,24 @@ struct RequestPlacesTests {
         #expect(count == 43)
     }
 
+    @Test("Streams have no more than all places, and a network no more than its part of them")
+    func streams() throws {
+        let places = StreamPlaces(limit: 6, addressLimit: 4)
+        // Two /64 of one /48, and other networks.
+        let prefix: UInt64 = 0x2001_0db8_0001_0000
+        let (home, other) = ([prefix | 1, prefix | 2].map(AddressKey.init), AddressKey(value: prefix << 1))
+        for _ in 0..<100 {
+            var taken: [StreamPlaces.Place] = []
+            for number in 0..<4 { taken.append(try #require(places.take(for: home[number % 2]))) }
+            for address in home { #expect(places.take(for: address) == nil && !places.hasRoom(for: address)) }
+            #expect(places.hasRoom(for: other))
+            for _ in 0..<2 { taken.append(try #require(places.take(for: other))) }
+            #expect(places.take(for: other) == nil && !places.hasRoom(for: other) && places.inUse == 6)
+            for place in taken { places.leave(place) }
+            #expect(places.inUse == 0)
+        }
+    }
+
     @Test("Event loops that take and leave at once never have more than all, and lose nothing")
     func threads() async throws {
         let limit = 32

@@ -223,9 +223,7 @@ extension Worker {
             route.allowsWebSocket && requestHead.method == .get && framing == .length(0)
             && fields.upgradesToWebSocket(in: bytes)
         let opensStream = upgrades || (requestHead.method == .get && fields.acceptsEventStream(in: bytes))
-        if opensStream, gateway.streams.inUse >= gateway.settings.maximumWebSockets {
-            return refuse(Problem(.unavailable))
-        }
+        if opensStream, !gateway.streams.hasRoom(for: address.key) { return refuse(Problem(.unavailable)) }
         var trace = given ?? TraceParent(high: random.next(), low: random.next(), flags: 0)
         let clientSpan = random.next()
         var serverSpan: UInt64 = 0

@@ -41,6 +41,8 @@ final class Exchange {
     var tunnel = Tunnel()
     /// `nil`: it is a stream, which counts among those.
     private var place: RequestPlaces.Place?
+    /// As a stream.
+    private var streamPlace: StreamPlaces.Place?
     /// The queue in which it holds a place.
     private var queuePlaces: OrderedPlaces?
     /// Whether the worker ends it when its token is no longer good.
@@ -78,15 +80,16 @@ final class Exchange {
 
     func leavePlaces() {
         if let place = place.take() { worker.gateway.places.leave(place) }
-        if state.isStream { worker.gateway.streams.leave() }
+        if let place = streamPlace.take() { worker.gateway.streams.leave(place) }
         queuePlaces.take()?.leave()
     }
 
     /// A stream leaves its place among the requests in flight for one among the streams.
     ///
-    /// - Returns: `false` where all of those are taken.
+    /// - Returns: `false` where none of those is left for the client.
     private func becomesStream() -> Bool {
-        guard worker.gateway.streams.take(upTo: worker.gateway.settings.maximumWebSockets) else { return false }
+        guard let streamPlace = worker.gateway.streams.take(for: address) else { return false }
+        self.streamPlace = streamPlace
         if let place = place.take() { worker.gateway.places.leave(place) }
         return true
     }

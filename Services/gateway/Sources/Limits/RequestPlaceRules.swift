@@ -43,14 +43,10 @@ final class RequestPlaces: Sendable {
     }
 
     private let rule: Rule
-    private let addressLimit: Int
     /// Places of teams' upstreams in the upper half, those of Gatehouse's own in the lower.
     private let inUse = Atomic<UInt64>(0)
-    /// By the hash of the address, which no client can foresee. Two addresses that have the same one count together: with
-    /// so many more counts than places, that seldom makes a difference.
-    private let addresses: [CountedPlaces]
+    private let addresses: AddressPlaces
 
-    private static let addressCounts = 8192
     private static let oneOfTeams: UInt64 = 1 << 32
 
     /// - Parameters:
@@ -58,14 +54,12 @@ final class RequestPlaces: Sendable {
     ///   - addressLimit: of these so many for one address.
     init(limit: Int, addressLimit: Int) {
         rule = Rule(limit: limit)
-        self.addressLimit = addressLimit
-        addresses = (0..<Self.addressCounts).map { _ in CountedPlaces() }
+        addresses = AddressPlaces(limit: addressLimit)
     }
 
     /// - Returns: `nil` where the share, or the address, has all places that it may have.
     func take(_ share: Share, of address: AddressKey) -> Place? {
-        let address = addresses[Int(UInt(bitPattern: address.hashValue) % UInt(addresses.count))]
-        guard address.take(upTo: addressLimit) else { return nil }
+        guard let address = addresses.take(for: address) else { return nil }
         var (isTaken, before) = (false, inUse.load(ordering: .relaxed))
         repeat {
             let isAdmitted = rule.admits(
@@ -109,6 +103,71 @@ final class CountedPlaces: Sendable {
 
     /// Places in use.
     var inUse: Int { count.load(ordering: .relaxed) }
+}
+
+/// Places of which each address has a part at the most.
+final class AddressPlaces: Sendable {
+    private let limit: Int
+    /// By the hash of the address, which no client can foresee. Two addresses that have the same one count together: with
+    /// so many more counts than places, that seldom makes a difference.
+    private let counts = (0..<8192).map { _ in CountedPlaces() }
+
+    /// - Parameter limit: places of each address.
+    init(limit: Int) { self.limit = limit }
+
+    private func count(of address: AddressKey) -> CountedPlaces {
+        counts[Int(UInt(bitPattern: address.hashValue) % UInt(counts.count))]
+    }
+
+    func hasRoom(for address: AddressKey) -> Bool { count(of: address).inUse < limit }
+
+    /// - Returns: what the caller has to leave; `nil` where the address has all places that it may have.
+    func take(for address: AddressKey) -> CountedPlaces? {
+        let count = count(of: address)
+        return count.take(upTo: limit) ? count : nil
+    }
+}
+
+/// The places of open WebSockets and event streams, for the whole process.
+final class StreamPlaces: Sendable {
+    /// A place that was taken.
+    struct Place: Sendable {
+        fileprivate let network: CountedPlaces
+    }
+
+    private let limit: Int
+    private let all = CountedPlaces()
+    private let networks: AddressPlaces
+
+    /// - Parameters:
+    ///   - limit: places in all.
+    ///   - addressLimit: of these so many for one IPv4 address or IPv6 /48.
+    init(limit: Int, addressLimit: Int) {
+        self.limit = limit
+        networks = AddressPlaces(limit: addressLimit)
+    }
+
+    /// Places in use.
+    var inUse: Int { all.inUse }
+
+    func hasRoom(for address: AddressKey) -> Bool {
+        inUse < limit && networks.hasRoom(for: address.connectionNetwork)
+    }
+
+    /// - Returns: `nil` where all places are taken, or all that the network of the address may have.
+    func take(for address: AddressKey) -> Place? {
+        guard let network = networks.take(for: address.connectionNetwork) else { return nil }
+        guard all.take(upTo: limit) else {
+            network.leave()
+            return nil
+        }
+        return Place(network: network)
+    }
+
+    func leave(_ place: Place) {
+        place.network.leave()
+        all.leave()
+    }
 }
 
 /// Places that are given in order of arrival. A place that becomes free goes to the one that has waited longest.

@@ -36,7 +36,7 @@ final class Gateway: Sendable {
     /// Of requests from addresses that have had more refusals than they may.
     let refusedNetworks: NetworkPlaces
     /// Open WebSockets and event streams.
-    let streams = CountedPlaces()
+    let streams: StreamPlaces
     let output: BufferBudget.Shared
     let requestBodies: BufferBudget.Shared
     private let draining = Atomic<Bool>(false)
@@ -64,6 +64,8 @@ final class Gateway: Sendable {
         connectionLimiter = settings.connectionLimit.map { SharedLimits().limiter($0, "connections") }
         places = RequestPlaces(
             limit: settings.maximumRequestsInFlight, addressLimit: settings.maximumRequestsInFlightPerAddress)
+        streams = StreamPlaces(
+            limit: settings.maximumWebSockets, addressLimit: settings.maximumWebSocketsPerAddress)
         passwords = OrderedPlaces(limit: settings.maximumPasswordsInFlight)
         refusedNetworks = NetworkPlaces(limit: settings.maximumRequestsOfRefusedNetwork)
         output = BufferBudget.Shared(limit: settings.maximumWaitingOutput)
@@ -125,6 +127,8 @@ struct GatewaySettings: Sendable {
     var maximumRequestsOfRefusedNetwork = 8
     /// Open WebSockets and event streams in this process; more are refused.
     var maximumWebSockets = 4_096
+    /// Of these so many of one IPv4 address or IPv6 /48, so that none can have all.
+    var maximumWebSocketsPerAddress = 2_048
     /// Connections to each address of an upstream, on each event loop.
     var maximumUpstreamConnections = 1_024
     /// Verified tokens that each event loop remembers.
