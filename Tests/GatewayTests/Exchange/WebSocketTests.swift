@@ -143,6 +143,27 @@ struct WebSocketTests {
         }
     }
 
+    @Test("Clients that give theirs up leave no port of the gateway taken")
+    func ports() async throws {
+        try await TunnelUpstream.run { upstream, port in
+            let options = GatewayHarness.Options {
+                $0.teamPorts = [port]
+                $0.routes = Self.routes
+            }
+            try await GatewayHarness.withGateway(options) { gateway in
+                for _ in 0..<20 {
+                    let client = try await open("/anybody", gateway, token: try GatewayHarness.token())
+                    // The upstream has said it back, so that nothing is on its way.
+                    try await client.send("here")
+                    #expect(try await client.bytes(4) == Array("here".utf8))
+                    await client.close()
+                }
+                try await eventually("the upstream is let go") { upstream.open == 0 }
+                #expect(try waitingSockets(to: port) == 0)
+            }
+        }
+    }
+
     @Test("It ends when its token expires, unless the route says otherwise")
     func expiry() async throws {
         try await withSockets { gateway, _ in

@@ -62,18 +62,9 @@ struct UpstreamFaultTests {
             try await eventually("the upstream was asked") { upstream.begun == 20 }
             for client in clients { await client.close() }
             try await eventually("the upstream is let go") { upstream.open == 0 }
-            #expect(try Self.waitingSockets(to: port) == 0)
+            #expect(try waitingSockets(to: port) == 0)
         }
         await upstream.stop()
-    }
-
-    /// Sockets that were closed on this side first, towards a port, and wait for a minute (TIME_WAIT).
-    private static func waitingSockets(to port: Int) throws -> Int {
-        try String(contentsOfFile: "/proc/self/net/tcp", encoding: .utf8).split(separator: "\n").count { line in
-            let columns = line.split(separator: " ")
-            return columns.count > 3 && columns[3] == "06"
-                && columns[2].split(separator: ":").last.flatMap { Int($0, radix: 16) } == port
-        }
     }
 
     @Test("A replica of a team's service that responds with 502, 503 or 504 time after time is set aside")

@@ -65,11 +65,13 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     /// Gives the connection up in the middle of an exchange, with a reset: the side that closes a connection keeps its port
-    /// for a minute (TIME_WAIT), and clients that give up could use up all ports to an address. A WebSocket that ends may
-    /// have bytes on their way, so that it is closed.
+    /// for a minute (TIME_WAIT), and clients that give up could use up all ports to an address. A WebSocket whose bytes
+    /// are still on their way is closed.
     func abandon() {
         exchange = nil
-        if state.phase != .tunnel, let socket = context?.channel as? any SocketOptionProvider {
+        if let channel = context?.channel, let socket = channel as? any SocketOptionProvider,
+            state.phase != .tunnel || (channel.waitingBytes == 0 && channel.hasDelivered)
+        {
             _ = socket.setSoLinger(linger(l_onoff: 1, l_linger: 0))
         }
         close()
