@@ -181,7 +181,7 @@ struct ClientConnectionStateTests {
 
     // MARK: The rest
 
-    @Test("A request waits for keys or a place once, however often other keys come meanwhile")
+    @Test("A request waits for keys once, however often other keys come meanwhile")
     func keys() {
         var state = State.opened()
         state.wait(for: 200, at: 100)

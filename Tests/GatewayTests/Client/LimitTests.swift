@@ -361,6 +361,7 @@ struct LimitTests {
             $0.settings.maximumPasswordsInFlight = 1
             // Far longer than the test: a place that is free wakes the request.
             $0.settings.placeTimeout = .seconds(3600)
+            $0.patience = .seconds(3600)
             $0.ownBehaviour = { _ in [.pause] }
         }
         try await GatewayHarness.withGateway(options) { gateway in
@@ -385,6 +386,63 @@ struct LimitTests {
             try await next.send(GatewayHarness.request("POST /v1/auth/login", body: "{}"))
             try await eventually("the place is free") { gateway.own.requests.count == 6 }
             await next.close()
+        }
+    }
+
+    @Test("A body that does not come holds no place for passwords")
+    func slowPasswords() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumPasswordsInFlight = 1
+            $0.settings.placeTimeout = .milliseconds(50)
+            $0.patience = .seconds(600)
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            var slow: [RawClient] = []
+            for _ in 0..<3 {
+                let client = try await gateway.connect()
+                let fields = "Expect: 100-continue\r\nContent-Length: 4\r\n"
+                try await client.send(GatewayHarness.request("POST /v1/auth/login", fields: fields))
+                #expect(try await client.answer().status == 100)
+                try await client.send("{")
+                slow.append(client)
+            }
+            #expect(try await gateway.send("POST /v1/auth/login", body: "{}").status == 200)
+            for client in slow {
+                try await client.send("  }")
+                #expect(try await client.answer().status == 200)
+                await client.close()
+            }
+        }
+    }
+
+    @Test("Where a password is optional, a request that has one needs a place, and no other does")
+    func optionalPasswords() async throws {
+        let options = GatewayHarness.Options {
+            $0.settings.maximumPasswordsInFlight = 1
+            $0.settings.placeTimeout = .milliseconds(50)
+            $0.patience = .seconds(600)
+            $0.ownBehaviour = { request in
+                request.text == "{}" ? [.pause] : RecordingUpstream.answer("own")(request)
+            }
+        }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let token = try GatewayHarness.token(GatewayHarness.claims(role: "operator"))
+            let paths = ["auth/reauthenticate", "auth/merge", "admin/users"]
+            func status(_ path: String, _ body: String) async throws -> Int {
+                try await gateway.send("POST /v1/\(path)", body: body, token: token).status
+            }
+            for path in paths { #expect(try await status(path, #"{"password":"x"}"#) == 200, "\(path)") }
+            let held = try await gateway.connect()
+            try await held.send(GatewayHarness.request("POST /v1/auth/login", body: "{}"))
+            try await eventually("the place is taken") { gateway.own.requests.count == paths.count + 1 }
+            for path in paths {
+                #expect(try await status(path, #"{"password":"x"}"#) == 503, "\(path)")
+                #expect(try await status(path, #"{"identityToken":"password"}"#) == 200, "\(path)")
+            }
+            #expect(gateway.own.requests.count == 2 * paths.count + 1)
+            await held.close()
+            try await eventually("the place is free") { gateway.own.open == 0 }
+            #expect(try await status("auth/merge", #"{"password":"x"}"#) == 200)
         }
     }
 

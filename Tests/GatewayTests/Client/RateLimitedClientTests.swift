@@ -97,6 +97,7 @@ struct RateLimitedClientTests {
         let options = GatewayHarness.Options {
             $0.settings.failureLimit = RateLimit(capacity: 2, perSecond: 0.01)
             $0.settings.placeTimeout = .milliseconds(50)
+            $0.patience = .seconds(600)
             $0.settings.maximumRequestsOfRefusedNetwork = 2
             $0.ownBehaviour = { request in
                 if request.text == "held" { return [.pause] }
@@ -126,6 +127,21 @@ struct RateLimitedClientTests {
             for client in clients { await client.close() }
             try await eventually("the places are free") { gateway.own.open == 0 }
             #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200)
+            // A body that does not come holds none.
+            var slow: [RawClient] = []
+            for _ in 0..<2 {
+                let client = try await gateway.connect()
+                let fields = "Expect: 100-continue\r\nContent-Length: 4\r\n"
+                try await client.send(GatewayHarness.request("POST /v1/auth/refresh", fields: fields))
+                #expect(try await client.answer().status == 100)
+                slow.append(client)
+            }
+            #expect(try await gateway.send("POST /v1/auth/refresh", body: "good").status == 200)
+            for client in slow {
+                try await client.send("good")
+                #expect(try await client.answer().status == 200)
+                await client.close()
+            }
         }
     }
 }

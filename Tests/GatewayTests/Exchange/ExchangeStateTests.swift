@@ -114,7 +114,8 @@ struct ExchangeStateTests {
             (0, most, false), (most - 1, most, false), (most, most, true), (most + 1, most, true),
             (most - 1, 2 * most, false), (most, 2 * most, true), (least - 1, least, false), (least, least, true),
         ] {
-            #expect(state.hasBuffered(bytes, of: allowance) == isEnough, "\(bytes) of \(allowance)")
+            let next = state.buffering(bytes, of: allowance, isWhole: false)
+            #expect(next == (isEnough ? .ends : .goesOn), "\(bytes) of \(allowance)")
         }
         #expect(state.timedOut(takesBody: true, at: 55) == .forward)
         #expect(state.begin() == false)
@@ -125,6 +126,35 @@ struct ExchangeStateTests {
     func bufferingWithoutTime() {
         #expect(Self.buffering(timeout: 30).nextDeadline == 35)
         #expect(Self.buffering(timeout: 30).timedOut(takesBody: true, at: 35) == .refuseSlowBody)
+    }
+
+    @Test("Where a place is waited for, the whole body is buffered until the route's time ends or memory is short")
+    func wholeBody() {
+        func state(bufferingTime: Int64?) -> State {
+            State(
+                hasBody: true, bufferingTime: bufferingTime, buffersWholeBody: true, bodyLimit: 100, timeout: 300,
+                arrivedAt: 5)
+        }
+        for bufferingTime in [50, nil] as [Int64?] {
+            let state = state(bufferingTime: bufferingTime)
+            #expect(state.phase == .buffering && state.nextDeadline == 305)
+            #expect(state.timedOut(takesBody: true, at: 305) == .refuseSlowBody)
+            #expect(state.buffering(40, of: 40, isWhole: false) == .goesOn)
+            #expect(state.buffering(41, of: 40, isWhole: false) == .exceedsMemory)
+            #expect(state.buffering(41, of: 40, isWhole: true) == .goesOn)
+        }
+    }
+
+    @Test("A request leaves its queue when it has waited long enough, or the time of its route ends")
+    func queue() {
+        var state = Self.buffering()
+        state.enqueue(for: 40, at: 10)
+        #expect(state.phase == .queued && !state.hasResponse && state.nextDeadline == 50)
+        #expect(state.timedOut(takesBody: false, at: 50) == .leaveQueue)
+        state.enqueue(for: 1000, at: 10)
+        #expect(state.nextDeadline == 305)
+        #expect(state.begin() == false)
+        #expect(state.phase == .connecting && state.nextDeadline == 305)
     }
 
     @Test("A body that is buffered whole is sent again where its connection was never made")

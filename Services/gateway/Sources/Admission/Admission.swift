@@ -8,8 +8,6 @@ enum Admission {
     case respond(LocalResponse, requestID: [UInt8])
     /// The bearer's key is being fetched: the head is looked at again afterwards.
     case waitForKeys(RequestPlaces.Place)
-    /// All places of a queue are taken: the head is looked at again when one is free, or after a moment.
-    case waitInQueue(RequestPlaces.Place, OrderedPlaces)
 }
 
 /// A request that may go on to its upstream, as admission leaves it.
@@ -50,7 +48,7 @@ struct AdmittedRequest {
 extension Worker {
     /// - Parameters:
     ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
-    ///   - mayWait: `false` once it has waited long enough, for keys or for a place.
+    ///   - mayWait: `false` once it has waited long enough for keys.
     func admit(
         _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool
     ) -> Admission {
@@ -65,12 +63,9 @@ extension Worker {
         var cors = ""
         var routeName: String?
         var place: RequestPlaces.Place?
-        func leavePlaces() {
-            if let taken = place.take() { gateway.places.leave(taken) }
-            client.leaveQueuePlace()
-        }
+        func leavePlace() { if let taken = place.take() { gateway.places.leave(taken) } }
         func respond(_ response: LocalResponse, refusal: String? = nil) -> Admission {
-            leavePlaces()
+            leavePlace()
             tell(
                 AccessLine(
                     requestID: requestID, method: methodName(bytes), path: Array(path), client: address,
@@ -104,7 +99,7 @@ extension Worker {
         }
         /// - Returns: `nil` where the request may not wait, or too many do.
         func waitingPlace(of share: RequestPlaces.Share) -> RequestPlaces.Place? {
-            leavePlaces()
+            leavePlace()
             return mayWait ? gateway.places.take(share, of: address.key) : nil
         }
         func tooMany(_ refusal: RateLimit.Refusal, of name: String) -> Admission {
@@ -142,25 +137,8 @@ extension Worker {
             countResponse(of: route, response, since: now)
             return respond(response)
         }
-        if route.hashesPasswords, !client.takesPlace(in: gateway.passwords) {
-            // A client that is refused at once tries again at once, and a flood of those would cost more than passwords.
-            guard let waiting = waitingPlace(of: gateway.passwordWaits) else {
-                return refuse(Problem(.unavailable), reason: "passwords")
-            }
-            return .waitInQueue(waiting, gateway.passwords)
-        }
         if route.isSignIn, let refusal = gateway.signInLimiter?.take(address.key, now: now) {
             return tooMany(refusal, of: "sign-in")
-        }
-        if route.limitsFailures, let refusal = gateway.failureLimiter?.refusal(of: address.key, now: now) {
-            // Other users may share the address: its requests go on, a few at a time.
-            let places = gateway.refusedNetworks.places(of: address.key)
-            if !client.takesPlace(in: places) {
-                guard let waiting = waitingPlace(of: gateway.refusedWaits) else {
-                    return tooMany(refusal, of: "failures")
-                }
-                return .waitInQueue(waiting, places)
-            }
         }
 
         // Every other target was responded to.
@@ -250,10 +228,7 @@ extension Worker {
             upgrades: upgrades, opensStream: opensStream, cors: Array(cors.utf8), client: address,
             countsFailures: route.limitsFailures,
             startedAt: now, arrivedAt: arrivedAt)
-        return .forward(
-            Exchange(
-                client: client, plan: plan, request: request, place: place,
-                queuePlaces: client.handOverQueuePlace()))
+        return .forward(Exchange(client: client, plan: plan, request: request, place: place))
     }
 
     /// Decides whether the trace is recorded, and has the upstream told.
@@ -320,7 +295,7 @@ extension Worker {
 
 extension Problem {
     /// - Parameter wait: nanoseconds.
-    fileprivate static func tooMany(_ wait: Int64) -> Problem {
+    static func tooMany(_ wait: Int64) -> Problem {
         Problem(.rateLimited, retryAfter: Int((wait + 999_999_999) / 1_000_000_000))
     }
 }

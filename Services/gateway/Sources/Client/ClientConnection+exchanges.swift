@@ -34,12 +34,6 @@ extension ClientConnection {
         case .admitted(.waitForKeys(let place), _):
             wait(at: place, for: worker.clientTimes.keys)
             return false
-        case .admitted(.waitInQueue(let place, let queue), _):
-            // Not all for the same time: those that are refused together would come together again.
-            let time = worker.clientTimes.place
-            wait(at: place, for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))))
-            wait(in: queue)
-            return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
             lookedAt = 0
@@ -56,7 +50,7 @@ extension ClientConnection {
                 write(
                     response, requestID: requestID, isHead: head.method == .head, closes: state.closesAfterResponse)
                 finishResponse()
-            case .waitForKeys, .waitInQueue: break
+            case .waitForKeys: break
             }
             return true
         }
@@ -136,9 +130,9 @@ extension ClientConnection {
         process()
     }
 
-    // MARK: Keys and places
+    // MARK: Keys
 
-    /// The request's token needs keys that are being fetched, or the request a place.
+    /// The request's token needs keys that are being fetched.
     private func wait(at place: RequestPlaces.Place, for timeout: Int64) {
         waitingPlace = place
         becomeActive()
@@ -146,45 +140,11 @@ extension ClientConnection {
         noteDeadline()
     }
 
-    private func wait(in queue: OrderedPlaces) {
-        let own = NIOLoopBound(self, eventLoop: worker.eventLoop)
-        let ticket = queue.wait { [loop = worker.eventLoop] ticket in
-            loop.execute { own.value.placeIsFree(in: queue, ticket) }
-        }
-        queuePlace = .waiting(queue, ticket: ticket)
-    }
-
-    private func placeIsFree(in queue: OrderedPlaces, _ ticket: Int) {
-        // Otherwise it has waited long enough, or is gone, and knows of the place already.
-        guard case .waiting(let own, ticket) = queuePlace, own === queue else { return }
-        endWait()
-    }
-
     func leaveWait() {
         if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
-        guard case .waiting(let queue, let ticket) = queuePlace else { return }
-        queuePlace = queue.giveUp(ticket) ? nil : .held(queue)
     }
 
-    /// - Returns: `false` where all places of the queue are taken.
-    func takesPlace(in queue: OrderedPlaces) -> Bool {
-        if case .held(let own) = queuePlace, own === queue { return true }
-        guard queue.take() else { return false }
-        leaveQueuePlace()
-        queuePlace = .held(queue)
-        return true
-    }
-
-    func leaveQueuePlace() { handOverQueuePlace()?.leave() }
-
-    /// - Returns: where the caller has a place now.
-    func handOverQueuePlace() -> OrderedPlaces? {
-        guard case .held(let queue) = queuePlace else { return nil }
-        queuePlace = nil
-        return queue
-    }
-
-    /// What the request waits for is there, or it has waited long enough: it is admitted or refused.
+    /// The keys are there, or the request has waited long enough: it is admitted or refused.
     func endWait() {
         leaveWait()
         becomeIdle(at: worker.now)

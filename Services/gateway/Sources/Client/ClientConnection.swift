@@ -15,12 +15,6 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// More than what one read brings beyond that.
     private static let mostInput = 4 * inputLimit
 
-    enum QueuePlace {
-        case waiting(OrderedPlaces, ticket: Int)
-        /// An exchange takes it over.
-        case held(OrderedPlaces)
-    }
-
     let worker: Worker
     let peer: ClientPeer
     /// Where the connection is a stream of HTTP/2.
@@ -37,10 +31,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// Of the present request, once its head is read.
     var body: BodyReader?
     var exchange: Exchange?
-    /// The place of a request that waits for keys or in a queue.
+    /// The place of a request that waits for keys.
     var waitingPlace: RequestPlaces.Place?
-    /// The queue that the request waits in, or holds a place of.
-    var queuePlace: QueuePlace?
     /// Whether its request counts as active at `peer`.
     private var isActive = false
     var output = PendingOutput()
@@ -62,7 +54,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     var settings: GatewaySettings { worker.gateway.settings }
     var isWritable: Bool { context?.channel.isWritable ?? false }
-    var waitsForKeys: Bool { state.phase == .waiting && queuePlace == nil }
+    var waitsForKeys: Bool { state.phase == .waiting }
 
     // MARK: Channel
 
@@ -130,7 +122,6 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func channelInactive(context: ChannelHandlerContext) {
         leaveWait()
-        leaveQueuePlace()
         state.closed()
         exchange?.clientIsGone()
         exchange = nil

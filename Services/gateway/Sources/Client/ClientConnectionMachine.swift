@@ -251,7 +251,7 @@ extension ClientConnectionState {
     enum Phase: Sendable, Equatable {
         /// A request's head is waited for.
         case head
-        /// The head is there; it waits for keys that its token needs, or for a place.
+        /// The head is there; it waits for keys that its token needs.
         case waiting
         /// The request's body goes to the upstream.
         case body

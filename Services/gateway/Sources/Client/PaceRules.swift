@@ -10,7 +10,7 @@ final class ClientTimes: Sendable {
     let head: Int64
     /// For keys to be fetched that a request's token needs.
     let keys: Int64
-    /// For a place where a password is to be hashed and all are taken.
+    /// For a place of a queue of which all are taken.
     let place: Int64
     /// For the beginning of a request's body, before a connection to an upstream is taken.
     let buffering: Int64

@@ -58,6 +58,7 @@ extension Exchange {
         case .refuseSlowBody:
             countFailure()
             refuse(Problem(.invalidRequest), reason: "slow body")
+        case .leaveQueue: leaveQueue()
         case .fail(let isSafeToRepeat): failed(.timeout, isSafeToRepeat: isSafeToRepeat)
         }
     }
@@ -65,7 +66,9 @@ extension Exchange {
     func requestIsMalformed() { refuse(Problem(.invalidRequest)) }
 
     /// Responds with an error; aborts where a part of the upstream's response is written.
-    func refuse(_ problem: Problem, reason: String? = nil) {
+    ///
+    /// - Parameter fields: whole lines.
+    func refuse(_ problem: Problem, fields: String = "", reason: String? = nil) {
         note(refusal: reason ?? problem.code.rawValue)
         if state.phase == .responding {
             drop()
@@ -73,7 +76,7 @@ extension Exchange {
         }
         let response = LocalResponse.refusal(
             problem, as: plan.route.errorForm, requestID: request.requestID,
-            fields: String(decoding: request.cors, as: UTF8.self))
+            fields: fields + String(decoding: request.cors, as: UTF8.self))
         responseBytes = response.bodyBytes(toHead: method == .head)
         drop(status: response.status)
         client.respondInstead(response, requestID: request.requestID, isHead: method == .head)

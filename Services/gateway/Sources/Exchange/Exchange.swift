@@ -13,7 +13,7 @@ final class Exchange {
     let plan: RoutePlan
     private(set) var request: AdmittedRequest
     /// The beginning of the body, until an upstream is there to take it.
-    private var buffered = ByteBuffer()
+    private(set) var buffered = ByteBuffer()
     /// Whether `buffered` is the whole body, and the trailers that follow it.
     private var bufferedEnd: (isThere: Bool, trailers: ByteBuffer?) = (false, nil)
     /// Bytes of the body that the upstream's socket had not taken when it was looked at last.
@@ -40,23 +40,17 @@ final class Exchange {
     private var writesChunks = false
     var tunnel = Tunnel()
     /// `nil`: it is a stream, which counts among those.
-    private var place: RequestPlaces.Place?
+    var place: RequestPlaces.Place?
     /// As a stream.
     private var streamPlace: StreamPlaces.Place?
-    /// The queue in which it holds a place.
-    private var queuePlaces: OrderedPlaces?
+    /// The queue that it waits in, or holds a place of.
+    var queuePlace: QueuePlace?
     /// Whether the worker ends it when its token is no longer good.
     private var isWatched = false
 
-    /// - Parameters:
-    ///   - place: among the requests in flight, which the exchange leaves.
-    ///   - queuePlaces: where it holds another place, which it leaves too.
-    init(
-        client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?,
-        queuePlaces: OrderedPlaces? = nil
-    ) {
+    /// - Parameter place: among the requests in flight, which the exchange leaves.
+    init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?) {
         self.place = place
-        self.queuePlaces = queuePlaces
         self.client = client
         self.plan = plan
         self.request = request
@@ -64,7 +58,8 @@ final class Exchange {
         state = ExchangeState(
             hasBody: request.framing != .length(0),
             bufferingTime: plan.route.buffersBodies ? client.worker.clientTimes.buffering : nil,
-            bodyLimit: plan.route.bodyLimit, timeout: plan.timeout, arrivedAt: request.arrivedAt)
+            buffersWholeBody: plan.route.hasQueue, bodyLimit: plan.route.bodyLimit, timeout: plan.timeout,
+            arrivedAt: request.arrivedAt)
     }
 
     var method: MethodSet { request.method }
@@ -81,7 +76,7 @@ final class Exchange {
     func leavePlaces() {
         if let place = place.take() { worker.gateway.places.leave(place) }
         if let place = streamPlace.take() { worker.gateway.streams.leave(place) }
-        queuePlaces.take()?.leave()
+        leaveQueuePlace()
     }
 
     /// A stream leaves its place among the requests in flight for one among the streams.
@@ -98,15 +93,17 @@ final class Exchange {
 
     /// Waits for the beginning of the body, or goes on at once.
     func begin() {
-        guard state.phase == .buffering else { return start() }
+        guard state.phase == .buffering else { return proceed() }
         client.bodyMayFlow(afterContinue: request.expectsContinue)
     }
 
     /// Enough of the body has come.
     func endBuffering() {
         client.allow(until: state.deadline)
-        start()
+        proceed()
     }
+
+    private func proceed() { if plan.route.hasQueue { passQueue() } else { start() } }
 
     func start() {
         let isRetry = state.begin()
@@ -166,7 +163,12 @@ final class Exchange {
         if state.phase == .waitingForResponse { client.allow(until: state.deadline) }
         guard state.phase == .buffering else { return write(bytes) }
         if buffered.readableBytes == 0 { buffered = bytes } else { buffered.writeImmutableBuffer(bytes) }
-        if state.hasBuffered(buffered.readableBytes, of: worker.requestBodies.allowance) { endBuffering() }
+        let isWhole = framing.length == state.bodyBytes
+        switch state.buffering(buffered.readableBytes, of: worker.requestBodies.allowance, isWhole: isWhole) {
+        case .goesOn: break
+        case .ends: endBuffering()
+        case .exceedsMemory: refuse(Problem(.unavailable), reason: "body memory")
+        }
     }
 
     func sendEnd(trailers: ByteBuffer?) {

@@ -5,6 +5,8 @@ struct ExchangeState: Sendable {
     enum Phase: Sendable, Equatable {
         /// The beginning of the body is kept here; no connection to an upstream is taken yet.
         case buffering
+        /// The request is whole, and waits for a place of a queue.
+        case queued
         /// A connection to an upstream's address is waited for.
         case connecting
         /// The request is on its way; the head of its response is waited for.
@@ -45,7 +47,18 @@ struct ExchangeState: Sendable {
         case forward
         /// The client left the upstream waiting.
         case refuseSlowBody
+        /// No place of the queue has become free.
+        case leaveQueue
         case fail(isSafeToRepeat: Bool)
+    }
+
+    /// What becomes of a body of which a part has come.
+    enum Buffering: Sendable, Equatable {
+        case goesOn
+        /// The request is forwarded with what has come.
+        case ends
+        /// There is no memory to wait for the whole of it.
+        case exceedsMemory
     }
 
     /// Bytes of a body that are kept before an upstream's connection is taken.
@@ -66,8 +79,12 @@ struct ExchangeState: Sendable {
     /// Whether it is, or was, a WebSocket or an event stream: open for long, counted apart from requests, and recorded when
     /// it begins.
     private(set) var isStream = false
+    /// Whether the body is buffered to its end, however long that takes.
+    private let buffersWholeBody: Bool
     /// When the request is forwarded with what has come of its body.
     private let bufferingDeadline: Int64
+    /// When the request has waited long enough for a place of its queue.
+    private var queueDeadline = Int64.max
     /// Whether it is, or was, a WebSocket.
     private(set) var isTunnel = false
     let hasBody: Bool
@@ -77,11 +94,16 @@ struct ExchangeState: Sendable {
     /// - Parameters:
     ///   - bufferingTime: how long the beginning of a body is waited for before a connection to an upstream is taken;
     ///     nanoseconds. `nil`: not at all.
+    ///   - buffersWholeBody: whether the whole of a body is waited for.
     ///   - bodyLimit: bytes.
     ///   - timeout: for the response's head, from when the request arrived; nanoseconds.
-    init(hasBody: Bool, bufferingTime: Int64? = nil, bodyLimit: Int, timeout: Int64, arrivedAt: Int64) {
-        phase = hasBody && bufferingTime != nil ? .buffering : .connecting
-        bufferingDeadline = arrivedAt + (bufferingTime ?? 0)
+    init(
+        hasBody: Bool, bufferingTime: Int64? = nil, buffersWholeBody: Bool = false, bodyLimit: Int, timeout: Int64,
+        arrivedAt: Int64
+    ) {
+        phase = hasBody && (bufferingTime != nil || buffersWholeBody) ? .buffering : .connecting
+        self.buffersWholeBody = buffersWholeBody
+        bufferingDeadline = buffersWholeBody ? .max : arrivedAt + (bufferingTime ?? 0)
         self.hasBody = hasBody
         self.bodyLimit = bodyLimit
         self.timeout = timeout
@@ -114,8 +136,14 @@ struct ExchangeState: Sendable {
         return isProbe ? now + max(0, deadline - now) / 3 : deadline
     }
 
-    /// When the next step is due: the end of buffering, or the response's head.
-    var nextDeadline: Int64 { phase == .buffering ? min(bufferingDeadline, deadline) : deadline }
+    /// When the next step is due: the end of buffering or of the wait for a place, or the response's head.
+    var nextDeadline: Int64 {
+        switch phase {
+        case .buffering: min(bufferingDeadline, deadline)
+        case .queued: min(queueDeadline, deadline)
+        default: deadline
+        }
+    }
 
     /// A part of the body has come.
     ///
@@ -125,10 +153,22 @@ struct ExchangeState: Sendable {
         return bodyBytes <= bodyLimit
     }
 
-    /// Whether enough of the body is buffered.
+    /// - Parameters:
+    ///   - bytes: of the body that are buffered.
+    ///   - allowance: bytes that the memory for bodies has for one request.
+    ///   - isWhole: whether these are known to be all.
+    func buffering(_ bytes: Int, of allowance: Int, isWhole: Bool) -> Buffering {
+        if buffersWholeBody { return isWhole || bytes <= allowance ? .goesOn : .exceedsMemory }
+        return bytes >= min(Self.bufferedBytes, allowance) ? .ends : .goesOn
+    }
+
+    /// All places of the request's queue are taken.
     ///
-    /// - Parameter allowance: bytes that the memory for bodies has for one request.
-    func hasBuffered(_ bytes: Int, of allowance: Int) -> Bool { bytes >= min(Self.bufferedBytes, allowance) }
+    /// - Parameter patience: for how long it waits at the most; nanoseconds.
+    mutating func enqueue(for patience: Int64, at now: Int64) {
+        phase = .queued
+        queueDeadline = now + patience
+    }
 
     /// A part of the body goes to the upstream.
     mutating func bodySent() { hasSentBody = true }
@@ -180,7 +220,7 @@ struct ExchangeState: Sendable {
         switch phase {
         case .ended: return .nothing
         case .responding, .tunnel: return .abort
-        case .buffering, .connecting, .waitingForResponse: break
+        case .buffering, .queued, .connecting, .waitingForResponse: break
         }
         // Nothing of a body that was sent is kept to be sent again.
         let isUntouched = !hasBody || !hasSentBody
@@ -197,6 +237,7 @@ struct ExchangeState: Sendable {
     /// - Parameter takesBody: whether the upstream would take more of the body.
     func timedOut(takesBody: Bool, at now: Int64) -> AfterTimeout {
         if phase == .buffering { return now < deadline ? .forward : .refuseSlowBody }
+        if phase == .queued { return .leaveQueue }
         guard phase == .waitingForResponse else { return .fail(isSafeToRepeat: false) }
         if isProbe, now < deadline { return .fail(isSafeToRepeat: true) }
         return !isRequestComplete && takesBody ? .refuseSlowBody : .fail(isSafeToRepeat: false)

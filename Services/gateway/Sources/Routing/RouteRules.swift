@@ -34,6 +34,14 @@ final class Route: Sendable {
         }
     }
 
+    /// Whether requests have a password hashed.
+    enum Passwords: Sendable {
+        case never
+        /// Those whose body has a member `password`.
+        case optional
+        case always
+    }
+
     /// In metrics, logs and messages: the path's template, or the name that the routes file gives.
     let name: String
     let pattern: PathPattern
@@ -71,9 +79,11 @@ final class Route: Sendable {
     let isSignIn: Bool
     /// Whether a password is hashed here, which is the dearest thing that a stranger can ask for. Only so many of these
     /// are forwarded at once.
-    let hashesPasswords: Bool
+    let passwords: Passwords
     /// Whether an address with many refusals by the service is refused by the gateway for a while.
     let limitsFailures: Bool
+    /// Whether requests may have to wait for a place, which they take when their body is whole.
+    var hasQueue: Bool { passwords != .never || limitsFailures }
     /// How the gateway's own refusals look.
     let errorForm: ErrorForm
 
@@ -84,7 +94,7 @@ final class Route: Sendable {
         rewrittenPrefix: String? = nil, replacedLength: Int? = nil, forwardsAuthorization: Bool = false,
         claims: [ForwardedClaim] = [], issuers: Set<VerbatimString> = [], allowsWebSocket: Bool = false,
         outlivesToken: Bool = false, limit: RateLimit? = nil, cors: CORSPolicy? = nil, isSignIn: Bool = false,
-        hashesPasswords: Bool = false, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
+        passwords: Passwords = .never, limitsFailures: Bool = false, errorForm: ErrorForm = .problem
     ) {
         self.name = name
         self.pattern = pattern
@@ -106,7 +116,7 @@ final class Route: Sendable {
         self.limit = limit
         self.cors = cors
         self.isSignIn = isSignIn
-        self.hashesPasswords = hashesPasswords
+        self.passwords = passwords
         self.limitsFailures = limitsFailures
         self.errorForm = errorForm
     }

@@ -184,10 +184,11 @@ enum BuiltInRoutes {
         "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
     ]
 
-    /// Where each request has a password hashed. Where a password is optional, identity refuses the requests that have
-    /// one while all places are taken, so that Apple and codes work in a flood.
-    private static let hashing: Set<String> = [
-        "/v1/auth/register", "/v1/auth/login", "/v1/auth/password", "/v1/auth/password/reset",
+    /// Where passwords are hashed.
+    private static let passwords: [String: Route.Passwords] = [
+        "/v1/auth/register": .always, "/v1/auth/login": .always, "/v1/auth/password": .always,
+        "/v1/auth/password/reset": .always, "/v1/auth/reauthenticate": .optional, "/v1/auth/merge": .optional,
+        "/v1/admin/users": .optional,
     ]
 
     /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.
@@ -236,7 +237,7 @@ enum BuiltInRoutes {
                     roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],
                     target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
-                    isSignIn: signIn.contains(route.path), hashesPasswords: hashing.contains(route.path),
+                    isSignIn: signIn.contains(route.path), passwords: passwords[route.path] ?? .never,
                     limitsFailures: refresh.contains(route.path), errorForm: route.errorForm)
             }
         }

@@ -1,0 +1,100 @@
+import Contracts
+import NIOCore
+
+/// The queue of a route where few requests are forwarded at once.
+///
+/// A request takes its place when its body is whole: a client that sends it slowly keeps no other request waiting.
+extension Exchange {
+    enum QueuePlace {
+        case waiting(OrderedPlaces, ticket: Int)
+        case held(OrderedPlaces)
+    }
+
+    /// Goes on to the upstream if the request needs no place of a queue, or once it has one.
+    func passQueue() {
+        guard let (queue, waits) = queue() else { return start() }
+        if queue.take() {
+            queuePlace = .held(queue)
+            return start()
+        }
+        // A client that is refused at once tries again at once, and a flood of those would cost more than a wait.
+        if let place = place.take() { worker.gateway.places.leave(place) }
+        place = worker.gateway.places.take(waits, of: address)
+        guard place != nil else { return refuseForQueue() }
+        // Not all for the same time: those that are refused together would come together again.
+        let time = worker.clientTimes.place
+        state.enqueue(for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))), at: worker.now)
+        client.allow(until: state.nextDeadline)
+        let own = NIOLoopBound(self, eventLoop: worker.eventLoop)
+        let ticket = queue.wait { [loop = worker.eventLoop] ticket in
+            loop.execute { own.value.placeIsFree(ticket) }
+        }
+        queuePlace = .waiting(queue, ticket: ticket)
+    }
+
+    /// - Returns: the queue that the request has to pass, and the share of those that wait for it; `nil`: none.
+    private func queue() -> (OrderedPlaces, waits: RequestPlaces.Share)? {
+        let gateway = worker.gateway
+        if sendsPassword { return (gateway.passwords, gateway.passwordWaits) }
+        // Other users may share the address: its requests go on, a few at a time.
+        guard refusalForFailures != nil else { return nil }
+        return (gateway.refusedNetworks.places(of: address), gateway.refusedWaits)
+    }
+
+    private var sendsPassword: Bool {
+        switch plan.route.passwords {
+        case .never: false
+        case .always: state.hasBody
+        case .optional: buffered.withUnsafeReadableBytes { JSONMember.isPresent("password", in: $0) }
+        }
+    }
+
+    private var refusalForFailures: RateLimit.Refusal? {
+        request.countsFailures ? worker.gateway.failureLimiter?.refusal(of: address, now: worker.now) : nil
+    }
+
+    private func placeIsFree(_ ticket: Int) {
+        // Otherwise it has waited long enough, or its client is gone, and the place is left already.
+        guard case .waiting(let queue, ticket) = queuePlace else { return }
+        queuePlace = .held(queue)
+        leaveWait()
+    }
+
+    /// The request has waited long enough.
+    func leaveQueue() {
+        guard case .waiting(let queue, let ticket) = queuePlace else { return }
+        if queue.giveUp(ticket) {
+            queuePlace = nil
+            refuseForQueue()
+        } else {
+            queuePlace = .held(queue)
+            leaveWait()
+        }
+    }
+
+    /// Goes on among the requests to its upstream.
+    private func leaveWait() {
+        if let place = place.take() { worker.gateway.places.leave(place) }
+        place = plan.share.flatMap { worker.gateway.places.take($0, of: address) }
+        guard place != nil else { return refuse(Problem(.unavailable)) }
+        client.allow(until: state.deadline)
+        start()
+        client.flushBothWays()
+    }
+
+    private func refuseForQueue() {
+        guard request.countsFailures else { return refuse(Problem(.unavailable), reason: "passwords") }
+        // The network may have had fewer refusals meanwhile.
+        guard let refusal = refusalForFailures else { return refuse(Problem(.unavailable)) }
+        let problem = Problem.tooMany(refusal.wait)
+        refuse(problem, fields: refusal.limit.fields(name: "failures", retryAfter: problem.retryAfter ?? 1))
+    }
+
+    func leaveQueuePlace() {
+        switch queuePlace.take() {
+        case .waiting(let queue, let ticket): if !queue.giveUp(ticket) { queue.leave() }
+        case .held(let queue): queue.leave()
+        case nil: break
+        }
+    }
+}
