@@ -66,6 +66,32 @@ struct RequestBufferingTests {
         }
     }
 
+    @Test("Chunks of eight bytes may be as many as they like; too many shorter ones end the connection")
+    func smallChunks() async throws {
+        try await GatewayHarness.withGateway { gateway in
+            func request(chunks: Int, of size: Int) -> String {
+                let chunk = "\(size)\r\n\(String(repeating: "x", count: size))\r\n"
+                return GatewayHarness.request("POST /open", fields: "Transfer-Encoding: chunked\r\n")
+                    + String(repeating: chunk, count: chunks) + "0\r\n\r\n"
+            }
+            let client = try await gateway.connect()
+            for _ in 0..<5 {
+                try await client.send(request(chunks: 2000, of: 8))
+                #expect(try await client.answer().status == 200)
+            }
+            // What the clock earns meanwhile is far less than so many cost.
+            var (statuses, count) = ([Int](), 0)
+            while statuses.last ?? 200 == 200, count < 100 {
+                try await client.send(request(chunks: 1000, of: 1))
+                statuses.append(try await client.answer().status)
+                count += 1
+            }
+            #expect(statuses.first == 200 && statuses.last == 400)
+            await client.close()
+            #expect(try await gateway.send("POST /open", body: "x").status == 200)
+        }
+    }
+
     @Test("64 KiB of a longer body are enough, and so is the time for them")
     func enough() async throws {
         try await GatewayHarness.withGateway(patient { $0.settings.maximumWaitingInput = 64 << 20 }) { gateway in

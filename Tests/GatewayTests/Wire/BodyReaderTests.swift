@@ -49,6 +49,36 @@ struct BodyReaderTests {
         #expect(try read(all, .chunked, size: 5, connectionOptions: options).trailers == nil)
     }
 
+    @Test("Chunks are counted, however they come", arguments: [1, 2, 3, 7, 100, 100_000])
+    func counted(size: Int) throws {
+        let chunks = ["0a\r\n0123456789\r\n", "1\r\nx\r\n", "F\r\n0123456789abcde\r\n", "2;a=b\r\nxy\r\n"]
+        let long = "1388\r\n\(String(repeating: "z", count: 5000))\r\n"
+        var bytes = Array((chunks.joined() + long + chunks.joined() + "0\r\n\r\n").utf8)[...]
+        var reader = BodyReader(.chunked)
+        var input = ByteBuffer()
+        var (count, body) = (0, "")
+        while !bytes.isEmpty {
+            input.writeBytes(bytes.prefix(size))
+            bytes = bytes.dropFirst(size)
+            while case .data(let data) = try reader.next(from: &input) {
+                body += String(buffer: data)
+                count += reader.takeChunks()
+            }
+        }
+        #expect(count == 9)
+        let text = "0123456789x0123456789abcdexy"
+        #expect(body == text + String(repeating: "z", count: 5000) + text)
+    }
+
+    @Test(
+        "A chunk of one digit that is not as it should be is refused",
+        arguments: [
+            "1\r\nx\r\n1\r\nxx", "1\r\nx\r\n1\rx", "1\r\nx\r\n1\nx\r\n", "1\r\nx\r\ng\r\nx\r\n",
+        ])
+    func oneDigit(text: String) {
+        #expect(throws: HeadFault.self) { try read(text, .chunked, size: 100) }
+    }
+
     @Test("Small chunks that are there together are one part; large ones are not copied to them")
     func gathered() throws {
         func parts(_ text: String) throws -> [String] {

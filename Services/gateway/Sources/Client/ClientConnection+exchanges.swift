@@ -94,6 +94,11 @@ extension ClientConnection {
             if let exchange, exchange.state.phase == .buffering { allow(until: exchange.state.nextDeadline) }
             return false
         case .data(let bytes):
+            guard admitsChunks(of: bytes.readableBytes) else {
+                state.bodyIsMalformed()
+                if let exchange { exchange.refuse(Problem(.invalidRequest), reason: "chunks") } else { linger() }
+                return true
+            }
             if let exchange { exchange.send(bytes) } else { state.discarded(bytes.readableBytes) }
         case .end(let trailers):
             body = nil
@@ -105,6 +110,14 @@ extension ClientConnection {
             exchange.sendEnd(trailers: trailers)
         }
         return true
+    }
+
+    /// Counts the chunks in which a part of a body has come. DATA frames of HTTP/2 were counted before they became chunks.
+    private func admitsChunks(of bytes: Int) -> Bool {
+        guard stream == nil, let chunks = body?.takeChunks(), chunks > 0 else { return true }
+        var budget = chunkBudget ?? PieceBudget(bytesPerPiece: PieceBudget.bytesPerChunk, now: worker.now)
+        defer { chunkBudget = budget }
+        return budget.take(chunks, bytes: bytes, now: worker.now)
     }
 
     /// Counts what waits of the body here, in the exchange and in the upstream's socket.

@@ -30,6 +30,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var lookedAt = 0
     /// Of the present request, once its head is read.
     var body: BodyReader?
+    /// Of the chunks of its bodies, once one has any.
+    var chunkBudget: PieceBudget?
     var exchange: Exchange?
     /// The place of a request that waits for keys.
     var waitingPlace: RequestPlaces.Place?

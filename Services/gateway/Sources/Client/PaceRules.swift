@@ -183,40 +183,47 @@ struct BufferBudget: Sendable {
     }
 }
 
-/// How many DATA frames of HTTP/2 a client may send for the bytes that are in them.
+/// Into how many pieces a client may cut bodies, for the bytes that are in them: DATA frames of HTTP/2, or chunks.
 ///
-/// Each frame costs the gateway about as much as several hundred bytes do. A client has a store of frames; bytes and time
+/// Each piece costs the gateway about as much as a number of bytes do. A client has a store of pieces; bytes and time
 /// refill it. So a client may send small messages at a steady rate for as long as it likes.
-struct DataFrameBudget: Sendable {
-    /// Frames that a client may send at once.
+struct PieceBudget: Sendable {
+    /// Pieces that a client may send at once.
     static let most = 1_000
-    /// Bytes that earn a frame.
-    static let bytesPerFrame = 256
-    static let framesPerSecond = 100
+    static let piecesPerSecond = 100
+    /// Bytes that earn a DATA frame, or a chunk.
+    static let (bytesPerFrame, bytesPerChunk) = (256, 8)
 
-    /// Counted in bytes: a frame costs `bytesPerFrame`.
-    private static let full = most * bytesPerFrame
-    private var left = full
+    /// Bytes that earn a piece.
+    private let bytesPerPiece: Int
+    /// Counted in bytes: a piece costs `bytesPerPiece`.
+    private let full: Int
+    private var left: Int
     private var refilledAt: Int64
 
     /// - Parameter now: nanoseconds of a clock that goes on.
-    init(now: Int64) { refilledAt = now }
-
-    /// Earns what a small request needs: a frame with its body, and one that ends it.
-    mutating func beginRequest() {
-        left = min(left + 2 * Self.bytesPerFrame, Self.full)
+    init(bytesPerPiece: Int, now: Int64) {
+        self.bytesPerPiece = bytesPerPiece
+        full = Self.most * bytesPerPiece
+        left = full
+        refilledAt = now
     }
 
-    /// Counts a frame.
+    /// Earns what a small request needs: a piece with its body, and one that ends it.
+    mutating func beginRequest() {
+        left = min(left + 2 * bytesPerPiece, full)
+    }
+
+    /// Counts pieces.
     ///
-    /// - Parameter bytes: of its payload.
-    /// - Returns: whether the client may send it.
-    mutating func take(bytes: Int, now: @autoclosure () -> Int64) -> Bool {
-        left = min(left + bytes - Self.bytesPerFrame, Self.full)
+    /// - Parameter bytes: of their payload.
+    /// - Returns: whether the client may send them.
+    mutating func take(_ pieces: Int = 1, bytes: Int, now: @autoclosure () -> Int64) -> Bool {
+        left = min(left + bytes - pieces * bytesPerPiece, full)
         guard left < 0 else { return true }
         let now = now()
         let seconds = Double(now - refilledAt) / 1e9
-        let earned = min(seconds * Double(Self.framesPerSecond * Self.bytesPerFrame), Double(Self.full))
+        let earned = min(seconds * Double(Self.piecesPerSecond * bytesPerPiece), Double(full))
         // A clock that has not gone on by a byte's time keeps what it has.
         if earned >= 1 {
             left += Int(earned)

@@ -54,7 +54,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private let onFlood: () -> Void
 
     private var merger = DataFrameMerger()
-    private var budget: DataFrameBudget
+    private var budget: PieceBudget
     /// Whether nothing more is read from the client.
     private var isFlooded = false
     private var streams = HTTP2StreamTable()
@@ -93,7 +93,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         self.now = now
         self.onFault = onFault
         self.onFlood = onFlood
-        budget = DataFrameBudget(now: now())
+        budget = PieceBudget(bytesPerPiece: PieceBudget.bytesPerFrame, now: now())
     }
 
     /// Whether a stream that has just begun is one too many. It is asked once.

@@ -50,6 +50,13 @@ struct BodyReader {
         }
     }
 
+    /// The number of chunks that have begun since the last call.
+    mutating func takeChunks() -> Int {
+        guard case .chunked(var reader) = state else { return 0 }
+        defer { state = .chunked(reader) }
+        return reader.takeChunks()
+    }
+
     /// The connection has ended. `true` when that is the body's proper end.
     var endsWithConnection: Bool {
         if case .untilClose = state { true } else { false }
@@ -85,11 +92,17 @@ struct ChunkReader {
 
     private var state = State.size
     private var trailers = FieldSection()
+    private var chunks = 0
     private let connectionOptions: [[UInt8]]
 
     /// - Parameter connectionOptions: names of trailer fields that go no further: those that `Connection` names
     ///   (RFC 9110 §7.6.1), for example.
     init(connectionOptions: [[UInt8]]) { self.connectionOptions = connectionOptions }
+
+    mutating func takeChunks() -> Int {
+        defer { chunks = 0 }
+        return chunks
+    }
 
     /// The next part; `nil` when more bytes are needed. Small chunks that have come together are one part: the
     /// sender decides how many there are, and each part costs the gateway and the receiver.
@@ -100,6 +113,7 @@ struct ChunkReader {
             case .size:
                 guard let size = try readSize(from: &input) else { return nil }
                 state = size == 0 ? .trailers : .data(remaining: size)
+                chunks += 1
             case .data(let remaining):
                 let count = min(remaining, input.readableBytes)
                 guard count > 0 else { return nil }
@@ -121,11 +135,11 @@ struct ChunkReader {
     /// left for `next` to refuse.
     private mutating func readSmallChunks(from input: inout ByteBuffer) -> ByteBuffer? {
         guard case .size = state else { return nil }
-        let (parts, count) = input.withUnsafeReadableBytes { bytes -> (ByteBuffer?, Int) in
+        let (parts, length, count) = input.withUnsafeReadableBytes { bytes -> (ByteBuffer?, Int, Int) in
             guard let first = Self.smallChunk(in: bytes, at: 0),
                 let second = Self.smallChunk(in: bytes, at: first.end)
-            else { return (nil, 0) }
-            var end = 0
+            else { return (nil, 0, 0) }
+            var (end, count) = (0, 0)
             var data = ByteBuffer()
             // No chunk is longer than its data.
             data.write(atMost: min(Self.longestPart, bytes.count)) { writer in
@@ -133,12 +147,14 @@ struct ChunkReader {
                 while let next = chunk, writer.count + next.data.count <= Self.longestPart {
                     writer.write(UnsafeRawBufferPointer(rebasing: bytes[next.data]))
                     end = next.end
+                    count += 1
                     chunk = end == second.start ? second : Self.smallChunk(in: bytes, at: end)
                 }
             }
-            return (data, end)
+            return (data, end, count)
         }
-        input.moveReaderIndex(forwardBy: count)
+        input.moveReaderIndex(forwardBy: length)
+        chunks += count
         return parts
     }
 
@@ -146,12 +162,19 @@ struct ChunkReader {
     private static func smallChunk(
         in bytes: UnsafeRawBufferPointer, at start: Int
     ) -> (start: Int, data: Range<Int>, end: Int)? {
-        guard start < bytes.count,
-            let line = try? scanSize(UnsafeRawBufferPointer(rebasing: bytes[start...])), line.size > 0,
-            line.size <= small
-        else { return nil }
-        let data = (start + line.length)..<(start + line.length + line.size)
-        guard data.upperBound + 2 <= bytes.count, bytes[data.upperBound] == .carriageReturn,
+        let data: Range<Int>
+        // One digit and a line end: the shorter the chunks are, the more there are of them.
+        if start + 2 < bytes.count, bytes[start + 2] == .lineFeed, bytes[start + 1] == .carriageReturn,
+            let size = Hexadecimal.value(bytes[start])
+        {
+            data = (start + 3)..<(start + 3 + Int(size))
+        } else {
+            guard start < bytes.count,
+                let line = try? scanSize(UnsafeRawBufferPointer(rebasing: bytes[start...])), line.size <= small
+            else { return nil }
+            data = (start + line.length)..<(start + line.length + line.size)
+        }
+        guard !data.isEmpty, data.upperBound + 2 <= bytes.count, bytes[data.upperBound] == .carriageReturn,
             bytes[data.upperBound + 1] == .lineFeed
         else { return nil }
         return (start, data, data.upperBound + 2)
