@@ -45,8 +45,10 @@ struct ReadAheadTests {
     @Test("A stream of HTTP/2 is to be sent again, and no answer is kept for it too")
     func stream() throws {
         let parent = HTTP2Connection(on: EmbeddedChannel(loop: loop), worker: worker, peer: peer)
-        let frames = HTTP2FrameGuard(maximumStreams: 1, now: { 0 }, onFault: {}, onFlood: {})
-        let stream = HTTP2Stream(of: parent, frames)
+        let frames = HTTP2FrameGuard(
+            maximumStreams: 1, waitingData: HTTP2WaitingData(of: worker), now: { 0 }, onFault: {}, onExcess: {},
+            onFlood: {})
+        let stream = HTTP2Stream(1, of: parent, frames)
         let client = ClientConnection(worker: worker, peer: peer, stream: stream)
         let channel = try connect([stream, client])
         let head: HPACKHeaders = [":method": "GET", ":scheme": "https", ":authority": "h", ":path": "/livez"]

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import NIOHTTP2
 import Synchronization
 import TestKit
 import Testing
@@ -167,6 +168,55 @@ struct RequestBufferingTests {
             }
         }
         await upstream.stop()
+    }
+
+    @Test("What waits in streams of HTTP/2 counts, and streams are reset when the memory is used up")
+    func streams() async throws {
+        let (limit, count, size) = (64 << 10, 30, 60_000)
+        let deaf = try await DeafUpstream.start()
+        let options = patient {
+            $0.teamPorts = [deaf.port]
+            $0.settings.maximumWaitingInput = limit
+            $0.settings.connectTimeout = .seconds(600)
+            $0.teamTimeout = .seconds(600)
+            $0.patience = .seconds(600)
+        }
+        try await GatewayHarness.withTLSGateway(options) { gateway, tls in
+            var client = try await RawHTTP2Client(port: gateway.port, tls: tls)
+            let data = [UInt8](repeating: 0x78, count: 15_000)
+            for stream in (0..<count).map({ UInt32(2 * $0 + 1) }) {
+                try await client.send(.request(stream, "POST", "/open", ends: false))
+                for _ in 0..<(size / data.count) { try await client.send(.data(stream, data)) }
+            }
+            // No window of the gateway's has kept the client from sending all of it.
+            while !client.answers.values.contains(where: { $0.reset == .enhanceYourCalm }) {
+                _ = try await client.next()
+            }
+            // A small request is served meanwhile.
+            let last = UInt32(2 * count + 1)
+            try await client.send(.request(last, "POST", "/v1/auth/refresh", ends: false), .data(last, "x", ends: true))
+            #expect(try await client.answer(last).status == 200)
+            #expect(waiting(gateway) > limit / 2)
+            let most = limit + 2 * count * HTTP2WaitingData.most + BufferBudget.most
+            #expect(waiting(gateway) <= most)
+            await client.close()
+            try await eventually("nothing waits") { abs(waiting(gateway)) <= limit / 64 }
+        }
+        await deaf.stop()
+    }
+
+    @Test("What waits behind a request that waits counts too")
+    func behind() async throws {
+        let options = patient { $0.teamBehaviour = { _ in [.pause] } }
+        try await GatewayHarness.withGateway(options) { gateway in
+            let client = try await gateway.connect()
+            try await client.send(GatewayHarness.request("GET /open") + GatewayHarness.request("GET /open"))
+            try await eventually("the second waits") {
+                waiting(gateway) == GatewayHarness.request("GET /open").utf8.count
+            }
+            await client.close()
+            try await eventually("nothing waits") { waiting(gateway) == 0 }
+        }
     }
 
     @Test("Where memory is short a body waits in its client, and all together have little more than the budget")

@@ -120,12 +120,10 @@ extension ClientConnection {
         return budget.take(chunks, bytes: bytes, now: worker.now)
     }
 
-    /// Counts what waits of the body here, in the exchange and in the upstream's socket.
+    /// Counts what waits here, and of the body in the exchange and in the upstream's socket.
     func countBodyWaiting() {
-        var waiting = 0
-        if let exchange, exchange.state.hasBody {
-            waiting = exchange.lookAtBody() + (state.phase == .body ? input.readableBytes : 0)
-        }
+        var waiting = input.readableBytes
+        if let exchange, exchange.state.hasBody { waiting += exchange.lookAtBody() }
         guard waiting != bodyWaiting else { return }
         worker.requestBodies.change(by: waiting - bodyWaiting)
         bodyWaiting = waiting
@@ -288,6 +286,7 @@ extension ClientConnection {
 
     private func endOutput() {
         input.clear()
+        countBodyWaiting()
         flush()
         context?.close(mode: .output, promise: nil)
     }

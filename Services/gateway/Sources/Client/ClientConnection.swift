@@ -10,10 +10,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Bytes that are read ahead of what is dealt with.
-    private static let inputLimit = 64 * 1024
-    /// More than what one read brings beyond that.
-    private static let mostInput = 4 * inputLimit
+    /// More than what is read ahead of what is dealt with, and what one read brings beyond that.
+    private static let mostInput = 4 * BufferBudget.most
 
     let worker: Worker
     let peer: ClientPeer
@@ -40,7 +38,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var output = PendingOutput()
     /// Whether it will be told when the client has taken what waits.
     var awaitsTaking = false
-    /// Bytes of the present request's body that wait, as the budget of the process counts them.
+    /// Bytes that wait here and in the exchange, as the budget of the process counts them.
     var bodyWaiting = 0
     private var holdsRead = false
     private var readSize = ReadSize()
@@ -108,7 +106,8 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     private var takesInput: Bool {
         let waiting = input.readableBytes
         guard waiting > 0 else { return true }
-        return waiting < (state.phase == .body ? worker.requestBodies.allowance : Self.inputLimit)
+        // A head can be dealt with only when it is whole.
+        return waiting < max(worker.requestBodies.allowance, state.phase == .head ? HeadLimits.bytes : 0)
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -128,6 +127,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         exchange?.clientIsGone()
         exchange = nil
         becomeIdle(at: worker.now)
+        input.clear()
         countBodyWaiting()
     }
 

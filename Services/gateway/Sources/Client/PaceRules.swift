@@ -172,6 +172,9 @@ struct BufferBudget: Sendable {
     /// With fewer bytes than these waiting, more of a body may be read.
     var allowance: Int { max(Self.least, min(Self.most, (shared.limit - waiting) / 8)) }
 
+    /// Whether more waits than may.
+    var isExhausted: Bool { waiting >= shared.limit }
+
     /// Whether there is less than every body could use.
     var isShort: Bool { allowance < Self.most }
 

@@ -50,8 +50,9 @@ final class HTTP2Connection: Timed {
             configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil))
         let worker = worker
         let frames = HTTP2FrameGuard(
-            maximumStreams: Self.maximumStreams, now: { worker.now },
-            onFault: { [weak self] in self?.malformed() }, onFlood: { [weak self] in self?.flooded() })
+            maximumStreams: Self.maximumStreams, waitingData: HTTP2WaitingData(of: worker), now: { worker.now },
+            onFault: { [weak self] in self?.malformed() },
+            onExcess: { [weak self] in self?.countRefusal("body memory") }, onFlood: { [weak self] in self?.flooded() })
         let own = NIOLoopBound((connection: self, frames: frames), eventLoop: channel.eventLoop)
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandlers(CloseHandler(of: self), frames)
@@ -73,7 +74,11 @@ final class HTTP2Connection: Timed {
     private func left() { worker.remove(self) }
 
     private func begin(_ stream: any Channel, _ frames: HTTP2FrameGuard) throws {
-        if let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID), frames.isExcess(id) {
+        guard let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID) else { return }
+        let number = UInt32(Int(id))
+        if frames.isExcess(id) {
+            let own = NIOLoopBound(frames, eventLoop: channel.eventLoop)
+            stream.closeFuture.whenComplete { _ in own.value.waitingData.remove(number) }
             return try resetExcess(stream)
         }
         if peer.hasHadAllRequests { end() }
@@ -81,7 +86,7 @@ final class HTTP2Connection: Timed {
         if !peer.isOverLimit { deadline = .max }
         let own = NIOLoopBound(self, eventLoop: channel.eventLoop)
         stream.closeFuture.whenComplete { _ in own.value.streamEnded() }
-        let handler = HTTP2Stream(of: self, frames)
+        let handler = HTTP2Stream(number, of: self, frames)
         let client = ClientConnection(worker: worker, peer: peer, stream: handler)
         handler.client = client
         try stream.pipeline.syncOperations.addHandlers(handler, client)

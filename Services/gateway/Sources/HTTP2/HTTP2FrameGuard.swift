@@ -14,6 +14,8 @@ import NIOHTTP2
 /// It also bounds what the codec lets the client choose:
 ///
 /// - The table of the codec's encoder, which is searched from end to end for each field, has the size of RFC 7541 at most.
+/// - DATA that nobody takes waits in NIO's streams, up to the window of each. It is counted in the memory for request
+///   bodies. While that is used up, streams with much of it are reset.
 /// - Small frames are merged (`DataFrameMerger`). A client that sends too many DATA frames for what is in them loses the
 ///   connection: each counts as it was sent.
 /// - HEADERS that are longer than every peer takes go on in CONTINUATION frames, which the codec never writes: it refuses
@@ -46,10 +48,14 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// What it is before anybody has said another (RFC 9113 §6.9.2).
     static let firstWindow = 65_535
 
+    /// Bytes of DATA that have passed to streams and were not taken.
+    let waitingData: HTTP2WaitingData
     private let maximumStreams: Int
     private let now: () -> Int64
     /// Called for each stream that was reset here.
     private let onFault: () -> Void
+    /// Called for each stream that was reset because its DATA waits while memory is short.
+    private let onExcess: () -> Void
     /// Called once the client has sent too many DATA frames for what is in them. It has to close the connection.
     private let onFlood: () -> Void
 
@@ -65,6 +71,8 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// Bytes of the preface, or of the frame that is being read, that are still to come.
     private var remaining = preface
     private var drops = false
+    /// The stream whose DATA is being read.
+    private var dataStream: UInt32?
     private var acknowledges = false
     private var hasSettings = false
     private var awaitsAcknowledgement = true
@@ -86,9 +94,11 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
 
     /// - Parameter now: nanoseconds of a monotonic clock.
     init(
-        maximumStreams: Int, now: @escaping () -> Int64, onFault: @escaping () -> Void,
-        onFlood: @escaping () -> Void
+        maximumStreams: Int, waitingData: HTTP2WaitingData, now: @escaping () -> Int64,
+        onFault: @escaping () -> Void, onExcess: @escaping () -> Void, onFlood: @escaping () -> Void
     ) {
+        self.waitingData = waitingData
+        self.onExcess = onExcess
         self.maximumStreams = maximumStreams
         self.now = now
         self.onFault = onFault
@@ -107,6 +117,8 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     func setFurtherFields(_ fields: ByteBuffer?, of stream: HTTP2StreamID) {
         furtherFields[UInt32(Int(stream))] = fields
     }
+
+    func handlerRemoved(context: ChannelHandlerContext) { waitingData.removeAll() }
 
     // MARK: From the client
 
@@ -156,10 +168,12 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
                 let count = min(remaining, bytes.writerIndex - index)
                 remaining -= count
                 index += count
+                if let dataStream { waitingData.add(count, to: dataStream) }
                 if drops { bytes.moveReaderIndex(to: index) }
                 continue
             }
             drops = false
+            dataStream = nil
             if acknowledges {
                 acknowledges = false
                 pass()
@@ -221,6 +235,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         case HTTP2FrameHeader.data:
             guard streams.takesData(stream) else { return isForCodec(frame, pass) }
             passed += frame.length
+            dataStream = stream
             if frame.endsStream { streams.clientEnded(stream) }
         case HTTP2FrameHeader.rstStream: streams.clientReset(stream)
         default: break
@@ -267,6 +282,12 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
+        for stream in waitingData.excess() {
+            let reset = HTTP2Frame(streamID: HTTP2StreamID(Int(stream)), payload: .rstStream(.enhanceYourCalm))
+            context.pipeline.syncOperations.write(NIOAny(reset), promise: nil)
+            needsFlush = true
+            onExcess()
+        }
         guard needsFlush else { return }
         needsFlush = false
         context.flush()

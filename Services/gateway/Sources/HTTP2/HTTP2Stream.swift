@@ -27,6 +27,9 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private(set) var waiting = 0
     private let connection: HTTP2Connection
     private let frames: HTTP2FrameGuard
+    private let id: UInt32
+    /// Whether DATA was taken that still counts as waiting.
+    private var hasTakenData = false
     private var request = RequestPhase.head
     private var isHead = false
     /// Bytes of the body that its head speaks of and that have not come.
@@ -42,7 +45,8 @@ final class HTTP2Stream: ChannelDuplexHandler {
     /// This stream, once fields were written that are not the codec's to encode.
     private var longStream: HTTP2StreamID?
 
-    init(of connection: HTTP2Connection, _ frames: HTTP2FrameGuard) {
+    init(_ id: UInt32, of connection: HTTP2Connection, _ frames: HTTP2FrameGuard) {
+        self.id = id
         self.connection = connection
         self.frames = frames
     }
@@ -51,6 +55,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        frames.waitingData.remove(id)
         if let longStream { frames.setFurtherFields(nil, of: longStream) }
     }
 
@@ -59,9 +64,22 @@ final class HTTP2Stream: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .headers(let frame): read(frame, context)
-        case .data(let frame): read(frame, context)
+        case .data(let frame):
+            hasTakenData = true
+            read(frame, context)
         default: break
         }
+    }
+
+    /// NIO hands over all that waits at once.
+    func channelReadComplete(context: ChannelHandlerContext) {
+        guard hasTakenData else { return context.fireChannelReadComplete() }
+        hasTakenData = false
+        frames.waitingData.remove(id)
+        context.fireChannelReadComplete()
+        guard self.context != nil, frames.waitingData.exceedsMemory(client?.bodyWaiting ?? 0) else { return }
+        connection.countRefusal("body memory")
+        reset(.enhanceYourCalm, context)
     }
 
     private func read(_ frame: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext) {

@@ -1,0 +1,37 @@
+/// Bytes of request bodies that wait in the streams of an HTTP/2 connection.
+///
+/// NIO keeps what a stream's window allows until the stream reads it, whether or not the gateway has memory for it.
+final class HTTP2WaitingData {
+    /// Bytes that a stream may keep waiting, before and after it has read them, when the memory for bodies is used up.
+    static let most = 4 * BufferBudget.least
+
+    private let worker: Worker
+    private var bytes: [UInt32: Int] = [:]
+
+    init(of worker: Worker) { self.worker = worker }
+
+    func add(_ count: Int, to stream: UInt32) {
+        bytes[stream, default: 0] += count
+        worker.requestBodies.change(by: count)
+    }
+
+    /// The stream has read all that waited, or has ended.
+    func remove(_ stream: UInt32) {
+        guard !bytes.isEmpty, let count = bytes.removeValue(forKey: stream) else { return }
+        worker.requestBodies.change(by: -count)
+    }
+
+    /// The connection has ended.
+    func removeAll() {
+        worker.requestBodies.change(by: -bytes.values.reduce(0, +))
+        bytes = [:]
+    }
+
+    /// The streams that have read too little of what waits.
+    func excess() -> [UInt32] {
+        bytes.isEmpty ? [] : bytes.filter { exceedsMemory($0.value) }.map(\.key)
+    }
+
+    /// Whether a stream may not keep so many bytes waiting now.
+    func exceedsMemory(_ count: Int) -> Bool { count > Self.most && worker.requestBodies.isExhausted }
+}
