@@ -30,13 +30,16 @@ remove() {
     if [ -z "${GATEHOUSE_KEEP:-}" ]; then rm -rf "$work"; fi
 }
 
+# Before the lock, which images.sh takes as well.
+for program in $programs; do
+    has_image "gatehouse/$program:$version" && continue
+    "$local_scripts/images.sh"
+    break
+done
 lock_state
 if [ -d "$work" ]; then GATEHOUSE_KEEP='' remove; fi
 trap remove EXIT
 trap 'exit 130' INT TERM HUP
-for program in $programs; do
-    has_image "gatehouse/$program:$version" || fail "there is no image gatehouse/$program:$version: make images first"
-done
 make_debian_base
 make_postgres_base
 make_redis_base
@@ -103,18 +106,18 @@ in_namespace host env GATEWAY_URL=http://127.0.0.1:8080 APPLE_SIMULATOR_URL=http
 [ "$(tail -n 1 "$work/walkthrough")" = 401 ] || fail "the access token still works after sign-out"
 step "the walk-through works on this machine, through the published ports"
 
-# request FROM METHOD PATH [BODY]: sets `status`; the answer is in $work/answer.
+# request METHOD PATH [BODY]: sets `status`; the answer is in $work/answer.
 request() {
     local words=()
-    if [ -n "${4:-}" ]; then words=(-H 'Content-Type: application/json' -d "$4"); fi
-    status=$(in_namespace "$1" curl -sS --max-time 20 -X "$2" -o "$work/answer" -w '%{http_code}' "${words[@]}" \
-        "http://203.0.113.1:8080$3") || fail "$2 $3 is not answered"
+    if [ -n "${3:-}" ]; then words=(-H 'Content-Type: application/json' -d "$3"); fi
+    status=$(in_namespace host curl -sS --max-time 20 -X "$1" -o "$work/answer" -w '%{http_code}' "${words[@]}" \
+        "http://127.0.0.1:8080$2") || fail "$1 $2 is not answered"
 }
 grace='{"identifier": "grace@example.com", "password": "a long enough sentence"}'
 register() {
-    request world POST /v1/auth/register "$grace"
+    request POST /v1/auth/register "$grace"
     [ "$status" = 201 ] || fail "expected: a user registers; answered $status: $(cat "$work/answer")"
-    step "a user registers from another machine"
+    step "a user registers"
 }
 register
 claims() { jq -r '.accessToken | split(".")[1] | gsub("-"; "+") | gsub("_"; "/") | @base64d' "$work/answer"; }
@@ -158,7 +161,7 @@ reaches_not devices redis 6379
 step "who calls whom reaches it, nobody outside reaches PostgreSQL, Redis or what lies behind: $tried connections tried"
 expect "the simulator is there for this machine" connects host 127.0.0.1 8084
 refuse "and for no other" connects world 203.0.113.1 8084
-expect "the gateway is there for both" connects world 203.0.113.1 8080
+refuse "the gateway is for no other machine" connects world 203.0.113.1 8080
 
 # ---- What the containers are, and what the volumes hold.
 
@@ -202,7 +205,7 @@ expect "signing-keys makes another" engine run signing-keys generate \
     --signing-key-file /keys/access-token-private.pem
 expect "which is listed" test "$(signing_keys)" = 2
 published() {
-    request world GET /.well-known/jwks.json
+    request GET /.well-known/jwks.json
     [ "$(jq '.keys | length' "$work/answer")" = 2 ]
 }
 expect "tokens publishes it" wait_until 90 published
@@ -217,13 +220,17 @@ down
 expect "Redis has written its file" test -s "$work/volumes/redis/dump.rdb"
 
 sign_in() {
-    request world POST /v1/auth/login "$grace"
+    request POST /v1/auth/login "$grace"
     [ "$status" = 200 ] || fail "expected: $1; answered $status: $(cat "$work/answer")"
     step "$1"
 }
-up "The same again"
+echo GATEWAY_PUBLISHED_ADDRESS=0.0.0.0 >>"$work/.env"
+up "The same again, published on every address"
 sign_in "the user is still there"
+expect "the gateway is there for other machines" connects world 203.0.113.1 8080
+refuse "the simulator is not" connects world 203.0.113.1 8084
 down --volumes
+sed -i /^GATEWAY_PUBLISHED_ADDRESS=/d "$work/.env"
 
 engine run --entrypoint tar keys -C /keys -xf - <"$work/keys.tar" || fail "the keys cannot be brought back"
 up "PostgreSQL alone" postgres
@@ -259,7 +266,7 @@ up "A production without Apple"
 refuse "there is no simulator" test -e "$work/containers/apple-simulator"
 register
 expect "the issuer is the public address" test "$(claims | jq -r .iss)" = https://auth.example.com
-request world POST /v1/auth/apple '{"identityToken": "x"}'
+request POST /v1/auth/apple '{"identityToken": "x"}'
 expect "Apple's route is not there" test "$status" = 404
 down
 
@@ -275,7 +282,7 @@ refuse "what is no key is refused" bring "$work/keys.tar"
 expect "Apple's key is brought" bring "$work/AuthKey_ABC123DEFG.p8"
 up "A production with Apple"
 sign_in "the user of before is still there"
-request world POST /v1/auth/apple '{"identityToken": "x"}'
+request POST /v1/auth/apple '{"identityToken": "x"}'
 expect "Apple's route is there" test "$status" = 401
 down --volumes
 
