@@ -18,13 +18,13 @@ up: ## the same in the background; again: start what is missing
 down: ## stop everything; the data under .local stays
 	@deploy/local/down.sh
 
-walkthrough: ## run the commands that `make run` prints, against the running system
+walkthrough: ## run the commands that `make run` prints, against the system of `make up`, which it starts if need be
 	@deploy/local/walkthrough.sh
 
-doctor: ## look at the running system and say what is wrong, in a person's words
+doctor: ## look at the system of `make up`, started if need be, and say what is wrong, in a person's words
 	@deploy/local/doctor.sh
 
-prometheus: ## Prometheus with Gatehouse's alerts, against the running system; Ctrl-C stops it
+prometheus: ## Prometheus with Gatehouse's alerts, against the system of `make up`, started if need be; Ctrl-C stops it
 	@deploy/local/prometheus.sh
 
 traces: ## print what a request does in each service as a tree, where services are told of it; Ctrl-C stops it
@@ -54,7 +54,7 @@ test-alerts: ## every alert fires when it should, and not when it should not
 test-network: ## the system as deploy/kubernetes says, over network namespaces; who reaches whom; links cut and slow. As root
 	@deploy/local/test-network.sh
 
-test-compose: ## the system as docker-compose.yml says, from the images of `make images`, without an engine. As root
+test-compose: ## the system as docker-compose.yml says, from images that `make images` makes where they are missing. As root
 	@deploy/local/test-compose.sh
 
 test-examples: ## a service made by deploy/examples/new-service: what it brings, its tests, and behind the real gateway

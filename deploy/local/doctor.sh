@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Examines the system that runs here: what each service says of itself and of what it depends on. Ends with 1 where one
-# of them names a problem.
+# Examines the system that runs here: what each service says of itself and of what it depends on. Starts it where it
+# does not run. Ends with 1 where a service names a problem.
 # shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
-[ -f "$state/env" ] || fail "nothing runs here: make up first"
+[ -f "$state/env" ] || "$local_scripts/up.sh" >&2
 build_release >&2
 ensure_keys >&2
 ended=0

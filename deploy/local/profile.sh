@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh. Needs perf.
+# profile.sh [SERVICE]   where the CPU time of a service (tokens unless named) goes while clients refresh, by perf.
 # shellcheck source=parts/measured-system.sh
 . "$(dirname "$0")/parts/measured-system.sh"
 
-command -v perf >/dev/null || fail "perf is not installed (Debian: linux-perf)"
+ensure_tools perf=linux-perf
 service=${1:-tokens}
 
 system_up

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs Debian's Prometheus, with the rules and alerts of deploy/observability, against what `make up` has started.
-# Ctrl-C stops it.
+# Runs Debian's Prometheus, with the rules and alerts of deploy/observability, against what `make up` starts,
+# which it does itself where nothing runs. Ctrl-C stops Prometheus alone.
 # shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
-[ -f "$state/env" ] || fail "nothing runs here: make up first"
+[ -f "$state/env" ] || "$local_scripts/up.sh"
 ensure_tools prometheus
 need_port prometheus "$(port prometheus)"
 mkdir -p "$state/prometheus"

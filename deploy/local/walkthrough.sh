@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the walk-through against the running system, command by command.
+# Runs the walk-through against the running system, command by command. Starts it where it does not run.
 # shellcheck source=parts/system.sh
 . "$(dirname "$0")/parts/system.sh"
 
-[ -f "$state/env" ] || fail "nothing runs here: make up first"
-# What it says is not the walk-through's.
+# What these say is not the walk-through's.
+[ -f "$state/env" ] || "$local_scripts/up.sh" >&2
 build_release >&2
 set -a
 # shellcheck source=/dev/null
