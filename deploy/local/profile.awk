@@ -22,7 +22,7 @@ BEGIN {
     part("HTTP: parsing, writing, Hummingbird's and NIO's pipelines", \
          "readable0|flush|HTTP|NIOAsync|NIOThrowingAsync|15HummingbirdCore")
     part("event loops: waiting, waking, timers", "SelectableEventLoop")
-    part("refreshing itself", "RefresherV|13SharedFlights|TokenIssuer|12RefreshTokenV")
+    part("refreshing itself", "RefresherV|12SingleFlight|TokenIssuer|12RefreshTokenV")
     part("tasks: starting, switching, waking threads", "_dispatch_|swift_job_run|swift_task|ConnectionThread")
 }
 

@@ -22,7 +22,7 @@ runbooks = root / "docs" / "runbooks"
 # Made by Prometheus itself.
 PROMETHEUS_OWN = {"up", "ALERTS"}
 TARGET_LABELS = {"job", "instance", "le"}
-# What PrometheusRegistry.swift makes of each kind of Shared/Instruments, and how a name of it ends.
+# What PrometheusMetrics.swift makes of each kind of Shared/Instruments, and how a name of it ends.
 KINDS = {"Counter": ("counter", "_total"), "Gauge": ("gauge", ""), "DurationHistogram": ("histogram", "_seconds")}
 # Labels whose values are words of the code's own. The others come from routes, addresses and statuses.
 WORDS = {"outcome", "result", "reason", "code", "state", "table", "limit"}
@@ -38,8 +38,7 @@ def problem(place, text):
 def swift_files():
     for folder in ("Services", "Shared"):
         for file in sorted((root / folder).rglob("*.swift")):
-            if "TestKit" not in file.parts:
-                yield file, file.read_text()
+            yield file, file.read_text()
 
 
 def call(text, start):

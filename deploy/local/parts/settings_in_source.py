@@ -60,5 +60,5 @@ def read(folder):
 
 
 def upper_snake(key):
-    """As SettingName.swift: a word begins where an upper-case letter follows a lower-case one."""
+    """As SettingName.upperSnake: a word begins where an upper-case letter follows a lower-case one."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).upper()
