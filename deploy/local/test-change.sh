@@ -14,7 +14,7 @@ for part in old-version servers services steps; do
     . "$local_scripts/change/$part.sh"
 done
 
-every_step="roll_tokens roll_devices roll_identity roll_gateway signing_key refresh_key pepper sealing_key credentials
+every_step="roll_tokens roll_devices roll_gateway roll_identity signing_key refresh_key pepper sealing_key credentials
     database_passwords certificates switch_over"
 settling=${GATEHOUSE_CHANGE_SETTLING:-8}
 access_lifetime=30
@@ -78,7 +78,7 @@ start apple env -i "PATH=$PATH" GATEHOUSE_ENVIRONMENT=development \
     APPLE_SIMULATOR_APNS_LISTEN_ADDRESS="127.0.0.1:$((base + 18))" "$new_binaries/apple-simulator" serve
 write_settings
 migrate_all
-for name in tokens devices identity gateway; do
+for name in $in_order; do
     for number in $replicas; do start_replica "$name-$number"; done
 done
 binaries=$new_binaries

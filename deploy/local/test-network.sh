@@ -122,13 +122,13 @@ mkdir -p "$state/shop/orders"
 say '{"orders": []}' >"$state/shop/orders/7"
 start shop ip netns exec "$(namespace shop)" python3 -m http.server -d "$state/shop" 9000
 
-# ---- The roll-out, in the order of deploy/kubernetes/README.md.
+# ---- The roll-out, in the order of docs/operations/changes.md.
 
 for name in tokens identity devices; do
     container "$name-migration"
     expect "the migration of $name" "${container[@]}"
 done
-for name in tokens devices identity gateway; do
+for name in tokens devices gateway identity; do
     more_settings=()
     if [ "$name" = identity ]; then
         # The simulator in Apple's place; keys that have changed are fetched within 2 s instead of 30.
@@ -139,7 +139,7 @@ for name in tokens devices identity gateway; do
 done
 more_settings=()
 ready() { in_host "$1" curl -fs -o /dev/null --max-time 2 "http://127.0.0.1:$2/readyz"; }
-for name in tokens devices identity gateway; do
+for name in tokens devices gateway identity; do
     case $name in gateway) port=8090 ;; identity) port=8091 ;; tokens) port=8092 ;; devices) port=8093 ;; esac
     await "$name" 60 ready "$name" "$port"
     step "$name is ready, as the manifests run it"

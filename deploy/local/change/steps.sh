@@ -107,7 +107,7 @@ credentials() {
     done
     roll tokens devices identity
     for pair in "${!fresh[@]}"; do credential "${pair%:*}" "${pair#*:}" "${fresh[$pair]}" caller; done
-    roll devices identity gateway
+    roll devices gateway identity
     for pair in "${!fresh[@]}"; do credential "${pair%:*}" "${pair#*:}" "${fresh[$pair]}" callee; done
     roll tokens devices identity
     settle
@@ -133,7 +133,7 @@ certificates() {
     cat "$tls/authority.pem" "$tls/next-authority.pem" >"$tls/authorities.pem.new"
     mv "$tls/authorities.pem.new" "$tls/authorities.pem"
     # PostgreSQL's clients read the file with each connection; those of Redis when they start.
-    roll tokens identity gateway
+    roll tokens gateway identity
     new_certificate gateway next-authority
     new_certificate postgres next-authority
     give_certificate 1
@@ -145,7 +145,8 @@ certificates() {
     settle
     cp "$tls/next-authority.pem" "$tls/authorities.pem.new"
     mv "$tls/authorities.pem.new" "$tls/authorities.pem"
-    roll tokens devices identity gateway
+    # shellcheck disable=SC2086 # the names are words
+    roll $in_order
     settle
 }
 
