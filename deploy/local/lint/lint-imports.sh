@@ -15,10 +15,15 @@ folders=(Services Shared Tests deploy/examples)
 if [ -d Client ]; then folders+=(Client); fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-swift package describe --type json >"$scratch/package.json" 2>"$scratch/errors" || {
-    cat "$scratch/errors" >&2
-    fail "Package.swift cannot be read"
+# describe FOLDER: the package there, as JSON. A folder of its own does not wait for a build that goes on.
+describe() {
+    (cd "$1" && swift package --scratch-path "$scratch/build" describe --type json) 2>"$scratch/errors" || {
+        cat "$scratch/errors" >&2
+        fail "$1/Package.swift cannot be read"
+    }
 }
+describe . >"$scratch/package.json"
+describe Shared >"$scratch/shared.json"
 
 # What comes with the toolchain or the system and needs no declaration.
 platform="Swift Foundation FoundationEssentials FoundationNetworking Dispatch Synchronization Observation RegexBuilder
@@ -72,6 +77,14 @@ jq -r '
       (if $name != "Redis" and any($direct[]; . == "CHiredis") then
         "Package.swift: only Redis may depend on CHiredis, not \($name)" else empty end)
 ' "$scratch/package.json" >>"$scratch/findings"
+
+# Both manifests build the targets of Shared/Package.swift, so they have to agree on what these use.
+jq -nr --slurpfile package "$scratch/package.json" --slurpfile shared "$scratch/shared.json" '
+    def uses: (.target_dependencies // []) + (.product_dependencies // []) | sort | join(" ");
+    ($package[0].targets | map({key: .name, value: uses}) | from_entries) as $expected
+    | $shared[0].targets[] | select($expected[.name] != uses)
+    | "Shared/Package.swift: \(.name) uses \(uses); Package.swift says \($expected[.name])"
+' >>"$scratch/findings"
 
 if [ -s "$scratch/findings" ]; then
     sort "$scratch/findings" >&2
