@@ -5,6 +5,8 @@ from gatehouse import call
 
 def sign_in(console, operator):
     console.open()
+    title = console.value("document.querySelector('h1').textContent")
+    console.expect("the form says what it is for", title == "Sign in to the console", title)
     console.expect("the first field has the focus", console.keyboard.focused()["name"] == "E-mail or phone")
     console.inspect("signing in")
     console.keyboard.write_here(operator.identifier)

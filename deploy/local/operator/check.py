@@ -158,6 +158,9 @@ def look_at_docs(browser):
     expect("the browser complains of nothing there", not complaints, complaints)
     wide = browser.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     expect("/docs is no wider than its window", wide)
+    wide = "[...document.querySelectorAll('nav li')].filter((each) => each.scrollWidth > each.clientWidth)"
+    wide = browser.value(f"{wide}.map((each) => each.textContent)")
+    expect("no path of /docs runs over the next column", not wide, wide)
     for scheme in ("light", "dark"):
         browser.scheme(scheme)
         browser.screenshot(folder / f"docs-{scheme}.png")
