@@ -1,4 +1,6 @@
-"""What a description says of a request that schemathesis has made. `DESCRIPTION` names its file."""
+"""What a description says of a request that schemathesis has made. `DESCRIPTION` names its file, `SENT` the one in which
+each method and path stands that a request was sent for.
+"""
 
 import json
 import os
@@ -11,6 +13,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import openapi
 
 description = json.loads(Path(os.environ["DESCRIPTION"]).read_text())
+sent = set()
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """For complete.py."""
+    request = f"{case.method.upper()} {case.operation.path}"
+    if request not in sent:
+        sent.add(request)
+        with open(os.environ["SENT"], "a") as file:
+            file.write(request + "\n")
 
 
 def described(operation):

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # schemathesis.sh NAME DESCRIPTION URL SECONDS HOOKS [ARGUMENT OF schemathesis…]   tries what is at URL against its
-# description with whatever requests schemathesis makes up, as whom HOOKS says. What it saw is kept under the state folder.
+# description, as whom HOOKS says: first each operation at its boundaries, and each other method of its path, however long
+# that takes; then for SECONDS whatever requests schemathesis makes up. What it saw is kept under the state folder.
 # shellcheck source=../parts/common.sh
 . "$(dirname "$0")/../parts/common.sh"
 # shellcheck source=../parts/packages.sh
@@ -16,7 +17,14 @@ shift 5
 ensure_openapi_test_tools
 mkdir -p "$state/schemathesis"
 cd "$state/schemathesis"
-DESCRIPTION=$description SCHEMATHESIS_HOOKS=$local_scripts/api/$hooks PYTHONPATH=$local_scripts/api \
-    "$schemathesis_bin/schemathesis" --config-file "$local_scripts/api/schemathesis.toml" --no-color run "$description" \
-    --url "$url" --max-time "$seconds" --request-timeout "$request_timeout" \
-    --report json --report-json-path "$name.json" "$@"
+failed=0
+# run PART ARGUMENT…
+run() {
+    DESCRIPTION=$description SENT=$name.sent SCHEMATHESIS_HOOKS=$local_scripts/api/$hooks PYTHONPATH=$local_scripts/api \
+        "$schemathesis_bin/schemathesis" --config-file "$local_scripts/api/schemathesis.toml" --no-color run \
+        "$description" --url "$url" --request-timeout "$request_timeout" --report json \
+        --report-json-path "$name-$1.json" "${@:2}" || failed=1
+}
+run boundaries --phases examples,coverage "$@"
+run fuzzing --phases fuzzing,stateful --max-time "$seconds" "$@"
+exit "$failed"
