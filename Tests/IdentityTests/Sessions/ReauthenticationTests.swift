@@ -40,6 +40,7 @@ extension ServiceTests {
                 let ada = try await identity.register("ada@example.com")
                 _ = try await identity.register("eve@example.com", "kaffeekuchen")
                 let (user, session) = try signedIn(identity, ada)
+                let longNonce = String(repeating: "n", count: 513)
                 let bodies = [
                     (#"{"password":"tulpenzwiebe1"}"#, "INVALID_CREDENTIALS"),
                     // Another user's, which is right there.
@@ -47,6 +48,7 @@ extension ServiceTests {
                     ("{}", "INVALID_REQUEST"), (#"{"password":""}"#, "INVALID_REQUEST"),
                     (#"{"nonce":"n"}"#, "INVALID_REQUEST"),
                     (#"{"password":"tulpenzwiebel","identityToken":"t"}"#, "INVALID_REQUEST"),
+                    (#"{"password":"tulpenzwiebel","nonce":"\#(longNonce)"}"#, "INVALID_REQUEST"),
                 ]
                 for (body, code) in bodies {
                     let answer = try await identity.send(.POST, Self.path, as: user, session: session, json: body)

@@ -1,4 +1,5 @@
 import Bytes
+import Contracts
 import Crypto
 import Foundation
 import Postgres
@@ -16,6 +17,12 @@ struct AppleNonceIssuer: Sendable {
     /// The longest nonce that is accepted, in bytes, also of those that the app has chosen. An identity token has no
     /// room for a much longer one.
     static let maximumLength = 512
+
+    /// - Throws: `INVALID_REQUEST` where the nonce of a request is too long.
+    static func checkLength(of nonce: String?) throws(Problem) {
+        guard let nonce, nonce.utf8.count > maximumLength else { return }
+        throw Problem.invalid("nonce", "The nonce is longer than \(maximumLength) characters.")
+    }
 
     private let keys: KeyRing
 

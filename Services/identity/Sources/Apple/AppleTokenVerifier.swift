@@ -20,9 +20,7 @@ struct AppleProofs: Sendable {
     func verify(
         _ identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> (AppleProof, NonceUse?) {
-        guard nonce.map({ $0.utf8.count <= AppleNonceIssuer.maximumLength }) ?? true else {
-            throw Problem.invalid("nonce", "The nonce is longer than \(AppleNonceIssuer.maximumLength) characters.")
-        }
+        try AppleNonceIssuer.checkLength(of: nonce)
         guard let claims = try await verifier.claims(AppleIdentityClaims.self, of: identityToken) else {
             throw Problem(.invalidAppleToken)
         }

@@ -21,6 +21,8 @@ struct ReauthenticationRoutes: Sendable {
     private func reauthenticate(
         _ user: ForwardedUser, _ request: ReauthenticateRequest, _ context: GatehouseRequestContext
     ) async throws {
+        // Also beside a password, which needs no nonce: the description allows no longer one.
+        try AppleNonceIssuer.checkLength(of: request.nonce)
         switch (request.password, request.identityToken) {
         case (let text?, nil):
             try password.hasher.requireRoom()
