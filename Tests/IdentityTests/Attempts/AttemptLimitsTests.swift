@@ -147,9 +147,9 @@ import Testing
             struct HookFailed: Error {}
             for _ in 0..<700 {
                 // Nobody to send it to, and a sender who is away.
-                try? await situation.limits.sendingReset(to: nil) { false }
-                try? await situation.limits.sendingReset(to: nil) { throw HookFailed() }
-                if (try? await situation.limits.sendingReset(to: nil) { true }) != nil { all += 1 }
+                try? await situation.limits.sendingReset(to: nil, isAskerKnown: false) { false }
+                try? await situation.limits.sendingReset(to: nil, isAskerKnown: false) { throw HookFailed() }
+                if (try? await situation.limits.sendingReset(to: nil, isAskerKnown: false) { true }) != nil { all += 1 }
             }
             #expect(all == 600)
             var fromOne = 0

@@ -31,13 +31,31 @@ import Testing
         }
     }
 
-    /// The table `codes`, or the mailbox with links, by the same rules and a clock that the test moves.
+    /// Whose numbers the attacker has messages sent to, beside the user's, to use up what all users have together.
+    enum Flood: String, CaseIterable, Sendable {
+        case numbersWithoutAccount = "numbers without an account"
+        case numbersOfUsers = "numbers of users in the same country"
+    }
+
+    /// The table `codes` and the phone with the messages, or the links for new passwords, by the same rules and a clock
+    /// that the test moves.
     private final class Service {
         struct Sent {
             var asker: String
+            var network: String
             var at: Double
             var tries = 0
             var byAnybody = 0
+            /// Whether the message has left.
+            var isDelivered = false
+        }
+
+        enum Answer {
+            case message(Int)
+            /// 202 without a message: the link of any open code serves.
+            case repeated
+            case wait(seconds: Int)
+            case refused
         }
 
         let purpose: Purpose
@@ -49,7 +67,9 @@ import Testing
         var messages = 0
         /// Codes that wrong guesses were compared with.
         var comparisons = 0
-        private static let ada = Identifier.email(try! EmailAddress("ada@example.com"))
+        private var flooded = 0
+        private static let number = try! PhoneNumber("+4917112345678")
+        private static let ada = Identifier.phone(number)
         private static let deadline = Deadline.after(.seconds(86_400))
 
         init(_ purpose: Purpose) {
@@ -64,43 +84,87 @@ import Testing
             sent = sent.filter { $0.value.at > now - lifetime }
         }
 
-        private struct TooSoon: Error {}
+        private struct TooSoon: Error {
+            var seconds: Int
+        }
 
-        /// - Returns: the message's number; `nil` where none was sent.
-        func ask(from address: String, on device: SessionDevice? = nil) async throws -> Int? {
+        func ask(from address: String, on device: SessionDevice? = nil) async throws -> Answer {
             do {
-                switch purpose {
-                case .code:
-                    return try await limits.asking(
-                        codeTo: Self.ada, from: address, on: device, deadline: Self.deadline
-                    ) { admission in
-                        let asker = admission.knownDevice?.joined() ?? address
-                        let before = sent.values.filter { $0.asker == asker }
-                        let age = now - (before.map(\.at).max() ?? 0)
-                        if CodeRules.wait(after: before.count, lastOneOfAge: age) != nil { throw TooSoon() }
-                        return keep(asker, tries: admission.reservesTries ? 0 : CodeRules.triesOfRequest)
-                    }
-                case .reset:
-                    try await limits.admit(resetOf: Self.ada, from: address, on: device, deadline: Self.deadline)
-                    return keep(address, tries: 0)
-                }
+                let (id, admission) = try await admitted(from: address, on: device)
+                try await deliver(id, isAskerKnown: admission.isAskerKnown)
+                return .message(id)
             } catch let problem as Problem where problem.code == .rateLimited {
-                return nil
-            } catch is TooSoon {
-                return nil
+                return open(nil).isEmpty ? .refused : .repeated
+            } catch let soon as TooSoon {
+                guard soon.seconds > CodeRules.delay(after: 1) else { return .wait(seconds: soon.seconds) }
+                return open(nil).isEmpty ? .refused : .repeated
             }
         }
 
-        private func keep(_ asker: String, tries: Int) -> Int {
+        private func admitted(
+            from address: String, on device: SessionDevice?
+        ) async throws -> (Int, AttemptLimits.Admission) {
+            switch purpose {
+            case .code:
+                return try await limits.asking(
+                    codeTo: Self.ada, from: address, on: device, deadline: Self.deadline
+                ) { admission in
+                    let asker = admission.knownDevice?.joined() ?? address
+                    let before = sent.values.filter { $0.asker == asker }
+                    let age = now - (before.map(\.at).max() ?? 0)
+                    if let wait = CodeRules.wait(after: before.count, lastOneOfAge: age) {
+                        throw TooSoon(seconds: wait)
+                    }
+                    let tries = admission.reservesTries ? 0 : CodeRules.triesOfRequest
+                    return (keep(asker, from: address, tries: tries), admission)
+                }
+            case .reset:
+                let admission = try await limits.admit(
+                    resetOf: Self.ada, from: address, on: device, deadline: Self.deadline)
+                return (keep(address, from: address, tries: 0), admission)
+            }
+        }
+
+        private func keep(_ asker: String, from address: String, tries: Int) -> Int {
             messages += 1
-            sent[messages] = Sent(asker: asker, at: now, tries: tries)
+            sent[messages] = Sent(asker: asker, network: address, at: now, tries: tries)
             return messages
         }
 
-        /// The newest first, as `CodeStore.open`.
-        private func open(_ request: Int?) -> [(id: Int, payer: CodeRules.Payer)] {
+        /// The message leaves at once or not at all: the attacker takes each place that becomes free within the minute.
+        private func deliver(_ id: Int, isAskerKnown: Bool) async throws {
+            do {
+                switch purpose {
+                case .code:
+                    try await limits.sending(.signIn, to: Self.ada, isKnown: true, isAskerKnown: isAskerKnown) {}
+                case .reset:
+                    try await limits.sendingReset(to: Self.number, isAskerKnown: isAskerKnown) { true }
+                }
+                sent[id]?.isDelivered = true
+            } catch let problem as Problem where problem.code == .rateLimited {}
+        }
+
+        /// Has messages sent to other numbers, until neither the networks nor the budgets have room.
+        func flood(_ flood: Flood, from addresses: [String]) async throws {
+            for address in addresses {
+                do {
+                    while true {
+                        flooded += 1
+                        let other = Identifier.phone(try PhoneNumber("+49160\(1_000_000 + flooded)"))
+                        try await limits.asking(codeTo: other, from: address, on: nil, deadline: Self.deadline) { _ in }
+                        try? await limits.sending(.signIn, to: other, isKnown: flood == .numbersOfUsers) {}
+                    }
+                } catch let problem as Problem where problem.code == .rateLimited {}
+            }
+        }
+
+        /// Those of the network first, then the newest, as `CodeStore.open`.
+        private func open(_ request: Int?, from address: String = "") -> [(id: Int, payer: CodeRules.Payer)] {
             sent.filter { $0.value.at > now - Double(CodeRules.lifetime) && (request == nil || $0.key == request) }
-                .sorted { $0.key > $1.key }
+                .sorted { one, other in
+                    let (isOwn, isOthers) = (one.value.network == address, other.value.network == address)
+                    return isOwn == isOthers ? one.key > other.key : isOwn
+                }
                 .compactMap { id, code in
                     CodeRules.payer(tries: code.tries, byAnybody: code.byAnybody, isBound: request != nil)
                         .map { (id, $0) }
@@ -111,7 +175,7 @@ import Testing
         func show(_ right: Int?, request: Int?, from address: String, on device: SessionDevice? = nil) async throws
             -> Bool
         {
-            let open = open(request)
+            let open = open(request, from: address)
             switch open.first?.payer {
             case nil: return false
             case .request: return compare(right, with: open[...])
@@ -131,19 +195,28 @@ import Testing
                 sent[id]?.tries += 1
                 if payer == .anybody { sent[id]?.byAnybody += 1 }
             }
-            if open.contains(where: { $0.id == right }) { return true }
+            if let right, open.contains(where: { $0.id == right }) { return true }
             comparisons += open.count
             return false
         }
 
-        /// The user reads all that is sent.
+        /// The user reads all that is sent, and asks again where the answer is to wait for less than a minute.
         func signIn(from address: String, on device: SessionDevice?) async throws -> Bool {
-            let asked = try await ask(from: address, on: device)
-            let last = sent.keys.max()
+            var answer = try await ask(from: address, on: device)
+            if case .wait(let seconds) = answer {
+                pass(Double(seconds))
+                answer = try await ask(from: address, on: device)
+            }
+            let lifetime = purpose == .code ? Double(CodeRules.lifetime) : ResetToken.lifetime
+            let isMessageThere = sent.values.contains { $0.isDelivered && $0.at > now - lifetime }
             let isIn: Bool
-            switch purpose {
-            case .code: isIn = try await show(asked ?? last, request: asked, from: address, on: device)
-            case .reset: isIn = last != nil
+            switch (purpose, answer) {
+            case (.reset, _): isIn = isMessageThere
+            case (.code, .message(let id)):
+                guard sent[id]?.isDelivered == true else { return false }
+                isIn = try await show(id, request: id, from: address, on: device)
+            case (.code, .repeated): isIn = isMessageThere
+            case (.code, _): isIn = false
             }
             guard isIn else { return false }
             // The others are closed.
@@ -156,23 +229,33 @@ import Testing
     private static let day = 86_400.0
     private static let step = 1800.0
 
-    @Test(arguments: Purpose.allCases, [1, 3, 100, 10_000])
-    func thirtyDays(purpose: Purpose, networks: Int) async throws {
+    /// - Parameter flood: of users' numbers, three days show the share.
+    @Test(
+        arguments: Purpose.allCases,
+        [
+            (1, Flood.numbersWithoutAccount), (3, .numbersWithoutAccount),
+            (100, .numbersWithoutAccount), (10_000, .numbersWithoutAccount), (1, .numbersOfUsers), (3, .numbersOfUsers),
+        ])
+    func thirtyDays(purpose: Purpose, attack: (networks: Int, flood: Flood)) async throws {
+        let (networks, flood) = attack
+        let length = flood == .numbersOfUsers ? 3.0 : 30
         for user in User.allCases {
             let service = Service(purpose)
             var (next, served, tries) = (0, 0, 0)
+            var acting: Set<Int> = [0]
             var days: [(messages: Int, comparisons: Int)] = []
-            for number in 0..<Int(30 * Self.day / Self.step) {
+            for number in 0..<Int(length * Self.day / Self.step) {
                 // Always before the user: from the network that the user may share, and from the others in turn.
                 var addresses = ["bot 0"]
-                for _ in 0..<min(networks - 1, 4) {
+                for _ in 0..<min(networks - 1, 8) {
                     next = next % (networks - 1) + 1
+                    acting.insert(next)
                     addresses.append("bot \(next)")
                 }
                 for address in addresses {
-                    let request = try await service.ask(from: address)
+                    let answer = try await service.ask(from: address)
                     guard purpose == .code else { continue }
-                    if let request {
+                    if case .message(let request) = answer {
                         for _ in 0..<CodeRules.tries {
                             _ = try await service.show(nil, request: request, from: address)
                         }
@@ -180,6 +263,7 @@ import Testing
                     _ = try await service.show(nil, request: nil, from: address)
                 }
                 if number % Int(21_600 / Self.step) == 6 {
+                    try await service.flood(flood, from: Array(addresses.prefix(3)))
                     tries += 1
                     if try await service.signIn(from: user.address(tries), on: user.device) { served += 1 }
                 }
@@ -192,16 +276,19 @@ import Testing
             let later = days.dropFirst()
             let most = (later.map(\.messages).max() ?? 0, later.map(\.comparisons).max() ?? 0)
             print(
-                "\(purpose.rawValue), \(networks) networks, \(user.rawValue): served \(served) of \(tries);",
+                "\(purpose.rawValue), \(networks) networks, \(flood.rawValue), \(user.rawValue):",
+                "served \(served) of \(tries);",
                 "messages \(days[0].messages), then \(most.0); guesses \(days[0].comparisons), then \(most.1) a day")
 
-            #expect(tries == 120)
+            #expect(tries == Int(length) * 4)
+            if flood == .numbersWithoutAccount { #expect(acting.count == networks) }
             #expect(days[0].comparisons <= 54 && later.allSatisfy { $0.comparisons <= 24 }, "\(user), \(days)")
-            switch user {
-            case .knownDevice, .knownDeviceBesideAttacker, .ownNetwork: #expect(served == tries, "\(user)")
-            case .otherNetworks where networks <= 3: #expect(served == tries, "\(user)")
-            case .otherNetworks where networks == 100: #expect(served > 0, "\(user)")
-            case .otherNetworks, .besideAttacker: break
+            switch (user, flood) {
+            case (.knownDevice, _), (.knownDeviceBesideAttacker, _), (.ownNetwork, _):
+                #expect(served == tries, "\(user)")
+            case (.otherNetworks, .numbersWithoutAccount) where networks <= 3: #expect(served == tries, "\(user)")
+            case (.otherNetworks, .numbersWithoutAccount) where networks == 100: #expect(served > 0, "\(user)")
+            default: break
             }
         }
     }

@@ -18,7 +18,8 @@ import Testing
         let counter = SimulatedAttemptCounter()
         let limits: AttemptLimits
 
-        init(on database: PostgresPool, budget: MessageBudget = MessageBudget()) async throws {
+        /// - Parameter isVerified: whether the user with the known device and network has verified the identifier.
+        init(on database: PostgresPool, budget: MessageBudget, isVerified: Bool) async throws {
             let knownDevices = KnownDeviceStore(database: database, keys: .sample)
             limits = AttemptLimits(
                 counter: counter,
@@ -28,6 +29,7 @@ import Testing
                 try await PasswordStore(database: database).register(NewAccount(identifier: ada, passwordHash: "x")))
             try await knownDevices.remember(iPhone.installationId, of: account, deadline: .now + .seconds(60))
             try await knownDevices.remember(network: "198.51.100.7", of: account.id, deadline: .now + .seconds(60))
+            try await database.query("UPDATE identifiers SET verified = \(isVerified)")
         }
 
         func ask(_ identifier: Identifier = ada, from address: String, on device: SessionDevice? = nil) async throws
@@ -57,8 +59,30 @@ import Testing
             return compared
         }
 
-        func send(_ kind: MessageKind = .signIn, to identifier: Identifier, isKnown: Bool) async throws -> Bool {
-            try await isAdmitted { try await limits.sending(kind, to: identifier, isKnown: isKnown) {} }
+        func send(
+            _ kind: MessageKind = .signIn, to identifier: Identifier, isKnown: Bool, isAskerKnown: Bool = false
+        ) async throws -> Bool {
+            try await isAdmitted {
+                try await limits.sending(kind, to: identifier, isKnown: isKnown, isAskerKnown: isAskerKnown) {}
+            }
+        }
+
+        /// - Returns: whether a known device or network has asked, as its message tells; `nil` where none was admitted.
+        func asker(
+            of ask: AttemptPurpose = .code, from address: String, on device: SessionDevice? = nil
+        ) async throws -> Bool? {
+            do {
+                guard ask == .code else {
+                    return try await limits.admit(
+                        resetOf: ada, from: address, on: device, deadline: .after(.seconds(60))
+                    ).isAskerKnown
+                }
+                return try await limits.asking(codeTo: ada, from: address, on: device, deadline: .after(.seconds(60))) {
+                    $0.isAskerKnown
+                }
+            } catch let problem as Problem where problem.code == .rateLimited {
+                return nil
+            }
         }
 
         private func isAdmitted(_ body: () async throws -> Void) async throws -> Bool {
@@ -72,10 +96,11 @@ import Testing
     }
 
     private func withSituation(
-        _ budget: MessageBudget = MessageBudget(), _ body: (Situation) async throws -> Void
+        _ budget: MessageBudget = MessageBudget(), isVerified: Bool = true,
+        _ body: (Situation) async throws -> Void
     ) async throws {
         try await withDatabase(migrations: identityMigrations) { database in
-            try await body(Situation(on: database.pool, budget: budget))
+            try await body(Situation(on: database.pool, budget: budget, isVerified: isVerified))
         }
     }
 
@@ -117,8 +142,35 @@ import Testing
         }
     }
 
-    /// An attacker who has made any number of known devices, with an account that has the identifier unverified, is
-    /// limited by what all of them have together.
+    /// As many codes as there is room for, not half of them.
+    @Test func asManyCodesAsFitAreCompared() async throws {
+        try await withSituation { situation in
+            let compared = [
+                try await situation.guess(from: "203.0.113.1"),
+                try await situation.guess(from: "203.0.113.1", open: 5),
+                try await situation.guess(from: "203.0.113.2", open: 17),
+                try await situation.guess(from: "203.0.113.3", open: 17),
+                try await situation.guess(from: "203.0.113.3", on: Self.iPhone, open: 17),
+            ]
+            #expect(compared == [1, 3, 2, 0, 5])
+        }
+    }
+
+    /// An attacker who registers somebody else's address has devices and networks on which they have signed in. For
+    /// codes they count no more than any other.
+    @Test func theDeviceOfAnUnverifiedAddressIsNotKnown() async throws {
+        try await withSituation(isVerified: false) { situation in
+            for _ in 0..<6 { _ = try await situation.guess(from: "\(UUID())") }
+            #expect(try await situation.guess(from: "203.0.113.1", on: Self.iPhone) == 0)
+            for number in 0..<100 { _ = try await situation.ask(from: "10.0.0.\(number)") }
+            #expect(try await !situation.ask(from: "203.0.113.1", on: Self.iPhone))
+            #expect(try await !situation.ask(from: "198.51.100.7"))
+            // A link for a new password cannot be guessed. Its message is not of those for known devices, though.
+            #expect(try await situation.asker(of: .forgot, from: "203.0.113.1", on: Self.iPhone) == false)
+        }
+    }
+
+    /// An attacker who has made any number of known devices is limited by what all of them have together.
     @Test func knownDevicesAreFewTogether() async throws {
         let limits = AttemptLimits(counter: SimulatedAttemptCounter(), knownDevices: AnyDevice(), keys: .sample)
         var (asked, compared) = (0, 0)
@@ -145,14 +197,14 @@ import Testing
     private struct AnyDevice: DeviceRecognition {
         func knownDevice(
             _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-        ) async throws -> [String]? {
-            device?.installationId.map { ["user", $0] }
+        ) async throws -> KnownOrigin? {
+            device?.installationId.map { KnownOrigin(parts: ["user", $0], isVerified: true) }
         }
 
-        func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws
-            -> Bool
-        {
-            false
+        func knownNetwork(
+            _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
+        ) async throws -> KnownOrigin? {
+            nil
         }
     }
 
@@ -200,8 +252,45 @@ import Testing
             while try await situation.send(.identifierLost, to: Self.ada, isKnown: true) { notices += 1 }
             #expect(notices == 5)
             let bob = Identifier.email(try EmailAddress("bob@example.com"))
+            #expect(try await situation.send(.identifierLost, to: bob, isKnown: false))
+            #expect(try await situation.send(.passwordChanged, to: bob, isKnown: false))
+            #expect(try await !situation.send(.passwordChanged, to: bob, isKnown: false))
+            // Those that undo a change are counted apart.
             #expect(try await situation.send(.identifierChanged, to: bob, isKnown: false))
-            #expect(try await !situation.send(.identifierChanged, to: bob, isKnown: false))
+            #expect(try await situation.send(.accountsMerged, to: bob, isKnown: false))
+        }
+    }
+
+    /// Strangers have used up every budget, those of the user's country included. The message that a known device or
+    /// network asks for leaves all the same.
+    @Test func messagesOfKnownDevicesLeaveBesideAFlood() async throws {
+        try await withSituation { situation in
+            for ask in [AttemptPurpose.code, .forgot] {
+                #expect(try await situation.asker(of: ask, from: "198.51.100.7") == true)
+                #expect(try await situation.asker(of: ask, from: "203.0.113.1", on: Self.iPhone) == true)
+                #expect(try await situation.asker(of: ask, from: "203.0.113.2") == false)
+                // The rows behind the first say the same.
+                for number in 0..<10 { _ = try await situation.asker(of: ask, from: "10.0.0.\(number)") }
+                #expect(try await situation.asker(of: ask, from: "198.51.100.7") == true)
+            }
+            let numbers = try Self.numbers(of: 49)
+            // Half of the country's are for numbers that no account has.
+            var sent = 0
+            for number in numbers { if try await situation.send(to: number, isKnown: false) { sent += 1 } }
+            #expect(sent == 15)
+            #expect(try await situation.send(to: numbers[0], isKnown: true))
+            for number in numbers { _ = try await situation.send(to: number, isKnown: true) }
+            while try await situation.send(to: Self.ada, isKnown: true) {}
+            for identifier in [numbers[0], Self.ada] {
+                #expect(try await !situation.send(to: identifier, isKnown: true))
+                #expect(try await situation.send(to: identifier, isKnown: true, isAskerKnown: true))
+            }
+            // What they have is bounded too.
+            sent = 1
+            for number in numbers {
+                if try await situation.send(to: number, isKnown: true, isAskerKnown: true) { sent += 1 }
+            }
+            #expect(sent == 30)
         }
     }
 
@@ -227,9 +316,8 @@ import Testing
                 }
                 sent.append(count)
             }
-            // To the first what a country may have; with the second the half for whoever is new is used up. Who has an
-            // account still has a code sent.
-            #expect(sent == [20, 10, 20])
+            // Numbers that no account has get half of what a country may have. Numbers of users get all of it.
+            #expect(sent == [10, 10, 20])
             let isMailSent = try await situation.send(to: Self.ada, isKnown: true)
             #expect(isMailSent, "mails are counted apart")
         }

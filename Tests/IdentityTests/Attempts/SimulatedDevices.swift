@@ -15,12 +15,15 @@ final class SimulatedDevices: DeviceRecognition {
 
     func knownDevice(
         _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> [String]? {
-        device == Self.known ? [identifier.value, "device"] : nil
+    ) async throws -> KnownOrigin? {
+        device == Self.known ? KnownOrigin(parts: [identifier.value, "device"], isVerified: true) : nil
     }
 
-    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
-        networks.withLock { $0.contains(network) }
+    func knownNetwork(
+        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> KnownOrigin? {
+        let isKnown = networks.withLock { $0.contains(network) }
+        return isKnown ? KnownOrigin(parts: [identifier.value, network], isVerified: true) : nil
     }
 }
 

@@ -18,9 +18,12 @@ import Testing
         var deadline: ContinuousClock.Instant { .now + .seconds(60) }
 
         /// Asks for a code as if from another network each time, so that nobody has to wait.
-        func send(to identifier: Identifier = ada, for purpose: CodePurpose = .signIn) async throws -> CodeStore.New {
+        func send(
+            to identifier: Identifier = ada, for purpose: CodePurpose = .signIn,
+            from address: String = UUID().uuidString
+        ) async throws -> CodeStore.New {
             let new = CodeStore.New(identifier: identifier, purpose: purpose)
-            let asking = try await codes.ask(new, from: UUID().uuidString, deadline: deadline) { _ in }
+            let asking = try await codes.ask(new, from: address, deadline: deadline) { _ in }
             guard case .kept(resendAfter: 30) = asking else { throw TestKitError("it is too soon") }
             return new
         }
@@ -36,7 +39,8 @@ import Testing
             _ answer: CodeStore.Answer, of identifier: Identifier = ada, request: UUID?,
             for purposes: [CodePurpose] = [.signIn]
         ) async throws -> CodeStore.Proof? {
-            let open = try await codes.open(identifier, request: request, for: purposes, deadline: deadline)
+            let open = try await codes.open(
+                identifier, request: request, from: "203.0.113.1", for: purposes, deadline: deadline)
             return try await codes.verify(identifier, by: answer, for: purposes, among: open, deadline: deadline)
         }
 
@@ -134,6 +138,21 @@ import Testing
             #expect(try await situation.show(second.code, request: second.id)?.id == second.id)
             let tries = try await situation.database.query("SELECT tries FROM codes").decode(Int.self)
             #expect(tries.sorted() == [1, 2])
+        }
+    }
+
+    /// Where the allowance has room for a few codes, these are not the newest, which anybody can ask for.
+    @Test func codesOfTheCallersNetworkComeFirst() async throws {
+        try await withCodes { situation in
+            let own = try await situation.send(from: "198.51.100.7")
+            let others = [try await situation.send(), try await situation.send()]
+            func open(from address: String) async throws -> [UUID] {
+                try await situation.codes.open(
+                    Self.ada, request: nil, from: address, for: [.signIn], deadline: situation.deadline
+                ).map(\.id)
+            }
+            #expect(try await open(from: "198.51.100.7") == [own.id, others[1].id, others[0].id])
+            #expect(try await open(from: "198.51.100.8") == [others[1].id, others[0].id, own.id])
         }
     }
 

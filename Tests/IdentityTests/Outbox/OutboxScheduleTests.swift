@@ -18,6 +18,7 @@ import Testing
             .revokeSessions(reason: .passwordChanged, except: nil, below: 7), .revokeUnused(session: UUID()),
             .exchangeCode(subject: "001"),
             .passwordReset(channel: .email, language: nil),
+            .passwordReset(channel: .phone, language: "de", isAskerKnown: true),
             .deletion(.sweepSessions),
         ]
         for task in tasks {

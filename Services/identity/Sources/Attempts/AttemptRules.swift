@@ -79,8 +79,8 @@ extension AttemptAllowance {
     /// Registrations of one identifier from one network.
     static let registration = AttemptAllowance("register:network", (10, every: 30), (30, every: 900))
     /// Links for new passwords to all users together.
-    static func allResets(within budget: MessageBudget) -> AttemptAllowance {
-        perHour("forgot:all", budget.resetsPerHour, "IDENTITY_RESET_MESSAGES_PER_HOUR")
+    static func allResets(_ share: MessageShare, within budget: MessageBudget) -> AttemptAllowance {
+        perHour("forgot:\(share.rawValue)", budget.resetsPerHour, "IDENTITY_RESET_MESSAGES_PER_HOUR")
     }
 }
 
@@ -106,42 +106,61 @@ extension AttemptAllowance {
     static let codeOnKnownDevices = AttemptAllowance("code:guess:devices", (10, every: 3600))
 
     /// What limits messages to all users together.
-    static func codes(within budget: MessageBudget) -> [AttemptAllowance] {
+    static func messages(within budget: MessageBudget) -> [AttemptAllowance] {
         Identifier.Kind.allCases.flatMap { kind in
-            [
-                allCodes(to: kind, isKnown: true, within: budget), allCodes(to: kind, isKnown: false, within: budget),
-                allNotices(to: kind, within: budget),
-            ]
-        } + [textsToCountry(within: budget)]
+            MessageShare.allCases.map { allCodes(to: kind, $0, within: budget) }
+                + [false, true].map { allNotices(to: kind, withUndo: $0, within: budget) }
+        } + MessageShare.allCases.map { textsToCountry($0, within: budget) }
+            + [MessageShare.anybody, .known].map { allResets($0, within: budget) }
     }
 
-    /// - Parameter isKnown: `false`: those to identifiers that no account has. They have a share, so that strangers do
-    ///   not use up what users need.
-    static func allCodes(to kind: Identifier.Kind, isKnown: Bool, within budget: MessageBudget) -> AttemptAllowance {
-        switch (kind, isKnown) {
-        case (.email, true): perHour("code:email:all", budget.mailsPerHour, "IDENTITY_CODE_MAILS_PER_HOUR")
-        case (.email, false): perHour("code:email:new", budget.newMailsPerHour, "IDENTITY_CODE_MAILS_TO_NEW_PER_HOUR")
-        case (.phone, true): perHour("code:phone:all", budget.textsPerHour, "IDENTITY_CODE_TEXTS_PER_HOUR")
-        case (.phone, false): perHour("code:phone:new", budget.newTextsPerHour, "IDENTITY_CODE_TEXTS_TO_NEW_PER_HOUR")
+    static func allCodes(
+        to kind: Identifier.Kind, _ share: MessageShare, within budget: MessageBudget
+    ) -> AttemptAllowance {
+        let name = "code:\(kind.rawValue):\(share.rawValue)"
+        return switch (kind, share) {
+        case (.email, .new): perHour(name, budget.newMailsPerHour, "IDENTITY_CODE_MAILS_TO_NEW_PER_HOUR")
+        case (.email, _): perHour(name, budget.mailsPerHour, "IDENTITY_CODE_MAILS_PER_HOUR")
+        case (.phone, .new): perHour(name, budget.newTextsPerHour, "IDENTITY_CODE_TEXTS_TO_NEW_PER_HOUR")
+        case (.phone, _): perHour(name, budget.textsPerHour, "IDENTITY_CODE_TEXTS_PER_HOUR")
         }
     }
 
     /// Text messages to the numbers of one country.
-    static func textsToCountry(within budget: MessageBudget) -> AttemptAllowance {
-        perHour("code:country", budget.textsPerCountryPerHour, "IDENTITY_CODE_TEXTS_PER_COUNTRY_PER_HOUR")
+    static func textsToCountry(_ share: MessageShare, within budget: MessageBudget) -> AttemptAllowance {
+        let count = budget.textsPerCountryPerHour
+        return perHour(
+            share == .anybody ? "code:country" : "code:country:\(share.rawValue)",
+            share == .new ? max(1, count / 2) : count, "IDENTITY_CODE_TEXTS_PER_COUNTRY_PER_HOUR")
     }
 
     /// Security notices (``MessageKind/isSecurityNotice``) to all users together. Only a change of an account sends one,
     /// so strangers who ask for codes cannot use this up.
-    static func allNotices(to kind: Identifier.Kind, within budget: MessageBudget) -> AttemptAllowance {
-        switch kind {
-        case .email: perHour("notice:email:all", budget.noticeMailsPerHour, "IDENTITY_NOTICE_MAILS_PER_HOUR")
-        case .phone: perHour("notice:phone:all", budget.noticeTextsPerHour, "IDENTITY_NOTICE_TEXTS_PER_HOUR")
+    /// - Parameter withUndo: those that hold a link that undoes the change. They are counted apart: a user sends the
+    ///   others to themselves by changing a password again and again.
+    static func allNotices(
+        to kind: Identifier.Kind, withUndo: Bool, within budget: MessageBudget
+    ) -> AttemptAllowance {
+        let name = "notice:\(kind.rawValue):\(withUndo ? "undo" : "all")"
+        return switch kind {
+        case .email: perHour(name, budget.noticeMailsPerHour, "IDENTITY_NOTICE_MAILS_PER_HOUR")
+        case .phone: perHour(name, budget.noticeTextsPerHour, "IDENTITY_NOTICE_TEXTS_PER_HOUR")
         }
     }
 
     /// Security notices of one kind to one identifier: one account cannot use up what all have.
     static let noticesForOne = AttemptAllowance("notice:identifier", (6, every: 3600))
+}
+
+/// A share of the messages to all users together, by who asks for them.
+enum MessageShare: String, Sendable, CaseIterable {
+    /// Everybody but those of ``known``.
+    case anybody = "all"
+    /// Of these, the messages to identifiers that no account has. Strangers ask for any number of identifiers.
+    case new
+    /// A known device, or a known network, of the user who has verified the identifier. It is counted apart, so
+    /// strangers cannot use it up.
+    case known
 }
 
 /// What limits the messages of one purpose to one identifier.
@@ -167,12 +186,18 @@ struct MessageAllowances: Sendable {
     let firstFromNetwork: AttemptAllowance
     let firsts: AttemptAllowance
     let more: AttemptAllowance?
+    /// Whether a device or network is known only where the user has verified the identifier.
+    let needsVerified: Bool
 
+    /// Each place adds to what can be guessed. An attacker who registers somebody else's address has known devices, so
+    /// these count for a verified address alone.
     static let codes = MessageAllowances(
-        "code", forOne: (3, 86_400), onKnownNetworks: (2, 21_600), firsts: (8, 21_600), more: (6, 14_400))
+        "code", forOne: (3, 86_400), onKnownNetworks: (2, 21_600), firsts: (8, 21_600), more: (6, 14_400),
+        needsVerified: true)
     /// A link for a new password cannot be guessed: these limit the number of messages alone.
     static let resets = MessageAllowances(
-        "forgot", forOne: (6, 14_400), onKnownNetworks: (4, 14_400), firsts: (8, 21_600), more: nil)
+        "forgot", forOne: (6, 14_400), onKnownNetworks: (4, 14_400), firsts: (8, 21_600), more: nil,
+        needsVerified: false)
 
     var all: [AttemptAllowance] {
         [
@@ -183,7 +208,7 @@ struct MessageAllowances: Sendable {
 
     private init(
         _ name: String, forOne: (Int, Double), onKnownNetworks: (Int, Double), firsts: (Int, Double),
-        more: (Int, Double)?
+        more: (Int, Double)?, needsVerified: Bool
     ) {
         func few(_ part: String) -> AttemptAllowance {
             AttemptAllowance("\(name):\(part)", (3, every: 1200), (6, every: 14_400))
@@ -200,6 +225,7 @@ struct MessageAllowances: Sendable {
         firstFromNetwork = total("first:network", (1, 2_592_000))
         self.firsts = total("first", firsts)
         self.more = more.map { total("more", $0) }
+        self.needsVerified = needsVerified
     }
 }
 
@@ -230,16 +256,17 @@ enum ClientNetwork {
 
 /// How many messages are sent to all users together, within an hour. Text messages cost much more than mails.
 struct MessageBudget: Sendable {
+    /// Codes. Known devices and networks have as many again (``MessageShare``).
     var mailsPerHour = 600
     var textsPerHour = 60
     /// Of these, to identifiers that no account has.
     var newMailsPerHour = 300
     var newTextsPerHour = 30
-    /// To the numbers of one country.
+    /// To the numbers of one country: half to those that no account has, and as many again to known devices and networks.
     var textsPerCountryPerHour = 30
-    /// Security notices, which are counted apart from codes.
+    /// Security notices, which are counted apart from codes. Those that undo a change have as many again.
     var noticeMailsPerHour = 600
     var noticeTextsPerHour = 60
-    /// Links for new passwords.
+    /// Links for new passwords. Known devices and networks have as many again.
     var resetsPerHour = 600
 }

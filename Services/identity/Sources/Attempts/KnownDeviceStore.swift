@@ -22,11 +22,6 @@ struct KnownDeviceStore: Sendable {
     /// In bytes of UTF-8. A shorter identifier, such as the name of a model, can be guessed.
     static let minimumLength = 16
 
-    struct Device: Sendable {
-        var id: Int64
-        var userID: UUID
-    }
-
     /// - Parameter keys: those of the passwords' pepper. When one is taken out of its file, the devices that were
     ///   remembered under it are forgotten.
     init(database: PostgresPool, keys: KeyRing) {
@@ -56,18 +51,20 @@ struct KnownDeviceStore: Sendable {
             """, deadline: deadline)
     }
 
-    /// Whether the user who has the identifier has signed in from the network.
-    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
+    /// The network, if the user who has the identifier has signed in from there.
+    func network(
+        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> KnownOrigin? {
         let rows = try await database.query(
             """
-            SELECT n.user_id, n.digest FROM identifiers i JOIN known_networks n ON n.user_id = i.user_id
+            SELECT n.user_id, n.digest, i.verified FROM identifiers i JOIN known_networks n ON n.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value)
                 AND n.last_used_at > now() - make_interval(secs => \(Double(Self.networkLifetime * 86_400)))
             """, deadline: deadline
-        ).decode((UUID, String).self)
-        return rows.contains { userID, digest in
+        ).decode((UUID, String, Bool).self)
+        return rows.first { userID, digest, _ in
             networkKeys.all.contains { Self.digest(network, of: userID, $0) == digest }
-        }
+        }.map { KnownOrigin(parts: [$0.0.uuidString, network], isVerified: $0.2) }
     }
 
     /// Notes that the user has signed in on the device, at most once a day. A device is forgotten where the credentials
@@ -106,37 +103,39 @@ struct KnownDeviceStore: Sendable {
     /// The device, if the user who has the identifier has signed in on it.
     func device(
         _ installationID: String?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> Device? {
+    ) async throws -> KnownOrigin? {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return nil }
         let digests = keys.all.map { Self.digest(installationID, $0) }
         return try await database.query(
             """
-            SELECT d.id, d.user_id FROM identifiers i JOIN known_devices d ON d.user_id = i.user_id
+            SELECT d.id, d.user_id, i.verified FROM identifiers i JOIN known_devices d ON d.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND d.digest = ANY(\(digests))
             ORDER BY d.id LIMIT 1
             """, deadline: deadline
         ).first.map { row in
-            let (id, userID) = try row.decode((Int64, UUID).self)
-            return Device(id: id, userID: userID)
+            let (id, userID, isVerified) = try row.decode((Int64, UUID, Bool).self)
+            return KnownOrigin(parts: [userID.uuidString, "\(id)"], isVerified: isVerified)
         }
     }
 
-    /// Whether the token belongs to the user who has the identifier, and was issued after the last new password and
-    /// the last undo. An attacker who had the former credentials may hold many tokens. The clocks may differ by half a
-    /// minute.
-    func accepts(
+    /// The token's device, if the token belongs to the user who has the identifier, and was issued after the last new
+    /// password and the last undo. An attacker who had the former credentials may hold many tokens. The clocks may differ
+    /// by half a minute.
+    func device(
         _ token: DeviceToken, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> Bool {
+    ) async throws -> KnownOrigin? {
         try await database.query(
             """
-            SELECT i.user_id FROM identifiers i JOIN users u ON u.id = i.user_id
+            SELECT i.verified FROM identifiers i JOIN users u ON u.id = i.user_id
             LEFT JOIN passwords w ON w.user_id = i.user_id
             WHERE i.kind = \(identifier.kind.rawValue) AND i.value = \(identifier.value) AND i.user_id = \(token.userID)
                 AND coalesce(
                     floor(extract(epoch FROM greatest(w.changed_at, u.devices_since) - interval '30 seconds')), 0)
                     <= \(token.issuedAt)::bigint
             """, deadline: deadline
-        ).count == 1
+        ).decode(Bool.self).first.map {
+            KnownOrigin(parts: [token.userID.uuidString, token.deviceID.uuidString], isVerified: $0)
+        }
     }
 
     /// When each of the user's devices was used last, which is all that is known of one.
@@ -165,17 +164,26 @@ struct KnownDeviceStore: Sendable {
     }
 }
 
+/// A device or network on which the user who has an identifier has signed in before.
+struct KnownOrigin: Sendable {
+    /// What names it among those of the user, in parts, the user's first.
+    var parts: [String]
+    /// Whether the user has verified the identifier. An attacker may have registered somebody else's.
+    var isVerified: Bool
+}
+
 /// Knows the devices and networks on which a user has signed in before.
 protocol DeviceRecognition: Sendable {
-    /// - Returns: what names the device among those of the user who has the identifier, in parts, the user's first;
-    ///   `nil` where that user has not signed in on it.
+    /// - Returns: `nil` where the user who has the identifier has not signed in on the device.
     func knownDevice(
         _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> [String]?
+    ) async throws -> KnownOrigin?
 
     /// - Parameter network: ``ClientNetwork/site(of:)``.
-    /// - Returns: whether the user who has the identifier has signed in from there.
-    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool
+    /// - Returns: `nil` where the user who has the identifier has not signed in from there.
+    func knownNetwork(
+        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> KnownOrigin?
 }
 
 /// By the token that the device shows, or for apps that have none, by the `installationId` that they have chosen.
@@ -185,19 +193,19 @@ struct KnownDevices: DeviceRecognition {
 
     func knownDevice(
         _ device: SessionDevice?, of identifier: Identifier, deadline: ContinuousClock.Instant
-    ) async throws -> [String]? {
+    ) async throws -> KnownOrigin? {
         if let token = tokens.read(device?.deviceToken),
-            try await store.accepts(token, of: identifier, deadline: deadline)
+            let known = try await store.device(token, of: identifier, deadline: deadline)
         {
-            return [token.userID.uuidString, token.deviceID.uuidString]
+            return known
         }
-        return try await store.device(device?.installationId, of: identifier, deadline: deadline).map {
-            [$0.userID.uuidString, "\($0.id)"]
-        }
+        return try await store.device(device?.installationId, of: identifier, deadline: deadline)
     }
 
-    func isKnown(network: String, of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Bool {
-        try await store.isKnown(network: network, of: identifier, deadline: deadline)
+    func knownNetwork(
+        _ network: String, of identifier: Identifier, deadline: ContinuousClock.Instant
+    ) async throws -> KnownOrigin? {
+        try await store.network(network, of: identifier, deadline: deadline)
     }
 }
 

@@ -43,13 +43,14 @@ struct CodeProofs: Sendable {
         }
     }
 
-    /// Compares with the open codes, and charges one guess for each of them.
+    /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them.
     private func compare(
         _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
         context: GatehouseRequestContext
     ) async throws -> CodeStore.Proof? {
         let deadline = context.deadline.forDatabase
-        let open = try await codes.open(identifier, request: shown.request, for: purposes, deadline: deadline)
+        let open = try await codes.open(
+            identifier, request: shown.request, from: context.clientAddress, for: purposes, deadline: deadline)
         switch open.first?.payer {
         case nil:
             try await limits.admit(.code, from: context.clientAddress)

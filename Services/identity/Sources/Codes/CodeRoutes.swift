@@ -54,9 +54,11 @@ struct CodeDispatch: Sendable {
             asking = try await limits.asking(
                 codeTo: identifier, from: context.clientAddress, on: device, deadline: context.deadline
             ) { admission in
+                var message = message
+                message.isAskerKnown = admission.isAskerKnown
                 let asking = try await codes.ask(
                     new, from: context.clientAddress, admission: admission, deadline: context.deadline.forDatabase
-                ) { transaction in try await messages.enqueue(message, on: transaction) }
+                ) { [message] transaction in try await messages.enqueue(message, on: transaction) }
                 if case .wait(let seconds) = asking { throw TooSoon(seconds: seconds) }
                 return asking
             }

@@ -94,19 +94,22 @@ struct CodeStore: Sendable {
         var payer: CodeRules.Payer
     }
 
-    /// The codes that a guess is compared with, the newest first.
+    /// The codes that a guess is compared with: first those that the caller's network asked for, then the newest. The
+    /// allowance may have room for the first few alone, and others may have asked for newer ones.
     /// - Parameters:
+    ///   - address: who shows the guess.
     ///   - request: shown with the guess, which is then compared with the code of that request alone.
     ///   - purposes: other codes are not compared.
     func open(
-        _ identifier: Identifier, request: UUID?, for purposes: [CodePurpose], deadline: ContinuousClock.Instant
+        _ identifier: Identifier, request: UUID?, from address: String, for purposes: [CodePurpose],
+        deadline: ContinuousClock.Instant
     ) async throws -> [Open] {
         try await database.query(
             """
             SELECT id, tries, tries_of_anybody FROM codes
             WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = ANY(\(purposes.map(\.rawValue)))
                 AND (\(request) IS NULL OR id = \(request)) AND used_at IS NULL AND expires_at > now()
-            ORDER BY created_at DESC, id
+            ORDER BY network = ANY(\(keys.asker(address, nil).all)) DESC, created_at DESC, id
             """, deadline: deadline
         ).decode((UUID, Int, Int).self).compactMap { id, tries, byAnybody in
             CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: request != nil).map { Open(id: id, payer: $0) }
@@ -128,7 +131,7 @@ struct CodeStore: Sendable {
         ).decode(Int.self).first
     }
 
-    /// Compares with codes that ``open(_:request:for:deadline:)`` has found. Counting the try and comparing are one
+    /// Compares with codes that ``open(_:request:from:for:deadline:)`` has found. Counting the try and comparing are one
     /// statement, so that no race gives another try, and no code serves twice.
     ///
     /// - Returns: `nil` where none is right.

@@ -43,7 +43,10 @@ struct MessageDelivery: Sendable {
             guard isWanted else { return outcomes.count(.unwanted, identifier.kind) }
         }
         let holder = try await passwords.account(identifiedBy: identifier, deadline: .now + .seconds(5))?.account.id
-        try await limits.sending(envelope.kind, to: identifier, isKnown: holder != nil) {
+        let isAskerKnown = envelope.isAskerKnown ?? false
+        try await limits.sending(
+            envelope.kind, to: identifier, isKnown: holder != nil, isAskerKnown: isAskerKnown
+        ) {
             try await send(envelope, to: identifier, of: holder, as: id)
         }
     }

@@ -36,6 +36,9 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
+    /// Whether its link undoes the change that it tells of.
+    var undoesChange: Bool { isSecurityNotice && required == .link }
+
     /// What a template of this kind has to hold: a message without it is of no use.
     var required: MessagePlaceholder? {
         switch self {

@@ -108,6 +108,8 @@ struct MessageEnvelope: Codable, Sendable {
     var language: String
     var values: [String: String]
     var expiresAt: Date
+    /// ``AttemptLimits/Admission/isAskerKnown``; `nil` in messages of older versions.
+    var isAskerKnown: Bool?
 
     /// - Parameter values: all but those that every message has.
     init(

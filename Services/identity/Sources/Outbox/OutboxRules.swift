@@ -22,7 +22,8 @@ enum OutboxTask: Codable, Sendable, Equatable {
     /// - Parameters:
     ///   - channel: where the message goes; `nil` in tasks of older versions.
     ///   - language: that of the message, where Gatehouse writes it.
-    case passwordReset(channel: Identifier.Kind?, language: String?)
+    ///   - isAskerKnown: whether a known device or network has asked; `nil` in tasks of older versions.
+    case passwordReset(channel: Identifier.Kind?, language: String?, isAskerKnown: Bool? = nil)
     /// The user is told that somebody else has proved one of their identifiers.
     /// - Parameters:
     ///   - channel: the kind of the other one, to which the message goes.
@@ -64,7 +65,7 @@ extension OutboxTask {
         case .snapshot, .revokeSessions, .endSession, .revokeUnused: .tokens
         case .exchangeCode: .apple
         case .message(let channel), .identifierLost(let channel, _): channel == .phone ? .phone : .mail
-        case .passwordReset(let channel, _): channel == .phone ? .phone : .mail
+        case .passwordReset(let channel, _, _): channel == .phone ? .phone : .mail
         case .deletion(let step): step.destination
         }
     }

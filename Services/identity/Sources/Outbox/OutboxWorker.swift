@@ -190,8 +190,8 @@ struct OutboxDelivery: Sendable {
             try await appleGrants.exchange(entry, of: subject)
         case .message:
             try await messages.deliver(entry)
-        case .passwordReset(_, let language):
-            try await passwordResets.deliver(entry, language: language)
+        case .passwordReset(_, let language, let isAskerKnown):
+            try await passwordResets.deliver(entry, language: language, isAskerKnown: isAskerKnown ?? false)
         case .identifierLost(let channel, let language):
             try await lossNotice.deliver(entry, to: channel, language: language)
         case .deletion(let step):

@@ -33,14 +33,15 @@ struct PasswordReset: Sendable {
             try Identifier(request.identifier, home: home)
         }
         let device = try request.device?.checked()
-        try await limits.admit(
+        let admission = try await limits.admit(
             resetOf: identifier, from: context.clientAddress, on: device, deadline: context.deadline)
         guard isHooked || messages.senders[identifier.kind] != nil else { return }
         let language = messages.language(of: acceptLanguage)
         let text = Data(identifier.value.utf8)
         try await OutboxStore.enqueue(
-            .passwordReset(channel: identifier.kind, language: language.code), user: nil, dueAtOnce: true,
-            on: outbox.database,
+            .passwordReset(
+                channel: identifier.kind, language: language.code, isAskerKnown: admission.isAskerKnown),
+            user: nil, dueAtOnce: true, on: outbox.database,
             sealing: { try sealer.seal(text, context: PasswordResetDelivery.context(of: $0)) })
         worker.wake()
     }
@@ -160,8 +161,10 @@ struct PasswordResetDelivery: Sendable {
     }
 
     /// Each attempt makes a token of its own: one that was not handed over is of no use to anybody.
-    /// - Parameter language: that of a message of Gatehouse's own.
-    func deliver(_ entry: OutboxEntry, language: String?) async throws {
+    /// - Parameters:
+    ///   - language: that of a message of Gatehouse's own.
+    ///   - isAskerKnown: ``AttemptLimits/Admission/isAskerKnown``.
+    func deliver(_ entry: OutboxEntry, language: String?, isAskerKnown: Bool) async throws {
         guard let sealed = entry.sealed,
             let text = sealer.open(sealed, context: Self.context(of: entry.id)),
             let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value),
@@ -173,7 +176,7 @@ struct PasswordResetDelivery: Sendable {
             guard try await mail.mayReceiveMail(address, deadline: .now + .seconds(5)) else { return }
         }
         let number: PhoneNumber? = if hook == nil, case .phone(let number) = identifier { number } else { nil }
-        try await limits.sendingReset(to: number) {
+        try await limits.sendingReset(to: number, isAskerKnown: isAskerKnown) {
             let token = ResetToken()
             let expiresAt = Date.now.addingTimeInterval(ResetToken.lifetime)
             guard try await resets.start(of: identifier, token: token, expiresAt: expiresAt) != nil else {

@@ -1,0 +1,112 @@
+import Contracts
+import Foundation
+import ServiceKit
+
+/// Passwords and codes that are tried.
+extension AttemptLimits {
+    /// Runs `body`, which compares a password with that of the identifier's account.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; an `INVALID_CREDENTIALS` counts as a wrong guess.
+    func guess<Value>(
+        passwordOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
+        _ body: () async throws -> Value
+    ) async throws -> Value {
+        let charges = [
+            Self.work(.login, from: address),
+            Charge(allowance: .loginFromNetwork, subject: identifier.parts + [ClientNetwork.site(of: address)]),
+            Charge(allowance: .loginFromAnywhere, subject: identifier.parts),
+        ]
+        let taken: Taken
+        do {
+            taken = try await take(charges)
+        } catch let refusal {
+            let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+            guard let known else { throw refusal }
+            taken = try await take([Charge(allowance: .loginOnKnownDevice, subject: known.parts)])
+        }
+        return try await counting(taken, body)
+    }
+
+    /// The same for a user who is signed in and has to enter the current password.
+    func guess<Value>(
+        passwordOf userID: UUID, from address: String, _ body: () async throws -> Value
+    ) async throws -> Value {
+        let charges = [
+            Self.work(.passwordChange, from: address),
+            Charge(allowance: .passwordChange, subject: [userID.uuidString]),
+        ]
+        return try await counting(take(charges), body)
+    }
+
+    private func counting<Value>(_ taken: Taken, _ body: () async throws -> Value) async throws -> Value {
+        do {
+            let value = try await body()
+            await forgive(taken)
+            return value
+        } catch {
+            if (error as? Problem)?.code != .invalidCredentials { await forgive(taken) }
+            throw error
+        }
+    }
+
+    /// Runs `body`, which compares a code with those that were sent to the identifier.
+    ///
+    /// The guess counts once for each code that it is compared with. It is charged before it is compared, and given back
+    /// where it was right, or where nothing was compared because something was away. Whatever is answered to a wrong one
+    /// makes no difference.
+    /// - Parameters:
+    ///   - open: how many codes there are to compare with, 1 or more. Where there is room for fewer, the first are
+    ///     compared.
+    ///   - body: compares with so many codes, and returns `nil` where none is right.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws.
+    func guess<Value>(
+        codeOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?, deadline: Deadline,
+        _ body: (_ count: Int) async throws -> Value?
+    ) async throws -> Value? {
+        let taken = try await take(guessesOf: identifier, open: open, from: address, on: device, deadline: deadline)
+        do {
+            let value = try await body(taken.cost)
+            if value != nil { await forgive(taken) }
+            return value
+        } catch {
+            await forgive(taken)
+            throw error
+        }
+    }
+
+    private func take(
+        guessesOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?, deadline: Deadline
+    ) async throws -> Taken {
+        let strangers = [
+            Self.work(.code, from: address),
+            Charge(allowance: .codeFromNetwork, subject: identifier.parts + [ClientNetwork.site(of: address)]),
+            Charge(allowance: .codeFromAnywhere, subject: identifier.parts),
+        ]
+        do {
+            return try await take(asManyOf: strangers, upTo: open)
+        } catch let refusal {
+            let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+            guard let known, known.isVerified else { throw refusal }
+            return try await take(
+                asManyOf: [
+                    Charge(allowance: .codeOnKnownDevice, subject: known.parts),
+                    Charge(allowance: .codeOnKnownDevices, subject: Array(known.parts.prefix(1))),
+                ], upTo: open)
+        }
+    }
+
+    /// As many as there is room for.
+    private func take(asManyOf charges: [Charge], upTo count: Int) async throws(Problem) -> Taken {
+        let largest = charges.flatMap { allowance($0.allowance).tiers.map(\.atOnce) }.min() ?? count
+        var count = min(count, largest)
+        while true {
+            do {
+                var taken = try await take(charges, cost: count)
+                taken.cost = count
+                return taken
+            } catch {
+                guard count > 1 else { throw error }
+                count -= 1
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Contracts
+import Foundation
+import Instruments
+import ServiceKit
+
+/// Messages: how many are asked for, and how many are sent.
+extension AttemptLimits {
+    /// How a message was admitted.
+    struct Admission: Sendable {
+        /// What names the known device that asked, in parts; `nil` for all others.
+        var knownDevice: [String]?
+        /// Whether a known device or network asked of the user who has verified the identifier.
+        var isAskerKnown = false
+        /// Whether two tries of the code are reserved for the device that asked.
+        var reservesTries = true
+    }
+
+    /// Runs `body`, which keeps a code and enqueues its message. Whether there is an account makes no difference here.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    func asking<Value>(
+        codeTo identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
+        _ body: (Admission) async throws -> Value
+    ) async throws -> Value {
+        let network = Charge(
+            allowance: identifier.kind == .email ? .codeMailsFromNetwork : .codeTextsFromNetwork,
+            subject: [ClientNetwork.site(of: address)])
+        let (taken, admission) = try await admit(
+            .codes, to: identifier, from: address, on: device, network: network, work: .code, deadline: deadline)
+        do {
+            return try await body(admission)
+        } catch {
+            await forgive(taken)
+            throw error
+        }
+    }
+
+    /// Admits a request for a new password.
+    /// - Throws: `RATE_LIMITED`.
+    func admit(
+        resetOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline
+    ) async throws -> Admission {
+        // By the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
+        let network = Charge(allowance: .address(.forgot), subject: [ClientNetwork.site(of: address)])
+        return try await admit(
+            .resets, to: identifier, from: address, on: device, network: network, work: .reset, deadline: deadline
+        ).1
+    }
+
+    /// Takes a place for a message from the first allowance that has room (``MessageAllowances``).
+    /// - Parameters:
+    ///   - network: what one network may ask for, for all identifiers. It does not hold for a known device, since
+    ///     others in its network can use it up.
+    ///   - work: bounds the look-ups in the database where no place of the first row is free.
+    private func admit(
+        _ allowances: MessageAllowances, to identifier: Identifier, from address: String, on device: SessionDevice?,
+        network: Charge, work: AttemptPurpose, deadline: Deadline
+    ) async throws -> (Taken, Admission) {
+        let site = ClientNetwork.site(of: address)
+        let (all, here) = (identifier.parts, identifier.parts + [site])
+        let known = try await knownDevices.knownDevice(device, of: identifier, deadline: deadline.forDatabase)
+        if let known, known.isVerified || !allowances.needsVerified {
+            let charges = [
+                Charge(allowance: allowances.onKnownDevice, subject: known.parts),
+                Charge(allowance: allowances.onKnownDevices, subject: Array(known.parts.prefix(1))),
+            ]
+            if let taken = try? await take(charges) {
+                return (taken, Admission(knownDevice: known.parts, isAskerKnown: known.isVerified))
+            }
+        }
+        func lookUpNetwork() async throws -> KnownOrigin? {
+            try await knownDevices.knownNetwork(site, of: identifier, deadline: deadline.forDatabase)
+        }
+        let fromHere = Charge(allowance: allowances.fromNetwork, subject: here)
+        let one = [network, fromHere, Charge(allowance: allowances.forOne, subject: all)]
+        var wait: Int
+        do {
+            let taken = try await take(one)
+            do {
+                return (taken, Admission(isAskerKnown: try await lookUpNetwork()?.isVerified ?? false))
+            } catch {
+                await forgive(taken)
+                throw error
+            }
+        } catch let refusal as Problem where refusal.code == .rateLimited {
+            wait = refusal.retryAfter ?? 1
+        }
+        try await take([Self.work(work, from: address)])
+        let knownNetwork = try await lookUpNetwork()
+        let isAskerKnown = knownNetwork?.isVerified ?? false
+        var others: [(charges: [Charge], reservesTries: Bool)] = []
+        if let knownNetwork, knownNetwork.isVerified || !allowances.needsVerified {
+            let charges = [
+                Charge(allowance: allowances.onKnownNetwork, subject: here),
+                Charge(allowance: allowances.onKnownNetworks, subject: all),
+            ]
+            others.append((charges, true))
+        }
+        let first = [
+            Charge(allowance: allowances.firstFromNetwork, subject: here),
+            Charge(allowance: allowances.firsts, subject: all),
+        ]
+        others.append((first, true))
+        if let more = allowances.more {
+            others.append(([fromHere, Charge(allowance: more, subject: all)], false))
+        }
+        for (charges, reservesTries) in others {
+            do {
+                let taken = try await take([network] + charges)
+                return (taken, Admission(isAskerKnown: isAskerKnown, reservesTries: reservesTries))
+            } catch let refusal {
+                wait = min(wait, refusal.retryAfter ?? 1)
+            }
+        }
+        throw Problem(.rateLimited, retryAfter: wait)
+    }
+
+    /// Runs `body`, which sends a message with a code or a notice.
+    /// - Parameters:
+    ///   - isKnown: whether an account has the identifier.
+    ///   - isAskerKnown: ``Admission/isAskerKnown``.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    func sending(
+        _ kind: MessageKind, to identifier: Identifier, isKnown: Bool, isAskerKnown: Bool = false,
+        _ body: () async throws -> Void
+    ) async throws {
+        let budgets: [Charge]
+        if kind.isSecurityNotice {
+            budgets = [
+                Charge(allowance: .noticesForOne, subject: [kind.rawValue] + identifier.parts),
+                Charge(
+                    allowance: .allNotices(to: identifier.kind, withUndo: kind.undoesChange, within: budget),
+                    subject: []),
+            ]
+        } else {
+            budgets = self.budgets(forCodeTo: identifier, isKnown: isKnown, isAskerKnown: isAskerKnown)
+        }
+        try await sending(within: budgets) {
+            try await body()
+            return true
+        }
+    }
+
+    /// Runs `body`, which sends a link for a new password or finds that there is none to send.
+    /// - Parameters:
+    ///   - number: where Gatehouse itself sends a text message.
+    ///   - isAskerKnown: ``Admission/isAskerKnown``.
+    ///   - body: returns whether it has sent a message.
+    func sendingReset(to number: PhoneNumber?, isAskerKnown: Bool, _ body: () async throws -> Bool) async throws {
+        let all = Charge(allowance: .allResets(isAskerKnown ? .known : .anybody, within: budget), subject: [])
+        let texts = number.map { budgets(forCodeTo: .phone($0), isKnown: true, isAskerKnown: isAskerKnown) } ?? []
+        try await sending(within: [all] + texts, body)
+    }
+
+    private func budgets(forCodeTo identifier: Identifier, isKnown: Bool, isAskerKnown: Bool) -> [Charge] {
+        let shares: [MessageShare] = isAskerKnown ? [.known] : isKnown ? [.anybody] : [.anybody, .new]
+        return shares.flatMap { share in
+            let all = Charge(allowance: .allCodes(to: identifier.kind, share, within: budget), subject: [])
+            guard case .phone(let number) = identifier else { return [all] }
+            return [
+                all, Charge(allowance: .textsToCountry(share, within: budget), subject: [number.destination]),
+            ]
+        }
+    }
+
+    /// Runs `body`, which sends a message, while each of the budgets has room.
+    ///
+    /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: an attacker
+    /// cannot use the total up by asking for identifiers that have no account. The outbox tries again later.
+    /// - Parameter body: returns whether it has sent a message.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    private func sending(within budgets: [Charge], _ body: () async throws -> Bool) async throws {
+        var taken: [Taken] = []
+        do {
+            // One after the other, so that the metric names the one that is spent.
+            for budget in budgets {
+                do {
+                    taken.append(try await take([budget]))
+                } catch {
+                    budget.allowance.setting.flatMap { held[$0] }?.increment()
+                    throw error
+                }
+            }
+            if try await body() { return }
+        } catch {
+            for taken in taken { await forgive(taken) }
+            throw error
+        }
+        for taken in taken { await forgive(taken) }
+    }
+}
