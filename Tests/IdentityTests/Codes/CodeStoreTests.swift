@@ -32,16 +32,24 @@ import Testing
             _ code: OneTimeCode, of identifier: Identifier = ada, request: UUID? = nil,
             for purposes: [CodePurpose] = [.signIn]
         ) async throws -> CodeStore.Proof? {
-            try await show(.code(code, request: request), of: identifier, request: request, for: purposes)
-        }
-
-        func show(
-            _ answer: CodeStore.Answer, of identifier: Identifier = ada, request: UUID?,
-            for purposes: [CodePurpose] = [.signIn]
-        ) async throws -> CodeStore.Proof? {
             let open = try await codes.open(
                 identifier, request: request, from: "203.0.113.1", for: purposes, deadline: deadline)
-            return try await codes.verify(identifier, by: answer, for: purposes, among: open, deadline: deadline)
+            return try await codes.verify(identifier, by: code, for: purposes, among: open, deadline: deadline)
+        }
+
+        func open(
+            _ link: String, _ request: UUID, for purposes: [CodePurpose] = [.signIn]
+        ) async throws -> CodeStore.Proof? {
+            guard let request = try await codes.request(request, deadline: deadline) else { return nil }
+            return try await codes.verify(link: link, of: request, for: purposes, deadline: deadline)
+        }
+
+        /// As if no message may be sent.
+        func repeatLast(
+            of identifier: Identifier = ada, for purpose: CodePurpose = .signIn, byLink: Bool = true
+        ) async throws -> UUID? {
+            try await codes.repeatLast(
+                CodeStore.New(identifier: identifier, purpose: purpose), byLink: byLink, deadline: deadline)?.request
         }
 
         func wrong(_ right: CodeStore.New) -> OneTimeCode {
@@ -171,13 +179,35 @@ import Testing
     @Test func aLinkWorksWithItsRequestAlone() async throws {
         try await withCodes { situation in
             let (sent, other) = (try await situation.send(), try await situation.send())
-            func open(_ token: String, _ request: UUID) async throws -> CodeStore.Proof? {
-                try await situation.show(.link(token, request: request), request: request)
+            #expect(try await situation.open(sent.link.text, other.id) == nil)
+            #expect(try await situation.open("ghlt_x", sent.id) == nil)
+            #expect(try await situation.open(sent.link.text, sent.id)?.id == sent.id)
+            #expect(try await situation.open(sent.link.text, sent.id) == nil)
+        }
+    }
+
+    /// The request of an answer without a message accepts the link of any code for the same, also after all tries of
+    /// its digits, and no other.
+    @Test func aRepeatedRequestAcceptsTheLinkOfAnyOpenCode() async throws {
+        try await withCodes { situation in
+            #expect(try await situation.repeatLast() == nil, "there is no code")
+            let (first, second) = (try await situation.send(), try await situation.send())
+            let (verify, bobs) = (try await situation.send(for: .verify), try await situation.send(to: Self.bob))
+            let request = try #require(try await situation.repeatLast())
+            #expect(try await situation.repeatLast() == request, "one row for the same, however often it is asked for")
+            for _ in 0..<5 { #expect(try await situation.show(situation.wrong(first)) == nil) }
+            #expect(try await situation.show(first.code, request: request) == nil, "it has no tries")
+            #expect(try await situation.repeatLast(byLink: false) == nil, "no try is left")
+            for link in ["ghlt_x", verify.link.text, bobs.link.text] {
+                #expect(try await situation.open(link, request, for: [.signIn, .verify]) == nil)
             }
-            #expect(try await open(sent.link.text, other.id) == nil)
-            #expect(try await open("ghlt_x", sent.id) == nil)
-            #expect(try await open(sent.link.text, sent.id)?.id == sent.id)
-            #expect(try await open(sent.link.text, sent.id) == nil)
+            #expect(try await situation.open(first.link.text, request, for: [.verify]) == nil)
+            #expect(try await situation.open(first.link.text, request)?.id == first.id)
+            #expect(try await situation.open(first.link.text, request) == nil, "it serves once")
+            #expect(try await situation.open(second.link.text, request)?.id == second.id)
+            #expect(try await situation.repeatLast() == nil)
+            try await situation.database.query("UPDATE code_repeats SET expires_at = now()")
+            #expect(try await situation.codes.request(request, deadline: situation.deadline) == nil)
         }
     }
 
@@ -186,7 +216,7 @@ import Testing
             let sent = try await situation.send()
             try await situation.database.query("UPDATE codes SET expires_at = now()")
             #expect(try await situation.show(sent.code, request: sent.id) == nil)
-            #expect(try await situation.codes.identifier(of: sent.id, deadline: situation.deadline) == nil)
+            #expect(try await situation.codes.request(sent.id, deadline: situation.deadline) == nil)
         }
     }
 
@@ -258,7 +288,7 @@ import Testing
             for secret in ["ada@", "example.com", sent.code.digits, sent.link.text] {
                 #expect(!row.contains(secret), "\(secret)")
             }
-            #expect(try await situation.codes.identifier(of: sent.id, deadline: situation.deadline) == Self.ada)
+            #expect(try await situation.codes.request(sent.id, deadline: situation.deadline)?.identifier == Self.ada)
         }
     }
 }

@@ -43,27 +43,35 @@ struct CodeProofs: Sendable {
         }
     }
 
-    /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them.
+    /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them. Nobody
+    /// guesses the token of a link, so that costs no guess.
     private func compare(
         _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
         context: GatehouseRequestContext
     ) async throws -> CodeStore.Proof? {
         let deadline = context.deadline.forDatabase
-        let open = try await codes.open(
-            identifier, request: shown.request, from: context.clientAddress, for: purposes, deadline: deadline)
-        switch open.first?.payer {
-        case nil:
+        switch shown.answer {
+        case .link(let token):
             try await limits.admit(.code, from: context.clientAddress)
-            return nil
-        case .request:
-            return try await codes.verify(identifier, by: shown.answer, for: purposes, among: open, deadline: deadline)
-        case .anybody:
-            return try await limits.guess(
-                codeOf: identifier, open: open.count, from: context.clientAddress, on: device,
-                deadline: context.deadline
-            ) { count in
-                try await codes.verify(
-                    identifier, by: shown.answer, for: purposes, among: open.prefix(count), deadline: deadline)
+            guard let request = shown.found else { return nil }
+            return try await codes.verify(link: token, of: request, for: purposes, deadline: deadline)
+        case .code(let code):
+            let open = try await codes.open(
+                identifier, request: shown.request, from: context.clientAddress, for: purposes, deadline: deadline)
+            switch open.first?.payer {
+            case nil:
+                try await limits.admit(.code, from: context.clientAddress)
+                return nil
+            case .request:
+                return try await codes.verify(identifier, by: code, for: purposes, among: open, deadline: deadline)
+            case .anybody:
+                return try await limits.guess(
+                    codeOf: identifier, open: open.count, from: context.clientAddress, on: device,
+                    deadline: context.deadline
+                ) { count in
+                    try await codes.verify(
+                        identifier, by: code, for: purposes, among: open.prefix(count), deadline: deadline)
+                }
             }
         }
     }
@@ -75,10 +83,17 @@ struct CodeProofs: Sendable {
 
     /// What the client shows, and where it says that the code was sent.
     private struct Shown {
-        var answer: CodeStore.Answer
+        enum Answer {
+            case code(OneTimeCode)
+            case link(String)
+        }
+
+        var answer: Answer
         var identifier: Identifier?
         /// The request that asked.
         var request: UUID?
+        /// The same, as it was kept.
+        var found: CodeStore.Request?
     }
 
     private func read(_ request: VerifyCodeRequest) throws(Problem) -> Shown {
@@ -91,7 +106,7 @@ struct CodeProofs: Sendable {
         if let token = request.linkToken {
             guard let id else { throw Problem.invalid("codeRequest", "A link needs the request that asked for it.") }
             guard token.utf8.count <= 256 else { throw Self.wrong }
-            return Shown(answer: .link(token, request: id), identifier: nil, request: id)
+            return Shown(answer: .link(token), request: id)
         }
         let code = try Problem.checking("code") { () throws(Refusal) in try OneTimeCode(request.code ?? "") }
         let home = home
@@ -101,21 +116,21 @@ struct CodeProofs: Sendable {
         guard identifier != nil || id != nil else {
             throw Problem.invalid("identifier", "Please enter an e-mail address or a phone number.")
         }
-        return Shown(answer: .code(code, request: id), identifier: identifier, request: id)
+        return Shown(answer: .code(code), identifier: identifier, request: id)
     }
 
-    /// A `codeRequest` that no valid code belongs to counts as absent beside digits and an identifier: the request was
-    /// answered without a new message (``CodeDispatch``), or its code has expired and the digits are of another.
+    /// Beside digits, a `codeRequest` counts as absent that has no code of its own: the request was answered without a new
+    /// message (``CodeDispatch``), or its code has expired and the digits are of another.
     /// - Returns: `nil` where nothing says where the code was sent, or two things differ.
     private func identifier(of shown: inout Shown, deadline: ContinuousClock.Instant) async throws -> Identifier? {
-        guard let request = shown.request else { return shown.identifier }
-        if let identifier = try await codes.identifier(of: request, deadline: deadline) {
-            return shown.identifier == nil || shown.identifier == identifier ? identifier : nil
+        guard let id = shown.request else { return shown.identifier }
+        shown.found = try await codes.request(id, deadline: deadline)
+        if case .code = shown.answer, shown.found == nil || shown.found?.repeats != nil { shown.request = nil }
+        guard let found = shown.found else {
+            if case .link = shown.answer { return nil }
+            return shown.identifier
         }
-        guard case .code(let code, _) = shown.answer else { return nil }
-        shown.request = nil
-        shown.answer = .code(code, request: nil)
-        return shown.identifier
+        return shown.identifier == nil || shown.identifier == found.identifier ? found.identifier : nil
     }
 
     /// A bearer that was refused may be why no code was found. The app refreshes it and asks again.

@@ -63,7 +63,11 @@ struct CodeDispatch: Sendable {
                 return asking
             }
         } catch let soon as TooSoon {
-            throw Problem(.rateLimited, retryAfter: soon.seconds)
+            let refusal = Problem(.rateLimited, retryAfter: soon.seconds)
+            // A double tap waits, and keeps the request that was answered first. Longer waits are made by others in the
+            // same network.
+            guard soon.seconds > CodeRules.delay(after: 1) else { throw refusal }
+            return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
         } catch let refusal as Problem where refusal.code == .rateLimited {
             return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
         }
@@ -77,17 +81,16 @@ struct CodeDispatch: Sendable {
         var seconds: Int
     }
 
-    /// Where no more messages may be sent to the identifier, the user can still show the code that was sent last, with the
-    /// identifier. The `codeRequest` of this answer names no code: tries of the code that others asked for are not the
-    /// caller's.
+    /// Where no more messages may be sent to the identifier, the user can still open the link of a code that was sent
+    /// before, with the `codeRequest` of this answer, or show the digits with the identifier. The `codeRequest` names no
+    /// code: tries of the code that others asked for are not the caller's.
     private func withoutMessage(
         _ new: CodeStore.New, _ refusal: Problem, deadline: ContinuousClock.Instant
     ) async throws -> CodeResponse {
-        guard let left = try await codes.lifetimeOfLast(new.identifier, for: new.purpose, deadline: deadline) else {
-            throw refusal
-        }
+        let last = try await codes.repeatLast(new, byLink: messages.codeLink != nil, deadline: deadline)
+        guard let last else { throw refusal }
         return CodeResponse(
-            codeRequest: new.id.uuidString.lowercased(), expiresIn: left,
+            codeRequest: last.request.uuidString.lowercased(), expiresIn: last.expiresIn,
             resendAfter: refusal.retryAfter ?? CodeRules.lifetime)
     }
 }

@@ -64,22 +64,27 @@ struct CodeStore: Sendable {
         }
     }
 
-    /// Where the code of a request was sent; `nil` where it is no longer valid.
-    func identifier(of request: UUID, deadline: ContinuousClock.Instant) async throws -> Identifier? {
-        let sealed = try await database.query(
-            "SELECT sealed FROM codes WHERE id = \(request) AND expires_at > now()", deadline: deadline
-        ).decode(Data.self).first
-        guard let sealed, let text = sealer.open(sealed, context: Self.context(of: request)),
-            let value = String(validating: text, as: UTF8.self)
-        else { return nil }
-        return try? Identifier(value)
+    /// A request for a code that was answered 202.
+    struct Request: Sendable {
+        var id: UUID
+        var identifier: Identifier
+        /// Where no message was sent (``repeatLast(_:byLink:deadline:)``): the purpose of the codes whose links serve.
+        var repeats: CodePurpose?
     }
 
-    /// What somebody shows.
-    enum Answer: Sendable {
-        /// - Parameter request: the name of the request that asked, where it is shown beside the code.
-        case code(OneTimeCode, request: UUID?)
-        case link(String, request: UUID)
+    /// - Returns: `nil` where its code is no longer valid.
+    func request(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> Request? {
+        let found = try await database.query(
+            """
+            SELECT sealed, NULL::text FROM codes WHERE id = \(id) AND expires_at > now()
+            UNION ALL
+            SELECT sealed, purpose FROM code_repeats WHERE id = \(id) AND expires_at > now()
+            """, deadline: deadline
+        ).decode((Data, String?).self).first
+        guard let (sealed, purpose) = found, let text = sealer.open(sealed, context: Self.context(of: id)),
+            let value = String(validating: text, as: UTF8.self), let identifier = try? Identifier(value)
+        else { return nil }
+        return Request(id: id, identifier: identifier, repeats: purpose.map(CodePurpose.init(rawValue:)))
     }
 
     /// A code that was right, and serves no more.
@@ -116,19 +121,32 @@ struct CodeStore: Sendable {
         }
     }
 
-    /// For how many seconds the code that was sent last can still be shown with the identifier alone; `nil` where there is
-    /// none.
-    func lifetimeOfLast(
-        _ identifier: Identifier, for purpose: CodePurpose, deadline: ContinuousClock.Instant
-    ) async throws -> Int? {
-        try await database.query(
+    /// The answer to a request for which no message is sent: the codes that were sent before still serve.
+    ///
+    /// All who ask for the same are given the same request. It has no tries of a code. With it serves the link of any open
+    /// code, which has 256 bits and is read by the identifier's owner alone. Another identifier's link does not: otherwise
+    /// an attacker could sign a user in to the attacker's account.
+    /// - Parameter byLink: whether messages hold links. Otherwise a code with all tries used up is of no use.
+    /// - Returns: the request, and for how many seconds the code that was sent last is valid; `nil` where none is open.
+    func repeatLast(
+        _ new: New, byLink: Bool, deadline: ContinuousClock.Instant
+    ) async throws -> (request: UUID, expiresIn: Int)? {
+        let subject = keys.subject(new.identifier)
+        let sealed = try sealer.seal(Data(new.identifier.value.utf8), context: Self.context(of: new.id))
+        return try await database.query(
             """
-            SELECT floor(extract(epoch FROM expires_at - now()))::bigint FROM codes
-            WHERE subject = ANY(\(keys.subject(identifier).all)) AND purpose = \(purpose.rawValue) AND used_at IS NULL
-                AND expires_at > now() + interval '1 second' AND tries_of_anybody < \(CodeRules.triesOfAnybody)
-            ORDER BY created_at DESC LIMIT 1
+            WITH newest AS (
+                SELECT expires_at FROM codes
+                WHERE subject = ANY(\(subject.all)) AND purpose = \(new.purpose.rawValue) AND used_at IS NULL
+                    AND expires_at > now() + interval '1 second'
+                    AND (\(byLink) OR tries_of_anybody < \(CodeRules.triesOfAnybody))
+                ORDER BY created_at DESC LIMIT 1)
+            INSERT INTO code_repeats (id, subject, purpose, sealed, expires_at)
+            SELECT \(new.id), \(subject.current), \(new.purpose.rawValue), \(sealed), expires_at FROM newest
+            ON CONFLICT (subject, purpose) DO UPDATE SET expires_at = excluded.expires_at
+            RETURNING id, floor(extract(epoch FROM expires_at - now()))::bigint
             """, deadline: deadline
-        ).decode(Int.self).first
+        ).decode((UUID, Int).self).first.map { ($0.0, $0.1) }
     }
 
     /// Compares with codes that ``open(_:request:from:for:deadline:)`` has found. Counting the try and comparing are one
@@ -136,14 +154,10 @@ struct CodeStore: Sendable {
     ///
     /// - Returns: `nil` where none is right.
     func verify(
-        _ identifier: Identifier, by answer: Answer, for purposes: [CodePurpose], among open: some Sequence<Open>,
+        _ identifier: Identifier, by code: OneTimeCode, for purposes: [CodePurpose], among open: some Sequence<Open>,
         deadline: ContinuousClock.Instant
     ) async throws -> Proof? {
-        let right =
-            switch answer {
-            case .code(let code, _): purposes.flatMap { keys.code(code, to: identifier, for: $0.rawValue).all }
-            case .link(let token, let id): keys.link(token, of: id).all
-            }
+        let right = purposes.flatMap { keys.code(code, to: identifier, for: $0.rawValue).all }
         let open = Array(open)
         let isReserved = open.first?.payer == .request
         let rows = try await database.query(
@@ -157,12 +171,37 @@ struct CodeStore: Sendable {
             UPDATE codes SET
                 tries = tries + 1,
                 tries_of_anybody = tries_of_anybody + CASE WHEN \(isReserved) THEN 0 ELSE 1 END,
-                used_at = CASE WHEN digest = ANY(\(right)) OR link_digest = ANY(\(right)) THEN now() END
+                used_at = CASE WHEN digest = ANY(\(right)) THEN now() END
             FROM open WHERE codes.id = open.id
             RETURNING codes.id, purpose, used_at IS NOT NULL, created_at
             """, deadline: deadline
         ).decode((UUID, String, Bool, Date).self)
         return rows.filter(\.2).max { $0.3 < $1.3 }.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
+    }
+
+    /// Compares with the link of the request's code, or where the request repeats others, with those of all open codes.
+    /// No try is counted: nobody guesses 256 bits.
+    ///
+    /// - Returns: `nil` where none is right.
+    func verify(
+        link token: String, of request: Request, for purposes: [CodePurpose], deadline: ContinuousClock.Instant
+    ) async throws -> Proof? {
+        let searched = purposes.filter { request.repeats == nil || $0 == request.repeats }
+        let open = try await database.query(
+            """
+            SELECT id, link_digest FROM codes
+            WHERE subject = ANY(\(keys.subject(request.identifier).all))
+                AND purpose = ANY(\(searched.map(\.rawValue))) AND (\(request.repeats != nil) OR id = \(request.id))
+                AND used_at IS NULL AND expires_at > now()
+            """, deadline: deadline
+        ).decode((UUID, String).self)
+        guard let right = open.first(where: { keys.link(token, of: $0.0).all.contains($0.1) }) else { return nil }
+        return try await database.query(
+            """
+            UPDATE codes SET used_at = now() WHERE id = \(right.0) AND used_at IS NULL AND expires_at > now()
+            RETURNING id, purpose
+            """, deadline: deadline
+        ).decode((UUID, String).self).first.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
 
     /// Lets a code serve after all, because nothing came of it.

@@ -55,6 +55,7 @@ struct Housekeeping: Sendable {
         Removal(table: "identifier_changes", key: "digest", condition: "expires_at < now()"),
         Removal(
             table: "codes", key: "id", condition: "created_at < now() - make_interval(secs => \(CodeRules.memory))"),
+        Removal(table: "code_repeats", key: "id", condition: "expires_at < now()"),
         Removal(
             table: "apple_notifications", key: "id",
             condition: "received_at < now() - make_interval(secs => \(AppleNotification.lifetime + 86_400))"),

@@ -56,4 +56,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 17, name: "devices_since", up: PackageResources._017_devices_since_up_sql,
         down: PackageResources._017_devices_since_down_sql),
+    PostgresMigration(
+        number: 18, name: "code_repeats", up: PackageResources._018_code_repeats_up_sql,
+        down: PackageResources._018_code_repeats_down_sql),
 ]
