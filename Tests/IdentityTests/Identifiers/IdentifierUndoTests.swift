@@ -55,6 +55,29 @@ import Testing
         #expect(IdentifierUndo.fate(of: try change("eve@example.com", other), undoing: used) == .isContested)
     }
 
+    /// The account was registered less than three days ago. A thief has added a number since.
+    @Test func anAccountsFirstIdentifierOutlastsAThiefsLaterOne() throws {
+        let (first, later) = (CredentialOrigin(since: at - 600), CredentialOrigin(since: at - 300))
+        let owners = try change("ada@example.com", first)
+        let thiefs = try change("+491711234567", later, at: at - 60)
+        #expect(!IdentifierUndo.removes(first, undoing: thiefs))
+        #expect(IdentifierUndo.fate(of: owners, undoing: thiefs) == .isContested)
+        #expect(IdentifierUndo.removes(later, undoing: owners))
+        #expect(IdentifierUndo.removes(first, undoing: owners), "of the same time")
+        #expect(IdentifierUndo.fate(of: thiefs, undoing: owners) == .ends)
+        #expect(IdentifierUndo.fate(of: try change("ada@example.com", first), undoing: owners) == .ends)
+    }
+
+    /// A merge leaves the rights of the account that stays.
+    @Test func rightsGoWithTheCredentialsOfTheAccountThatStayed() throws {
+        let moved = CredentialOrigin(since: old, mergedFrom: UUID(), mergedAt: at)
+        #expect(IdentifierUndo.removesRights(undoing: try change("ada@example.com", moved)))
+        #expect(IdentifierUndo.removesRights(undoing: try change("ada@example.com", moved, at: at + 60)))
+        #expect(!IdentifierUndo.removesRights(undoing: try change()))
+        let late = at.addingTimeInterval(IdentifierUndo.suspicion + 1)
+        #expect(!IdentifierUndo.removesRights(undoing: try change("ada@example.com", moved, at: late)))
+    }
+
     @Test func tokensAreLongAndKeptAsTheirHash() {
         let token = UndoToken()
         #expect(token.text.hasPrefix("ghiu_") && token.text.utf8.count == 5 + 43)

@@ -171,6 +171,69 @@ extension ServiceTests {
             }
         }
 
+        /// The victim has registered a moment ago. The thief's number is younger, whatever the thief does with it.
+        @Test(arguments: [true, false])
+        func aYoungAccountIsNotTheThiefs(thiefIsFirst: Bool) async throws {
+            try await withMessages { identity, messages in
+                let victim = try await identity.verify(Self.victim, in: messages).id
+                try await set("phone", to: Self.thief, of: victim, identity, messages)
+                try await set("phone", to: "+491729999999", of: victim, identity, messages)
+                try await set("email", to: "eve@example.com", of: victim, identity, messages)
+                let own = try await token(in: "was replaced or removed", to: Self.victim, messages)
+                let thiefs = try await token(in: "was taken out", to: Self.thief, messages)
+                if thiefIsFirst {
+                    #expect(try await undo(identity, thiefs).status == 204)
+                    let locked = try await undo(identity, own)
+                    #expect(locked.status == 403 && locked.code == "ACCOUNT_DISABLED", "\(locked.text)")
+                    #expect(try await signInByCode(Self.thief, identity, messages).code == "ACCOUNT_DISABLED")
+                } else {
+                    #expect(try await undo(identity, own).status == 204)
+                    #expect(try await undo(identity, thiefs).code == "INVALID_REQUEST")
+                    let user = try await me(victim, identity)
+                    #expect(user.email == Self.victim && user.emailVerified && user.phone == nil)
+                }
+            }
+        }
+
+        /// The thief leaves the victim's address, so that the victim has no link.
+        @Test func aThiefsUndoLeavesTheVictimsOlderAddress() async throws {
+            try await withMessages { identity, messages in
+                let victim = try await identity.verify(Self.victim, in: messages).id
+                try await set("phone", to: Self.thief, of: victim, identity, messages)
+                try await set("phone", to: "+491729999999", of: victim, identity, messages)
+                let thiefs = try await token(in: "was taken out", to: Self.thief, messages)
+                #expect(try await undo(identity, thiefs).status == 204)
+                let user = try await me(victim, identity)
+                #expect(user.email == Self.victim && user.emailVerified)
+            }
+        }
+
+        /// The older account has rights, and has lost its address to the younger one. Each side's link keeps its own.
+        @Test(arguments: [true, false])
+        func rightsStayWithTheirSide(ownerUndoes: Bool) async throws {
+            try await withMessages { identity, messages in
+                let owner = try await identity.register(Self.victim).user.id
+                try await set("phone", to: "+491729999999", of: owner, identity, messages)
+                try await identity.database.query(
+                    "UPDATE users SET role = 'courier', store_ids = '{berlin}' WHERE id = \(owner)")
+                let other = try await identity.verify(Self.victim, in: messages).id
+                let request = MergeRequest(password: "tulpenzwiebel")
+                let merged = try await identity.send(.POST, "/v1/auth/merge", as: other, body: request)
+                try #require(merged.status == 200, "\(merged.text)")
+                let link = try await token(
+                    in: "was joined with another", to: ownerUndoes ? "+491729999999" : Self.victim, messages)
+                #expect(try await undo(identity, link).status == 204)
+                let user = try await me(owner, identity)
+                if ownerUndoes {
+                    #expect(user.role == "courier" && user.storeIds == ["berlin"])
+                    #expect(user.phone == "+491729999999" && user.email == nil)
+                } else {
+                    #expect(user.role == "user" && user.storeIds.isEmpty)
+                    #expect(user.phone == nil && user.email == Self.victim)
+                }
+            }
+        }
+
         /// Three accounts of one person are merged one after the other, unlike one whose identifier was changed.
         @Test func aMergeDoesNotKeepFromTheNext() async throws {
             try await withMessages { identity, messages in

@@ -111,6 +111,18 @@ struct AccountStore: Sendable {
         }
     }
 
+    /// Takes the role and stores from a user whose row is locked. The caller counts the version up (``touch``).
+    static func removeRights(of userID: UUID, on transaction: PostgresTransaction) async throws {
+        let role = Role.user.name
+        let removed = try await transaction.query(
+            """
+            UPDATE users SET role = \(role), store_ids = '{}'
+            WHERE id = \(userID) AND (role <> \(role) OR store_ids <> '{}')
+            """)
+        guard removed.affectedRows == 1 else { return }
+        try await AuditLog.record(.roleChanged, userID, by: .system, detail: role, on: transaction)
+    }
+
     /// Ends the user's sessions, and has sign-ins that are under way prove themselves again.
     /// - Returns: whether there is such a user.
     func endSessions(of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant) async throws -> Bool {

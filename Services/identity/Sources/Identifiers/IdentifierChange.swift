@@ -58,7 +58,7 @@ struct IdentifierChange: Sendable {
 enum UndoOutcome: Sendable {
     /// - Parameter revocation: the task in the outbox that ends all sessions.
     case undone(OutboxEntry)
-    /// Both sides of a merge have shown a token: the account is disabled until an operator decides whose it is.
+    /// Two parties that may each be the owner have used a token: the account is disabled until an operator decides.
     case locked
     /// There is no such token, or it has expired or served.
     case unknown
@@ -98,6 +98,9 @@ struct IdentifierChangeStore: Sendable {
                 try await IdentifierStore.restore(change.origin, of: change.former, on: transaction)
                 try await settle(tokens, after: used, on: transaction)
                 try await removeCredentials(of: userID, undoing: change, on: transaction)
+                if IdentifierUndo.removesRights(undoing: change) {
+                    try await AccountStore.removeRights(of: userID, on: transaction)
+                }
                 return try await .undone(revocation(of: userID, change.former.kind, on: transaction))
             }
         } catch is Taken {
@@ -187,8 +190,8 @@ struct IdentifierUndoing: Sendable {
     let worker: OutboxWorker
 
     /// - Throws: `INVALID_REQUEST` for every token that does not count, whatever the reason; `IDENTIFIER_TAKEN` where
-    ///   another user has proved the identifier since; `ACCOUNT_DISABLED` where the other side of a merge was restored
-    ///   before.
+    ///   another user has proved the identifier since; `ACCOUNT_DISABLED` where a token was used before whose holder may
+    ///   be the owner as well.
     func callAsFunction(_ request: UndoIdentifierChangeRequest, context: GatehouseRequestContext) async throws {
         try await limits.admit(.undo, from: context.clientAddress)
         switch try await changes.undo(UndoToken.digest(request.token), deadline: context.deadline.forDatabase) {

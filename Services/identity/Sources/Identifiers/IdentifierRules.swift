@@ -86,8 +86,10 @@ struct CredentialOrigin: Sendable, Equatable {
 
 /// Undoing a change of an identifier, by whoever reads what is sent to the former one.
 ///
-/// The change may have been a thief's. The undo removes the password, which the thief may know, every credential that is
-/// not older than the change by ``suspicion``, and every credential of an account that was merged within that time.
+/// The change may have been a thief's. The undo removes the password, which the thief may know, and every credential of an
+/// account that was merged less than ``suspicion`` before the change. It removes every other credential that is not older
+/// than the change by ``suspicion``, unless the restored identifier is younger still: of two young credentials, the older
+/// one is more likely the owner's.
 enum IdentifierUndo {
     /// Seconds for which a change may be undone.
     static let lifetime: TimeInterval = 3 * 86_400
@@ -108,18 +110,27 @@ enum IdentifierUndo {
         case stays
         /// It would undo the undo.
         case ends
-        /// It belongs to the other side of a merge. Either side may be the thief's: nobody can tell which.
+        /// It belongs to the other side of a merge, or its identifier is young, but older than the restored one. Either
+        /// may be the thief's: using both tokens disables the account.
         case isContested
     }
 
     /// Whether a credential of the account goes.
     static func removes(_ credential: CredentialOrigin, undoing change: Change) -> Bool {
-        isOfOtherAccount(credential, change) || isYoung(credential, change)
+        isOfOtherAccount(credential, change)
+            || isYoung(credential, change) && !isOlderThanRestored(credential, change)
+    }
+
+    /// Whether the account's role and stores go. A merge leaves those of the account that stays, which are not the
+    /// other side's.
+    static func removesRights(undoing change: Change) -> Bool {
+        isOfOtherAccount(CredentialOrigin(), change)
     }
 
     static func fate(of other: Change, undoing change: Change) -> Fate {
         if isOfOtherAccount(other.origin, change) { return .isContested }
-        if isYoung(other.origin, change) || other.former == change.former { return .ends }
+        if removes(other.origin, undoing: change) || other.former == change.former { return .ends }
+        if isYoung(other.origin, change) { return .isContested }
         return other.former.kind == change.former.kind && other.at >= change.at ? .ends : .stays
     }
 
@@ -133,6 +144,11 @@ enum IdentifierUndo {
 
     private static func isYoung(_ credential: CredentialOrigin, _ change: Change) -> Bool {
         credential.since.map { $0 >= change.at.addingTimeInterval(-suspicion) } ?? false
+    }
+
+    private static func isOlderThanRestored(_ credential: CredentialOrigin, _ change: Change) -> Bool {
+        guard let restored = change.origin.since else { return false }
+        return credential.since.map { $0 < restored } ?? true
     }
 }
 
