@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
+import Sealing
 import Synchronization
 import TestKit
 import Testing
@@ -97,6 +98,44 @@ import Testing
                 #expect(flaws == [.init(line: 1, reason: "id belonged to a user who was deleted.")])
             }
             #expect(try await count("users", pool) == 0)
+        }
+    }
+
+    /// tokens refuses it sessions for two years, however short the audit log is kept.
+    @Test(arguments: ["audit", "audit_entries"], [40, 770])
+    func theIDIsRefusedForAsLongAsTokensRefusesIt(table: String, days: Int) async throws {
+        try await with { transfer, pool in
+            let user = UUID()
+            try await pool.query("ALTER TABLE audit DISABLE TRIGGER USER")
+            try await pool.query(
+                """
+                INSERT INTO \(unescaped: table) (user_id, actor, event, at)
+                VALUES (\(user), 'user', 'deleted', now() - make_interval(days => \(days)::integer))
+                """)
+            try await pool.query(
+                "INSERT INTO audit_entries (user_id, actor, event) VALUES (\(UUID()), 'user', 'registered')")
+            let seals = AuditSealStore(database: pool, keys: .sample)
+            let keys = KeyRing.sample.derived(for: "gatehouse identity audit seals")
+            var last: AuditSeal?
+            for entry in try await AuditSealStore.entries(after: 0, upTo: .max, limit: 10, on: pool) {
+                let seal = AuditSeal(
+                    after: last, over: [entry], at: entry.at, keyID: keys.current.id, key: keys.current.secret)
+                try await pool.withTransaction { try await AuditSealStore.add(seal, on: $0) }
+                last = seal
+            }
+            let log = CapturedLog()
+            for _ in 1...2 {
+                await Housekeeping(database: pool, auditRetention: 30, seals: seals, logger: log.logger).removeExpired()
+            }
+            #expect(log.lines == [])
+            #expect(try await count("audit_entries WHERE event = 'deleted'", pool) == 0)
+            let (summary, flaws) = try await run(transfer, #"{"email":"ada@example.com","id":"\#(user)"}"#)
+            if days == 40 {
+                #expect(flaws == [.init(line: 1, reason: "id belonged to a user who was deleted.")])
+            } else {
+                #expect(summary.created == 1 && flaws == [])
+                #expect(try await count("deleted_users", pool) == 0 && count("audit", pool) == 0)
+            }
         }
     }
 

@@ -71,7 +71,7 @@ struct AuditSealStore: Sendable {
     }
 
     /// Removes the oldest seal with its entries, if it was made more than `days` ago. The newest stays: the next one
-    /// follows from it.
+    /// follows from it. Ids of deleted users are kept in `deleted_users` until an import may use them again.
     /// - Returns: whether one was removed.
     func removeOldest(olderThan days: Int) async throws -> Bool {
         try await database.withTransaction { transaction in
@@ -88,7 +88,16 @@ struct AuditSealStore: Sendable {
             try await transaction.query("DELETE FROM audit_origins WHERE entry_id <= \(lastID)")
             try await transaction.query(
                 """
-                WITH removed AS (DELETE FROM audit_entries WHERE id <= \(lastID) RETURNING transaction_id)
+                WITH removed AS (
+                    DELETE FROM audit_entries WHERE id <= \(lastID) RETURNING transaction_id, user_id, event, at
+                ), kept AS (
+                    INSERT INTO deleted_users (user_id, at)
+                    SELECT user_id, max(at) FROM removed
+                    WHERE event = \(AuditEvent.deleted.rawValue)
+                        AND at >= now() - make_interval(days => \(UserImportStore.deletionMemory)::integer)
+                    GROUP BY user_id
+                    ON CONFLICT (user_id) DO UPDATE SET at = greatest(deleted_users.at, excluded.at)
+                )
                 \(raise: "event_horizon", toThoseOf: "removed")
                 """)
             try await transaction.query("DELETE FROM audit_seals WHERE number = \(number)")

@@ -5,6 +5,10 @@ import Postgres
 struct UserImportStore: Sendable {
     let database: PostgresPool
 
+    /// Days for which the id of a deleted user is refused. tokens refuses it sessions for 730 days, and may hear of the
+    /// deletion some days late.
+    static let deletionMemory = 760
+
     /// A row of the statements below.
     private struct Row: Codable, Sendable {
         var n: Int
@@ -68,6 +72,7 @@ struct UserImportStore: Sendable {
             SELECT u.id IS NOT NULL, e.user_id, p.user_id, a.user_id,
                 EXISTS (SELECT FROM audit_entries WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
                     OR EXISTS (SELECT FROM audit WHERE user_id = r.id AND event = \(AuditEvent.deleted.rawValue))
+                    OR EXISTS (SELECT FROM deleted_users WHERE user_id = r.id)
             FROM jsonb_to_recordset(\(PostgresJSON(rows))) AS r (\(unescaped: Self.columns))
             LEFT JOIN users u ON u.id = r.id
             LEFT JOIN identifiers e ON e.kind = 'email' AND e.value = r.email

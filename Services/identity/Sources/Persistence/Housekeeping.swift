@@ -33,7 +33,12 @@ struct Housekeeping: Sendable {
         self.auditRetention = auditRetention
         self.unverifiedAccounts = unverifiedAccounts
         let audit = auditRetention.map {
-            Removal(table: "audit", key: "id", condition: "at < now() - make_interval(days => \($0))")
+            Removal(
+                table: "audit", key: "id",
+                condition: """
+                    at < now() - make_interval(days => \($0)) AND (event <> '\(AuditEvent.deleted.rawValue)'
+                        OR at < now() - make_interval(days => \(UserImportStore.deletionMemory)))
+                    """)
         }
         let origins = Removal(
             table: "audit_origins", key: "entry_id", condition: "at < now() - make_interval(days => \(originRetention))"
@@ -65,6 +70,9 @@ struct Housekeeping: Sendable {
         Removal(
             table: "known_networks", key: "id",
             condition: "last_used_at < now() - make_interval(days => \(KnownDeviceStore.networkLifetime))"),
+        Removal(
+            table: "deleted_users", key: "user_id",
+            condition: "at < now() - make_interval(days => \(UserImportStore.deletionMemory))"),
         Removal(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
     ]
 

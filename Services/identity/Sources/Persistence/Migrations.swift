@@ -59,4 +59,7 @@ public let identityMigrations = [
     PostgresMigration(
         number: 18, name: "code_repeats", up: PackageResources._018_code_repeats_up_sql,
         down: PackageResources._018_code_repeats_down_sql),
+    PostgresMigration(
+        number: 19, name: "deleted_users", up: PackageResources._019_deleted_users_up_sql,
+        down: PackageResources._019_deleted_users_down_sql),
 ]
