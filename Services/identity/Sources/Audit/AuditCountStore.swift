@@ -51,25 +51,29 @@ struct AuditCountStore: Sendable {
 
     /// What happened within the last 25 hours. Reads 300 rows, and the entries that are not added up yet.
     func recent(deadline: ContinuousClock.Instant) async throws -> [AuditCount] {
-        try await database.query(
-            """
-            SELECT step, sum(signed_in)::bigint, sum(sign_in_refused)::bigint, sum(registered)::bigint
+        try await database.query(Self.recentCounts, deadline: deadline)
+            .decode((Int64, Int, Int, Int).self)
+            .map { AuditCount(at: $0, signIns: $1, refusals: $2, registrations: $3) }
+    }
+
+    static var recentCounts: PostgresQuery {
+        """
+        SELECT step, sum(signed_in)::bigint, sum(sign_in_refused)::bigint, sum(registered)::bigint
+        FROM (
+            SELECT extract(epoch FROM at)::bigint AS step, signed_in, sign_in_refused, registered
+            FROM audit_counts WHERE at > now() - interval '25 hours'
+            UNION ALL
+            SELECT \(unescaped: Self.stepOfEntry)::bigint, CASE event WHEN 'signed_in' THEN count ELSE 0 END,
+                CASE event WHEN 'sign_in_refused' THEN count ELSE 0 END,
+                CASE event WHEN 'registered' THEN count ELSE 0 END
             FROM (
-                SELECT extract(epoch FROM at)::bigint AS step, signed_in, sign_in_refused, registered
-                FROM audit_counts WHERE at > now() - interval '25 hours'
-                UNION ALL
-                SELECT \(unescaped: Self.stepOfEntry)::bigint, CASE event WHEN 'signed_in' THEN count ELSE 0 END,
-                    CASE event WHEN 'sign_in_refused' THEN count ELSE 0 END,
-                    CASE event WHEN 'registered' THEN count ELSE 0 END
-                FROM (
-                    SELECT at, event, count FROM audit_entries
-                    WHERE id > (SELECT counted_through FROM audit_counts_progress WHERE only_row)
-                    ORDER BY id LIMIT \(Self.mostUncounted)) uncounted
-                WHERE at > now() - interval '25 hours' AND event IN ('signed_in', 'sign_in_refused', 'registered')
-            ) counted
-            GROUP BY step ORDER BY step
-            """, deadline: deadline
-        ).decode((Int64, Int, Int, Int).self).map { AuditCount(at: $0, signIns: $1, refusals: $2, registrations: $3) }
+                SELECT at, event, count FROM audit_entries
+                WHERE id > (SELECT counted_through FROM audit_counts_progress WHERE only_row)
+                ORDER BY id LIMIT \(Self.mostUncounted)) uncounted
+            WHERE at > now() - interval '25 hours' AND event IN ('signed_in', 'sign_in_refused', 'registered')
+        ) counted
+        GROUP BY step ORDER BY step
+        """
     }
 
     /// The step of an entry's time, in seconds since 1970.
@@ -81,35 +85,36 @@ struct FigureStore: Sendable {
     let database: PostgresPool
     let counts: AuditCountStore
 
-    /// Up to here users are counted; beyond, PostgreSQL's own estimate does.
-    static let usersCounted = 10_000
-    static let mostCounted = 100_000
+    /// Rows that each count reads at most. Beyond it, PostgreSQL's own estimate serves for users.
+    static let mostCounted = 10_000
 
     init(database: PostgresPool) {
         self.database = database
         counts = AuditCountStore(database: database)
     }
 
+    /// Users, PostgreSQL's estimate of them, disabled users, pending deletions, and the time.
+    static var present: PostgresQuery {
+        """
+        SELECT
+            (SELECT count(*) FROM (SELECT FROM users LIMIT \(mostCounted + 1)) few),
+            (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'users'::regclass),
+            (SELECT count(*) FROM (SELECT FROM users WHERE state = 'disabled' LIMIT \(mostCounted)) disabled),
+            (SELECT count(*) FROM (SELECT FROM outbox WHERE kind = 'deletion' LIMIT \(mostCounted)) deletions),
+            now()
+        """
+    }
+
     func figures(deadline: ContinuousClock.Instant) async throws -> AdminFigures {
         let steps = try await counts.recent(deadline: deadline)
-        let row = try await database.query(
-            """
-            SELECT
-                (SELECT count(*) FROM (SELECT FROM users LIMIT \(Self.usersCounted + 1)) few),
-                (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'users'::regclass),
-                (SELECT count(*) FROM
-                    (SELECT FROM users WHERE state = 'disabled' LIMIT \(Self.mostCounted)) disabled),
-                (SELECT count(*) FROM
-                    (SELECT FROM outbox WHERE kind = 'deletion' LIMIT \(Self.mostCounted)) deletions),
-                now()
-            """, deadline: deadline)[0]
+        let row = try await database.query(Self.present, deadline: deadline)[0]
         let (few, estimate): (Int, Int) = (try row.decode(column: 0), try row.decode(column: 1))
         let asOf: Date = try row.decode(column: 4)
         let now = Int64(asOf.timeIntervalSince1970)
         let hour = AuditCount.sum(of: steps, within: 3600, before: now)
         let day = AuditCount.sum(of: steps, within: 86_400, before: now)
         return AdminFigures(
-            users: few > Self.usersCounted ? max(estimate, few) : few,
+            users: few > Self.mostCounted ? max(estimate, few) : few,
             disabledUsers: try row.decode(column: 2),
             signIns: .init(hour: hour.signIns, day: day.signIns),
             refusedSignIns: .init(hour: hour.refusals, day: day.refusals),

@@ -122,7 +122,7 @@ extension AuditLog {
         _ search: AuditSearch, after cursor: AuditCursor?, limit: Int, deadline: ContinuousClock.Instant
     ) async throws -> [AuditRecord] {
         let order: Order = search.userID == nil ? .time(after: cursor) : .id(before: cursor?.id ?? .max)
-        return try await entries(search, order, limit: limit, deadline: deadline)
+        return try await read(Self.entries(search, order, limit: limit), deadline)
     }
 
     /// Entries from the newest to the oldest, by their ids.
@@ -132,23 +132,21 @@ extension AuditLog {
     func page(
         of userID: UUID?, before: Int64?, limit: Int, deadline: ContinuousClock.Instant? = nil
     ) async throws -> [AuditRecord] {
-        try await entries(AuditSearch(userID: userID), .id(before: before ?? .max), limit: limit, deadline: deadline)
+        let query = Self.entries(AuditSearch(userID: userID), .id(before: before ?? .max), limit: limit)
+        return try await read(query, deadline)
     }
 
     /// Each has an index for one user or for all.
-    fileprivate enum Order {
+    enum Order {
         case id(before: Int64)
         case time(after: AuditCursor?)
     }
 
     /// What an older version has written stands in `audit`. Each table gives its newest in the order of an index: over
     /// both, PostgreSQL would sort the whole log.
-    private func entries(
-        _ search: AuditSearch, _ order: Order, limit: Int, deadline: ContinuousClock.Instant?
-    ) async throws -> [AuditRecord] {
+    static func entries(_ search: AuditSearch, _ order: Order, limit: Int) -> PostgresQuery {
         let newestFirst = if case .id = order { "1 DESC" } else { "2 DESC, 1 DESC" }
-        return try await database.query(
-            """
+        return """
             (SELECT \(unescaped: AuditRecord.columns)
             FROM audit_entries e LEFT JOIN audit_origins o ON o.entry_id = e.id
             \(entriesOf: "e", search, order, limit: limit))
@@ -156,8 +154,11 @@ extension AuditLog {
             (SELECT \(unescaped: AuditRecord.formerColumns) FROM audit f
             \(entriesOf: "f", search, order, limit: limit))
             ORDER BY \(unescaped: newestFirst) LIMIT \(limit)
-            """, deadline: deadline
-        ).map(AuditRecord.init(row:))
+            """
+    }
+
+    private func read(_ query: PostgresQuery, _ deadline: ContinuousClock.Instant?) async throws -> [AuditRecord] {
+        try await database.query(query, deadline: deadline).map(AuditRecord.init(row:))
     }
 }
 
