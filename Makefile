@@ -75,7 +75,7 @@ test-change: ## every change of docs/operations/changes.md under load, and the r
 test-restore: ## a backup and a restore among a million sessions: none that ended lives again, none forks
 	@deploy/local/test-restore.sh
 
-simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and others'; 1,000 apps
+simulate: ## 10,000 devices that lose responses and 100 thieves for thirty days, under our rules and the strict one; 1,000 apps
 	@GATEHOUSE_SIMULATED_DEVICES=$${GATEHOUSE_SIMULATED_DEVICES:-10000} \
 		GATEHOUSE_SIMULATED_APPS=$${GATEHOUSE_SIMULATED_APPS:-1000} \
 		deploy/local/test.sh --filter "RotationSimulationTests|AppSimulationTests"

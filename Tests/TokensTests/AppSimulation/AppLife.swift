@@ -8,27 +8,18 @@ struct AppLife {
         var refused = 0
         /// The user saw a login page that nobody had asked for.
         var signOuts = 0
-        /// Of these: the device had tokens still.
-        var withTokens = 0
         var network = SimulatedNetwork.Count()
     }
 
-    /// Makes a process of an app.
-    typealias Launch = @Sendable (SimulatedDevice, SimulatedProcess) throws -> any SimulatedApp
-
     private let device: SimulatedDevice
-    private let newApp: Launch
-    private var running: (app: any SimulatedApp, process: SimulatedProcess)?
+    private var running: (app: GatehouseApp, process: SimulatedProcess)?
     private var outcome = Outcome()
     /// Whether the user has signed in, and nothing has come between since that they know of.
     private var expectsSession = false
     /// Whether somebody has asked for the end of the session.
     private var isAsked = false
 
-    init(_ device: SimulatedDevice, newApp: @escaping Launch) {
-        self.device = device
-        self.newApp = newApp
-    }
+    init(_ device: SimulatedDevice) { self.device = device }
 
     mutating func run(_ plan: AppPlan) async throws -> Outcome {
         for (time, event) in plan.events {
@@ -89,25 +80,23 @@ struct AppLife {
     }
 
     /// What the user sees.
-    private mutating func look(at app: any SimulatedApp) async {
+    private mutating func look(at app: GatehouseApp) async {
         guard running?.process.isAlive == true else { return }
         switch await app.sight {
         case .signedIn: expectsSession = true
         case .signedOut:
             guard expectsSession else { return }
             expectsSession = false
-            guard !isAsked else { return }
-            outcome.signOuts += 1
-            if await app.isStored { outcome.withTokens += 1 }
+            if !isAsked { outcome.signOuts += 1 }
         case .neither: break
         }
     }
 
     /// The app's process: the one that runs, or a new one.
-    private mutating func process() async throws -> any SimulatedApp {
+    private mutating func process() async throws -> GatehouseApp {
         if let running, running.process.isAlive { return running.app }
         let process = SimulatedProcess()
-        let app = try newApp(device, process)
+        let app = try GatehouseApp(device, process)
         running = (app, process)
         await app.launch()
         return app

@@ -6,10 +6,9 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An app with this package's client.
-struct GatehouseApp: SimulatedApp {
+/// A process of an app with this package's client.
+struct GatehouseApp: Sendable {
     private let client: GatehouseClient
-    private let storage: DeviceStorage
 
     /// - Parameters:
     ///   - checksAtLaunch: as the client's configuration has it.
@@ -18,7 +17,6 @@ struct GatehouseApp: SimulatedApp {
         _ device: SimulatedDevice, _ process: SimulatedProcess, checksAtLaunch: Bool = true,
         transport: (any Transport)? = nil
     ) throws {
-        storage = device.storage
         client = try GatehouseClient(
             configuration: GatehouseConfiguration(
                 baseURL: SimulatedDevice.origin,
@@ -49,6 +47,7 @@ struct GatehouseApp: SimulatedApp {
         }
     }
 
+    /// Returns when no request is in flight.
     func settle() async { await client.session.settle() }
 
     var sight: Sight {
@@ -59,9 +58,5 @@ struct GatehouseApp: SimulatedApp {
             case .restoring, .locked: .neither
             }
         }
-    }
-
-    var isStored: Bool {
-        storage.data.flatMap { try? StoredState(data: $0) }?.session != nil
     }
 }

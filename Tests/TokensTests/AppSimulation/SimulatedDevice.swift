@@ -25,19 +25,6 @@ extension SeededGenerator {
     fileprivate mutating func split() -> SeededGenerator { SeededGenerator(seed: next()) }
 }
 
-/// A process of the app.
-protocol SimulatedApp: Sendable {
-    func launch() async
-    func signIn() async
-    func signOut() async
-    func request() async -> RequestOutcome
-    /// Returns when nothing is under way any more.
-    func settle() async
-    var sight: Sight { get async }
-    /// Whether the device keeps tokens still.
-    var isStored: Bool { get async }
-}
-
 /// What the user sees.
 enum Sight: Sendable {
     case signedIn
