@@ -24,23 +24,42 @@ case ${1:-} in
     ;;
 esac
 
+# Prints how long each part took: the build, each script and the tests.
+times=()
+timed() {
+    local name=$1 start=$SECONDS status=0
+    shift
+    "$@" || status=$?
+    times+=("$(printf '%6d s  %s' $((SECONDS - start)) "$name")")
+    return "$status"
+}
+print_times() {
+    note "Time of each part"
+    printf '%s\n' "${times[@]}"
+}
+run_tests() {
+    LD_PRELOAD=$preload swift test --skip-build --disable-xctest \
+        --experimental-maximum-parallelization-width "$width" "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log"
+}
+
 ensure_packages
 # One of the examples is written for it.
 ensure_tools node=nodejs
 cd "$root"
 note "Building the tests: several minutes the first time"
-swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"
+timed build swift build --build-tests "${flags[@]}" "${counting[@]}" || fail "the build failed"
 GATEHOUSE_TEST_BINARIES=$(swift build "${flags[@]}" --show-bin-path)
 export GATEHOUSE_TEST_BINARIES
 
 failed=0
 if [ $# = 0 ]; then
     note "Trying the scripts"
-    deploy/local/checks/test-packages.sh || failed=1
-    deploy/local/checks/test-traces.sh || failed=1
+    timed test-packages.sh deploy/local/checks/test-packages.sh || failed=1
+    timed test-traces.sh deploy/local/checks/test-traces.sh || failed=1
     # What a binary that counts lines would leave in the current folder is of no use: the tests below count.
-    LLVM_PROFILE_FILE=/dev/null deploy/local/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
-    deploy/local/checks/test-client.sh || failed=1
+    LLVM_PROFILE_FILE=/dev/null timed test-scripts.sh \
+        deploy/local/checks/test-scripts.sh "$GATEHOUSE_TEST_BINARIES" || failed=1
+    timed test-client.sh deploy/local/checks/test-client.sh || failed=1
 fi
 
 if [ -n "$preload" ]; then
@@ -59,8 +78,10 @@ fi
 
 start_test_servers
 note "Testing"
-LD_PRELOAD=$preload swift test --skip-build --disable-xctest --experimental-maximum-parallelization-width "$width" \
-    "${flags[@]}" "$@" 2>&1 | tee "$logs/test.log" || fail "tests failed: grep ✘ $logs/test.log"
+tests=0
+timed tests run_tests "$@" || tests=1
+print_times
+[ "$tests" = 0 ] || fail "tests failed: grep ✘ $logs/test.log"
 [ "$failed" = 0 ] || fail "the scripts did not do what they should: see above"
 
 if [ -n "$coverage" ]; then deploy/local/checks/coverage.sh "$GATEHOUSE_TEST_BINARIES" "$profiles"; fi
