@@ -1,135 +1,95 @@
+public import Foundation
+
+// SwiftUI, "LocalizedStringKey"
+public struct LocalizedStringKey: Equatable, ExpressibleByStringInterpolation, Sendable {
+    // SwiftUI, "init(_:)", "init(stringLiteral:)"
+    public init(_ value: String) {}
+
+    public init(stringLiteral value: String) {}
+}
+
 // SwiftUI, "Text"
-public struct Text: View, Element, Sendable {
-    private let content: String
+public struct Text: View, Sendable {
+    public typealias Body = Never
 
     // SwiftUI, "init(verbatim:)"
-    public init(verbatim content: String) { self.content = content }
+    public init(verbatim content: String) {}
 
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [ViewNode("text", text: content)] }
+    // SwiftUI, "init(_:tableName:bundle:comment:)"
+    public init(
+        _ key: LocalizedStringKey, tableName: String? = nil, bundle: Bundle? = nil, comment: StaticString? = nil
+    ) {}
 }
 
 // SwiftUI, "Image"
-public struct Image: View, Element, Sendable {
-    private let name: String
+public struct Image: View, Sendable {
+    public typealias Body = Never
 
     // SwiftUI, "init(systemName:)"
-    public init(systemName: String) { name = systemName }
+    public init(systemName: String) {}
+}
 
-    public var body: Never { fatalError("has no body") }
+// SwiftUI, "Label"
+public struct Label<Title: View, Icon: View>: View {
+    public typealias Body = Never
+}
 
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [ViewNode("image")] }
+extension Label where Title == Text, Icon == Image {
+    // SwiftUI, "init(_:systemImage:)"
+    public init(_ titleKey: LocalizedStringKey, systemImage name: String) {}
 }
 
 // SwiftUI, "ProgressView"
-public struct ProgressView: View, Element {
+public struct ProgressView: View {
+    public typealias Body = Never
+
     public init() {}
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [ViewNode("progress")] }
-}
-
-// SwiftUI, "Divider"
-public struct Divider: View, Element {
-    public init() {}
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [] }
 }
 
 // SwiftUI, "ButtonRole"
 public struct ButtonRole: Sendable, Equatable {
-    let name: String
-
-    public static let cancel = ButtonRole(name: "cancel")
-    public static let destructive = ButtonRole(name: "destructive")
+    public static let cancel = ButtonRole()
+    public static let destructive = ButtonRole()
 }
 
 // SwiftUI, "Button"
-public struct Button<Label: View>: View, Element {
-    private let action: @MainActor () -> Void
-    private let label: Label
+public struct Button<Label: View>: View {
+    public typealias Body = Never
 
     // SwiftUI, "init(action:label:)"
-    public init(action: @escaping @MainActor () -> Void, @ViewBuilder label: () -> Label) {
-        self.action = action
-        self.label = label()
-    }
-
-    // SwiftUI, "init(role:action:label:)"
-    public init(role: ButtonRole?, action: @escaping @MainActor () -> Void, @ViewBuilder label: () -> Label) {
-        self.init(action: action, label: label)
-    }
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] {
-        let inner = host.nodes(of: label, at: path + "/label")
-        let node = ViewNode("button", text: inner.flatMap(\.all).compactMap(\.text).first)
-        node.tap = action
-        // What stands on a button is read as the button.
-        node.children = inner.filter { $0.kind != "text" }
-        return [node]
-    }
+    public init(action: @escaping @MainActor () -> Void, @ViewBuilder label: () -> Label) {}
 }
 
 extension Button where Label == Text {
     // SwiftUI, "init(_:action:)"
+    public init(_ titleKey: LocalizedStringKey, action: @escaping @MainActor () -> Void) {}
+
     @_disfavoredOverload
-    public init<S: StringProtocol>(_ title: S, action: @escaping @MainActor () -> Void) {
-        self.init(action: action) { Text(verbatim: String(title)) }
-    }
+    public init<S: StringProtocol>(_ title: S, action: @escaping @MainActor () -> Void) {}
 
     // SwiftUI, "init(_:role:action:)"
+    public init(_ titleKey: LocalizedStringKey, role: ButtonRole?, action: @escaping @MainActor () -> Void) {}
+
     @_disfavoredOverload
-    public init<S: StringProtocol>(_ title: S, role: ButtonRole?, action: @escaping @MainActor () -> Void) {
-        self.init(title, action: action)
-    }
+    public init<S: StringProtocol>(_ title: S, role: ButtonRole?, action: @escaping @MainActor () -> Void) {}
 }
 
 // SwiftUI, "TextField"
-public struct TextField<Label: View>: View, Element {
-    private let title: String
-    private let text: Binding<String>
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [field("textField", title, text)] }
+public struct TextField<Label: View>: View {
+    public typealias Body = Never
 }
 
 extension TextField where Label == Text {
     // SwiftUI, "init(_:text:)"
-    public init<S: StringProtocol>(_ title: S, text: Binding<String>) {
-        self.title = String(title)
-        self.text = text
-    }
+    public init<S: StringProtocol>(_ title: S, text: Binding<String>) {}
 }
 
 // SwiftUI, "SecureField"
-public struct SecureField<Label: View>: View, Element {
-    private let title: String
-    private let text: Binding<String>
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [field("secureField", title, text)] }
+public struct SecureField<Label: View>: View {
+    public typealias Body = Never
 }
 
 extension SecureField where Label == Text {
     // SwiftUI, "init(_:text:)"
-    public init<S: StringProtocol>(_ title: S, text: Binding<String>) {
-        self.title = String(title)
-        self.text = text
-    }
-}
-
-@MainActor
-private func field(_ kind: String, _ title: String, _ text: Binding<String>) -> ViewNode {
-    let node = ViewNode(kind, text: text.wrappedValue)
-    node.label = title
-    node.type = { text.wrappedValue = $0 }
-    return node
+    public init<S: StringProtocol>(_ title: S, text: Binding<String>) {}
 }

@@ -2,31 +2,7 @@ public import Combine
 public import Foundation
 public import UIKit
 
-/// A view, and what a modifier changes of what can be seen and touched of it.
-struct Changed<Content: View>: View, Element {
-    let content: Content
-    /// Where state is kept: another name, another state.
-    var name = ""
-    let change: @MainActor (ViewHost, String, [ViewNode]) -> [ViewNode]
-
-    var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] {
-        change(host, path, host.nodes(of: content, at: path + name))
-    }
-}
-
 extension View {
-    /// For stand-ins of other modules: changes what stands on the top of a view.
-    public func changed(_ change: @escaping @MainActor (ViewNode) -> Void) -> some View {
-        Changed(content: self) { _, _, nodes in
-            for node in nodes { change(node) }
-            return nodes
-        }
-    }
-
-    // MARK: - Looks: nothing of it is simulated
-
     // SwiftUI, "padding(_:_:)"
     public func padding(_ edges: Edge.Set = .all, _ length: CGFloat? = nil) -> some View { self }
 
@@ -69,112 +45,190 @@ extension View {
     // SwiftUI, "submitLabel(_:)"
     public func submitLabel(_ submitLabel: SubmitLabel) -> some View { self }
 
+    // SwiftUI, "disabled(_:)"
+    public func disabled(_ disabled: Bool) -> some View { self }
+
     // SwiftUI, "accessibilityAddTraits(_:)"
     public func accessibilityAddTraits(_ traits: AccessibilityTraits) -> some View { self }
 
-    // MARK: - What can be seen and touched
-
-    // SwiftUI, "disabled(_:)"
-    public func disabled(_ disabled: Bool) -> some View {
-        changed { node in for node in node.all where disabled { node.isDisabled = true } }
-    }
-
     // SwiftUI, "accessibilityLabel(_:)"
-    public func accessibilityLabel(_ label: Text) -> some View {
-        Changed(content: self) { host, path, nodes in
-            let text = host.nodes(of: label, at: path).first?.text
-            for node in nodes { node.label = text }
-            return nodes
-        }
-    }
+    public func accessibilityLabel(_ label: Text) -> some View { self }
 
     // SwiftUI, "accessibilityHint(_:)"
-    public func accessibilityHint(_ hint: Text) -> some View {
-        Changed(content: self) { host, path, nodes in
-            let text = host.nodes(of: hint, at: path).first?.text
-            for node in nodes { node.hint = text }
-            return nodes
-        }
-    }
+    public func accessibilityHint(_ hint: Text) -> some View { self }
 
     // SwiftUI, "accessibilityIdentifier(_:)"
-    public func accessibilityIdentifier(_ identifier: String) -> some View { changed { $0.identifier = identifier } }
+    public func accessibilityIdentifier(_ identifier: String) -> some View { self }
 
     // SwiftUI, "accessibilityHidden(_:)"
-    public func accessibilityHidden(_ hidden: Bool) -> some View {
-        changed { node in for node in node.all { node.isHidden = hidden } }
-    }
+    public func accessibilityHidden(_ hidden: Bool) -> some View { self }
 
     // SwiftUI, "onSubmit(of:_:)"
-    public func onSubmit(_ action: @escaping @MainActor () -> Void) -> some View { changed { $0.submit = action } }
+    public func onSubmit(_ action: @escaping @MainActor () -> Void) -> some View { self }
 
     // SwiftUI, "focused(_:equals:)"
-    public func focused<Value: Hashable>(_ binding: FocusState<Value>.Binding, equals value: Value) -> some View {
-        changed { $0.isFocused = binding.get() == value }
-    }
+    public func focused<Value: Hashable>(
+        _ binding: FocusState<Value>.Binding, equals value: Value
+    ) -> some View { self }
 
     // SwiftUI, "id(_:)"
-    public func id<ID: Hashable>(_ id: ID) -> some View {
-        Changed(content: self, name: "[\(id)]") { _, _, nodes in nodes }
-    }
+    public func id<ID: Hashable>(_ id: ID) -> some View { self }
 
     // SwiftUI, "task(priority:_:)"
     public func task(
         priority: TaskPriority = .userInitiated,
         @_inheritActorContext _ action: @escaping @Sendable @isolated(any) () async -> Void
-    ) -> some View { task(id: 0, priority: priority, action) }
+    ) -> some View { self }
 
     // SwiftUI, "task(id:priority:_:)"
     public func task<T: Equatable>(
         id value: T, priority: TaskPriority = .userInitiated,
         @_inheritActorContext _ action: @escaping @Sendable @isolated(any) () async -> Void
-    ) -> some View {
-        Changed(content: self) { _, path, nodes in
-            let node = nodes.first ?? ViewNode("group")
-            node.tasks.append(("\(path)#\(value)", action))
-            return nodes.isEmpty ? [node] : nodes
-        }
-    }
+    ) -> some View { self }
 
     // SwiftUI, "alert(_:isPresented:actions:message:)"
     public func alert<S: StringProtocol, A: View, M: View>(
         _ title: S, isPresented: Binding<Bool>, @ViewBuilder actions: () -> A, @ViewBuilder message: () -> M
-    ) -> some View {
-        let (actions, message) = (actions(), message())
-        return Changed(content: self) { host, path, nodes in
-            guard isPresented.wrappedValue else { return nodes }
-            let parts = host.nodes(of: message, at: path + "/message") + host.nodes(of: actions, at: path + "/actions")
-            return nodes + [ViewNode("alert", text: String(title), children: parts)]
-        }
-    }
+    ) -> some View { self }
+
+    // SwiftUI, "confirmationDialog(_:isPresented:titleVisibility:actions:)"
+    public func confirmationDialog<A: View>(
+        _ titleKey: LocalizedStringKey, isPresented: Binding<Bool>, titleVisibility: Visibility = .automatic,
+        @ViewBuilder actions: () -> A
+    ) -> some View { self }
 
     // SwiftUI, "environment(_:_:)"
-    public func environment<V>(_ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V) -> some View {
-        EnvironmentChanged(content: self) { $0.environment[keyPath: keyPath] = value }
-    }
+    public func environment<V>(_ keyPath: WritableKeyPath<EnvironmentValues, V>, _ value: V) -> some View { self }
 
     // SwiftUI, "environmentObject(_:)"
-    public func environmentObject<T: ObservableObject>(_ object: T) -> some View {
-        EnvironmentChanged(content: self) { $0.objects[ObjectIdentifier(T.self)] = object }
+    public func environmentObject<T: ObservableObject>(_ object: T) -> some View { self }
+
+    // SwiftUI, "tabItem(_:)"
+    public func tabItem<V: View>(@ViewBuilder _ label: () -> V) -> some View { self }
+
+    // SwiftUI, "navigationTitle(_:)"
+    public func navigationTitle(_ titleKey: LocalizedStringKey) -> some View { self }
+
+    // SwiftUI, "swipeActions(edge:allowsFullSwipe:content:)"
+    public func swipeActions<T: View>(
+        edge: HorizontalEdge = .trailing, allowsFullSwipe: Bool = true, @ViewBuilder content: () -> T
+    ) -> some View { self }
+
+    // SwiftUI, "refreshable(action:)"
+    public func refreshable(action: @escaping @Sendable () async -> Void) -> some View { self }
+}
+
+// MARK: - What they take
+
+// SwiftUI, "HorizontalAlignment"
+public struct HorizontalAlignment: Sendable {
+    public static let leading = HorizontalAlignment()
+    public static let center = HorizontalAlignment()
+}
+
+// SwiftUI, "Alignment"
+public struct Alignment: Sendable {
+    public static let leading = Alignment()
+    public static let center = Alignment()
+}
+
+// SwiftUI, "Edge.Set"
+public enum Edge: Sendable {
+    public struct Set: OptionSet, Sendable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        public static let all = Set(rawValue: 15)
     }
 }
 
-/// A view in another environment.
-struct EnvironmentChanged<Content: View>: View, Element {
-    let content: Content
-    let change: @MainActor (ViewHost) -> Void
+// SwiftUI, "HorizontalEdge"
+public enum HorizontalEdge: Sendable {
+    case leading, trailing
+}
 
-    var body: Never { fatalError("has no body") }
+// SwiftUI, "Font"
+public struct Font: Sendable {
+    public static let largeTitle = Font()
+    public static let footnote = Font()
 
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] {
-        let (environment, objects) = (host.environment, host.objects)
-        change(host)
-        defer { (host.environment, host.objects) = (environment, objects) }
-        return host.nodes(of: content, at: path)
-    }
+    // SwiftUI, "bold()"
+    public func bold() -> Font { self }
+}
+
+// SwiftUI, "ShapeStyle"
+public protocol ShapeStyle: Sendable {}
+
+// SwiftUI, "Color"
+public struct Color: ShapeStyle {}
+
+extension ShapeStyle where Self == Color {
+    public static var red: Color { Color() }
+}
+
+// SwiftUI, "HierarchicalShapeStyle"
+public struct HierarchicalShapeStyle: ShapeStyle {}
+
+extension ShapeStyle where Self == HierarchicalShapeStyle {
+    public static var secondary: HierarchicalShapeStyle { HierarchicalShapeStyle() }
+}
+
+// SwiftUI, "TextAlignment"
+public enum TextAlignment: Sendable {
+    case leading, center, trailing
+}
+
+// SwiftUI, "SubmitLabel"
+public struct SubmitLabel: Sendable {
+    public static let next = SubmitLabel()
+    public static let go = SubmitLabel()
+}
+
+// SwiftUI, "ControlSize"
+public enum ControlSize: Sendable {
+    case small, regular, large
+}
+
+// SwiftUI, "Visibility"
+public enum Visibility: Sendable {
+    case automatic, visible, hidden
+}
+
+// SwiftUI, "PrimitiveButtonStyle", "BorderedProminentButtonStyle"
+@MainActor
+public protocol PrimitiveButtonStyle {}
+
+public struct BorderedProminentButtonStyle: PrimitiveButtonStyle {
+    public init() {}
+}
+
+extension PrimitiveButtonStyle where Self == BorderedProminentButtonStyle {
+    public static var borderedProminent: BorderedProminentButtonStyle { BorderedProminentButtonStyle() }
+}
+
+// SwiftUI, "TextFieldStyle", "RoundedBorderTextFieldStyle"
+@MainActor
+public protocol TextFieldStyle {}
+
+public struct RoundedBorderTextFieldStyle: TextFieldStyle {
+    public init() {}
+}
+
+extension TextFieldStyle where Self == RoundedBorderTextFieldStyle {
+    public static var roundedBorder: RoundedBorderTextFieldStyle { RoundedBorderTextFieldStyle() }
 }
 
 // SwiftUI, "TextInputAutocapitalization"
 public struct TextInputAutocapitalization: Sendable {
     public static var never: TextInputAutocapitalization { TextInputAutocapitalization() }
+}
+
+// SwiftUI, "AccessibilityTraits"
+public struct AccessibilityTraits: OptionSet, Sendable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    public static let isHeader = Self(rawValue: 1)
 }

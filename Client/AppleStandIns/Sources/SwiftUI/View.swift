@@ -1,3 +1,8 @@
+public import Foundation
+public import UIKit
+
+// Declarations alone: the client's screens are compiled against them, and nothing is ever drawn.
+
 // SwiftUI, "View"
 @MainActor
 @preconcurrency
@@ -6,10 +11,21 @@ public protocol View {
     @ViewBuilder @MainActor var body: Self.Body { get }
 }
 
-// SwiftUI, "View", default implementations: a view without parts
-extension Never: View {
-    public var body: Never { fatalError("has no body") }
+extension View where Body == Never {
+    public var body: Never { notDrawn() }
 }
+
+extension Never: View {
+    public var body: Never { notDrawn() }
+}
+
+extension Never: Scene {}
+
+extension Optional: View where Wrapped: View {
+    public typealias Body = Never
+}
+
+func notDrawn() -> Never { fatalError("there is no screen here") }
 
 // SwiftUI, "ViewBuilder"
 @MainActor
@@ -21,79 +37,86 @@ public struct ViewBuilder {
 
     public static func buildBlock<Content: View>(_ content: Content) -> Content { content }
 
-    public static func buildBlock<each Content: View>(_ content: repeat each Content) -> TupleView<
-        (repeat each Content)
-    > {
-        var parts: [any View] = []
-        repeat parts.append(each content)
-        return TupleView((repeat each content), parts: parts)
-    }
+    public static func buildBlock<each Content: View>(
+        _ content: repeat each Content
+    ) -> TupleView<(repeat each Content)> { TupleView() }
 
     public static func buildIf<Content: View>(_ content: Content?) -> Content? { content }
 
     public static func buildEither<TrueContent: View, FalseContent: View>(
         first: TrueContent
-    ) -> _ConditionalContent<TrueContent, FalseContent> { .first(first) }
+    ) -> _ConditionalContent<TrueContent, FalseContent> { .init() }
 
     public static func buildEither<TrueContent: View, FalseContent: View>(
         second: FalseContent
-    ) -> _ConditionalContent<TrueContent, FalseContent> { .second(second) }
+    ) -> _ConditionalContent<TrueContent, FalseContent> { .init() }
 }
 
 // SwiftUI, "EmptyView"
-public struct EmptyView: View, Element {
+public struct EmptyView: View {
+    public typealias Body = Never
+
     public init() {}
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] { [] }
 }
 
 // SwiftUI, "TupleView"
-public struct TupleView<T>: View, Element {
-    public let value: T
-    private let parts: [any View]
-
-    init(_ value: T, parts: [any View]) {
-        self.value = value
-        self.parts = parts
-    }
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] {
-        parts.enumerated().flatMap { index, part in host.nodes(of: part, at: "\(path)/\(index)") }
-    }
+public struct TupleView<T>: View {
+    public typealias Body = Never
 }
 
 // What `if` and `switch` become.
-public enum _ConditionalContent<TrueContent: View, FalseContent: View>: View, Element {
-    case first(TrueContent)
-    case second(FalseContent)
-
-    public var body: Never { fatalError("has no body") }
-
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] {
-        switch self {
-        case .first(let view): host.nodes(of: view, at: path + "/if")
-        case .second(let view): host.nodes(of: view, at: path + "/else")
-        }
-    }
+public struct _ConditionalContent<TrueContent: View, FalseContent: View>: View {
+    public typealias Body = Never
 }
 
-extension Optional: View where Wrapped: View {
-    public var body: Never { fatalError("has no body") }
+// MARK: - Apps
+
+// SwiftUI, "App"
+@MainActor
+@preconcurrency
+public protocol App {
+    associatedtype Body: Scene
+    @SceneBuilder @MainActor var body: Self.Body { get }
+    @MainActor init()
 }
 
-extension Optional: Element where Wrapped: View {
-    func nodes(in host: ViewHost, at path: String) -> [ViewNode] {
-        map { host.nodes(of: $0, at: path + "/some") } ?? []
-    }
+extension App {
+    // SwiftUI, "main()"
+    public static func main() { notDrawn() }
 }
 
-// SwiftUI, "Group"
-public struct Group<Content: View>: View {
-    public let body: Content
+// SwiftUI, "Scene"
+@MainActor
+@preconcurrency
+public protocol Scene {
+    associatedtype Body: Scene
+    @SceneBuilder @MainActor var body: Self.Body { get }
+}
 
-    public init(@ViewBuilder content: () -> Content) { body = content() }
+// SwiftUI, "SceneBuilder"
+@MainActor
+@resultBuilder
+public struct SceneBuilder {
+    public static func buildExpression<Content: Scene>(_ content: Content) -> Content { content }
+
+    public static func buildBlock<Content: Scene>(_ content: Content) -> Content { content }
+}
+
+// SwiftUI, "WindowGroup"
+public struct WindowGroup<Content: View>: Scene {
+    // SwiftUI, "init(content:)"
+    public init(@ViewBuilder content: @escaping () -> Content) {}
+
+    public var body: Never { notDrawn() }
+}
+
+// SwiftUI, "UIApplicationDelegateAdaptor"
+@MainActor
+@preconcurrency
+@propertyWrapper
+public struct UIApplicationDelegateAdaptor<DelegateType: NSObject & UIApplicationDelegate> {
+    // SwiftUI, "init(_:)"
+    public init(_ delegateType: DelegateType.Type = DelegateType.self) {}
+
+    public var wrappedValue: DelegateType { notDrawn() }
 }

@@ -12,20 +12,9 @@ public enum UIAccessibility {
         public static let announcement = Self(rawValue: 1008)
     }
 
-    /// For tests: what VoiceOver was given to say.
-    @MainActor
-    public private(set) static var simulatedAnnouncements: [String] = []
-
     // UIKit, "post(notification:argument:)"
     @MainActor
-    public static func post(notification: UIAccessibility.Notification, argument: Any?) {
-        guard notification == .announcement else { return }
-        switch argument {
-        case let text as String: simulatedAnnouncements.append(text)
-        case let text as NSAttributedString: simulatedAnnouncements.append(text.string)
-        default: break
-        }
-    }
+    public static func post(notification: UIAccessibility.Notification, argument: Any?) {}
 }
 
 extension NSAttributedString.Key {

@@ -6,10 +6,6 @@ import UIKit
 @MainActor
 var tokensAskedFor: Int { UIApplication.shared.simulatedRegistrations }
 
-/// What VoiceOver was given to say, from the first on.
-@MainActor
-var announcements: [String] { UIAccessibility.simulatedAnnouncements }
-
 /// What the system tells an app that comes to the foreground.
 func comeToForeground() {
     NotificationCenter.default.post(name: UIApplication.willEnterForegroundNotification, object: nil)

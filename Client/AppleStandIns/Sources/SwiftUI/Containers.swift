@@ -1,0 +1,84 @@
+public import Foundation
+
+// SwiftUI, "Group"
+public struct Group<Content: View>: View {
+    public typealias Body = Never
+
+    public init(@ViewBuilder content: () -> Content) {}
+}
+
+// SwiftUI, "VStack"
+public struct VStack<Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(alignment:spacing:content:)"
+    public init(
+        alignment: HorizontalAlignment = .center, spacing: CGFloat? = nil, @ViewBuilder content: () -> Content
+    ) {}
+}
+
+// SwiftUI, "ScrollView"
+public struct ScrollView<Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(_:showsIndicators:content:)"
+    public init(@ViewBuilder content: () -> Content) {}
+}
+
+// SwiftUI, "List"
+public struct List<SelectionValue: Hashable, Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(content:)"
+    public init(@ViewBuilder content: () -> Content) where SelectionValue == Never {}
+}
+
+// SwiftUI, "Section"
+public struct Section<Parent, Content, Footer> {}
+
+extension Section: View where Parent: View, Content: View, Footer: View {
+    public typealias Body = Never
+}
+
+extension Section where Parent == EmptyView, Content: View, Footer == EmptyView {
+    // SwiftUI, "init(content:)"
+    public init(@ViewBuilder content: () -> Content) {}
+}
+
+// SwiftUI, "ForEach"
+public struct ForEach<Data: RandomAccessCollection, ID: Hashable, Content> {}
+
+extension ForEach where Content: View {
+    // SwiftUI, "init(_:id:content:)"
+    public init(
+        _ data: Data, id: KeyPath<Data.Element, ID>, @ViewBuilder content: @escaping (Data.Element) -> Content
+    ) {}
+}
+
+extension ForEach where Data.Element: Identifiable, ID == Data.Element.ID, Content: View {
+    // SwiftUI, "init(_:content:)"
+    public init(_ data: Data, @ViewBuilder content: @escaping (Data.Element) -> Content) {}
+}
+
+extension ForEach: View where Content: View {
+    public typealias Body = Never
+}
+
+// SwiftUI, "TabView"
+public struct TabView<SelectionValue: Hashable, Content: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(content:)"
+    public init(@ViewBuilder content: () -> Content) where SelectionValue == Int {}
+}
+
+// SwiftUI, "NavigationPath"
+public struct NavigationPath {}
+
+// SwiftUI, "NavigationStack"
+public struct NavigationStack<Data, Root: View>: View {
+    public typealias Body = Never
+
+    // SwiftUI, "init(root:)"
+    public init(@ViewBuilder root: () -> Root) where Data == NavigationPath {}
+}

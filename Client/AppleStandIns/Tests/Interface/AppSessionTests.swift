@@ -1,0 +1,208 @@
+import AuthenticationServices
+import Foundation
+import Security
+import Testing
+
+@testable import GatehouseClient
+@testable import GatehouseUI
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What the gate shows: it draws a screen for each state, and knows nothing else.
+@MainActor
+@Suite("An app's session")
+struct AppSessionTests {
+    private func session(
+        _ store: any TokenStore = InMemoryTokenStore(), _ transport: FakeTransport = FakeTransport()
+    ) throws -> AppSession { AppSession(client: try .sample(store, transport)) }
+
+    private func stored(_ store: any TokenStore) async throws {
+        try await GatehouseClient.sample(store, FakeTransport(.json(Sample.auth("first"))))
+            .signIn(identifier: "ada@example.com", password: "correct horse")
+    }
+
+    @Test("Signing in and out, and a session that the server ends")
+    func signsInAndOut() async throws {
+        let transport = FakeTransport(.json(Sample.auth("first")), .status(204), .json(Sample.auth("second")))
+        let session = try session(InMemoryTokenStore(), transport)
+        #expect(session.state == .launching)
+        await session.start()
+        try await eventually("signed out") { session.state == .signedOut(reason: nil) }
+        try await session.client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        try await session.client.signOut()
+        try await eventually("signed out by the user") { session.state == .signedOut(reason: .user) }
+        try await session.client.signIn(identifier: "ada@example.com", password: "correct horse")
+        try await eventually("signed in again") { session.state == .signedIn(Sample.user) }
+        await transport.then(.problem(.invalidRefreshToken))
+        let token = try await session.client.session.accessToken()
+        await #expect(throws: GatehouseError.self) { try await session.client.session.accessToken(after: token) }
+        try await eventually("ended by the server") { session.state == .signedOut(reason: .endedByServer) }
+    }
+
+    @Test("A store that fails: the error is kept until a later start succeeds")
+    func storeFails() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store())
+        bench.device.fail("SecItemCopyMatching", with: errSecNotAvailable)
+        let session = try session(bench.store(), FakeTransport(.json(Sample.user)))
+        await session.start()
+        #expect(session.launchError != nil && session.state == .launching)
+        bench.device.fail("SecItemCopyMatching", with: nil)
+        await session.start()
+        #expect(session.launchError == nil)
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+    }
+
+    @Test("Started before the device was unlocked: launching without an error, and signed in by the next start")
+    func prewarmed() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store())
+        bench.device.lock = .beforeFirstUnlock
+        let session = try session(bench.store(), FakeTransport(.json(Sample.user)))
+        await session.start()
+        #expect(await session.client.session.state == .locked(.device))
+        #expect(session.launchError == nil && session.state == .launching)
+        bench.device.lock = .unlocked
+        await session.start()
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+    }
+
+    @Test("Behind Face ID: each attempt shows the dialog once, and one that fails leaves the session locked")
+    func unlocks() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.user(answers: .cancelled, .notRecognized)
+        let session = try session(bench.store(biometry: true), FakeTransport(.json(Sample.user)))
+        await session.start()
+        try await eventually("locked") { session.state == .needsUnlock }
+        #expect(session.launchError == nil)
+        for _ in 0..<2 {
+            let error = await #expect(throws: GatehouseError.self) { try await session.unlock(reason: "the orders") }
+            #expect(error?.kind == .locked)
+        }
+        #expect(session.state == .needsUnlock)
+        try await session.unlock(reason: "the orders")
+        try await eventually("signed in") { session.state == .signedIn(Sample.user) }
+        #expect(bench.device.prompts == ["the orders", "the orders", "the orders"])
+    }
+
+    @Test("Behind Face ID: after another finger was added the session is unreadable")
+    func enrolmentChanged() async throws {
+        let bench = KeychainBench()
+        defer { bench.remove() }
+        try await stored(bench.store(biometry: true))
+        bench.device.changeBiometrics()
+        let session = try session(bench.store(biometry: true))
+        await session.start()
+        try? await session.unlock(reason: "the orders")
+        try await eventually("signed out") { session.state == .signedOut(reason: .storeCorrupt) }
+    }
+
+    @Test("A demo has a user and no server")
+    func demo() async throws {
+        let session = try await AppSession.demo()
+        await session.start()
+        try await eventually("signed in") {
+            if case .signedIn(let user) = session.state { user.displayName == "Demo" } else { false }
+        }
+        let out = try await AppSession.demo(isSignedIn: false)
+        await out.start()
+        try await eventually("signed out") { out.state == .signedOut(reason: nil) }
+        try await out.client.signIn(identifier: "x", password: "y")
+        try await out.client.me()
+        try await out.client.forgotPassword(identifier: "x")
+        await #expect(throws: GatehouseError.self) { try await out.client.sessions() }
+        try await out.client.signOut()
+    }
+}
+
+/// `LoginFormTests` has what the form decides; here is what is done about it.
+@MainActor
+@Suite("What the sign-in screen sends")
+struct LoginModelTests {
+    private func model(
+        _ replies: FakeTransport.Reply...
+    ) async throws -> (LoginModel, FakeTransport, GatehouseClient) {
+        let transport = FakeTransport()
+        await transport.then(replies)
+        let client = try GatehouseClient.sample(InMemoryTokenStore(), transport)
+        let model = LoginModel(client: client, minimumPasswordLength: 8, after: nil)
+        model.identifier = "ada@example.com"
+        model.password = "correct horse"
+        return (model, transport, client)
+    }
+
+    @Test("A password")
+    func password() async throws {
+        let (model, transport, client) = try await model(
+            .problem(.invalidCredentials), .json(Sample.auth("first")))
+        model.send(.submit)
+        #expect(model.form.isWorking)
+        try await eventually("refused") { model.showsError }
+        #expect(model.form.error?.kind == .invalidCredentials)
+        model.send(.dismiss)
+        #expect(!model.showsError)
+        model.send(.submit)
+        try await eventually("signed in") { !model.form.isWorking && !model.showsError }
+        #expect(await client.session.state.user == Sample.user)
+        #expect(model.password == "")
+        let requests = await transport.requests
+        #expect(requests.map(\.line) == ["POST /v1/auth/login", "POST /v1/auth/login"])
+        #expect(requests.last?.json?.contains("correct horse") == true)
+    }
+
+    @Test("What Apple's dialog gave, with its nonce")
+    func apple() async throws {
+        let (model, transport, client) = try await model(.json(Sample.auth("first")))
+        let nonce = AppleNonce.random()
+        var name = PersonNameComponents()
+        name.givenName = "Ada"
+        let dialog = ASAuthorizationAppleIDCredential(
+            simulated: "apple-ada", identityToken: Data("a.b.c".utf8), authorizationCode: Data("code".utf8),
+            fullName: name)
+        let credential = try AppleCredential(.success(ASAuthorization(simulated: dialog)), nonce: nonce)
+        model.send(.appleSucceeded(credential))
+        try await eventually("signed in") { await client.session.state.user != nil }
+        let request = try #require(await transport.requests.first)
+        let body = try JSON.decode(AppleSignInRequest.self, from: try #require(request.httpBody))
+        #expect(request.line == "POST /v1/auth/apple" && body.identityToken == "a.b.c")
+        #expect(body.authorizationCode == "code" && body.fullName?.givenName == "Ada")
+        #expect(body.nonce == nonce.value)
+    }
+
+    @Test("Apple's dialog: closed, failed, and without a token")
+    func appleFails() {
+        let empty = ASAuthorization(simulated: ASAuthorizationAppleIDCredential(simulated: "apple-ada"))
+        let results: [(Result<ASAuthorization, any Error>, GatehouseError.Kind)] = [
+            (.failure(ASAuthorizationError(.canceled)), .cancelled),
+            (.failure(ASAuthorizationError(.failed)), .invalidAppleToken), (.success(empty), .invalidAppleToken),
+        ]
+        for (result, kind) in results {
+            let error = #expect(throws: GatehouseError.self) { try AppleCredential(result, nonce: .random()) }
+            #expect(error?.kind == kind)
+        }
+    }
+
+    @Test("A forgotten password")
+    func forgotten() async throws {
+        let (model, transport, _) = try await model(.status(202))
+        model.send(.forgotPassword)
+        try await eventually("the user is told to look for a message") { model.showsResetRequested }
+        #expect(await transport.requests.map(\.line) == ["POST /v1/auth/password/forgot"])
+    }
+}
+
+extension GatehouseClient {
+    fileprivate static func sample(_ store: any TokenStore, _ transport: FakeTransport) throws -> GatehouseClient {
+        try GatehouseClient(
+            configuration: GatehouseConfiguration(
+                baseURL: try #require(URL(string: "https://api.example.com")), store: store, transport: transport,
+                clock: ManualClock()))
+    }
+}
