@@ -1,5 +1,6 @@
 import AccessToken
 import Foundation
+import ServiceKit
 import Testing
 
 @testable import TokensService
@@ -7,18 +8,19 @@ import Testing
 @Suite struct SigningKeysTests {
     private let now = Date(timeIntervalSince1970: 1_795_176_000)
 
-    private func keys() throws -> SigningKeys {
-        SigningKeys(first: try RSAPrivateKey.generate(), isForDevelopment: false)
-    }
+    /// Made once, since making a key takes a tenth of a second.
+    private static let samples = try! (0..<3).map { _ in try RSAPrivateKey.generate() }
+
+    private func keys() -> SigningKeys { SigningKeys(first: Self.samples[0], isForDevelopment: false) }
 
     @Test func aKeyIsPublishedThenSignsThenRetires() throws {
-        var keys = try keys()
+        var keys = keys()
         let first = keys.active.publicKey
-        let second = try RSAPrivateKey.generate()
+        let second = Self.samples[1]
         try keys.add(next: second, at: now)
         #expect(keys.active.publicKey == first)
         #expect(Set(keys.published.map(\.thumbprint)) == [first.thumbprint, second.publicKey.thumbprint])
-        #expect(throws: SigningKeysError.self) { try keys.add(next: RSAPrivateKey.generate(), at: now) }
+        #expect(throws: SigningKeysError.self) { try keys.add(next: Self.samples[2], at: now) }
 
         #expect(throws: SigningKeysError.self) { try keys.rotate(at: now + 599) }
         #expect(keys.active.publicKey == first, "a refused rotation changes nothing")
@@ -37,8 +39,8 @@ import Testing
     /// The lifetime was shortened meanwhile, or `retire` does not know it.
     @Test func theLifetimeAtTheRotationCountsToo() throws {
         for (noted, given, needed) in [(7200, 60, 7200), (60, 7200, 7200), (nil, 60, 60)] {
-            var keys = try keys()
-            try keys.add(next: RSAPrivateKey.generate(), at: now)
+            var keys = keys()
+            try keys.add(next: Self.samples[1], at: now)
             try keys.rotate(at: now + 600, accessTokenLifetime: noted)
             var read = try SigningKeys(text: keys.text)
             #expect(read.text == keys.text)
@@ -49,8 +51,8 @@ import Testing
     }
 
     @Test func theWaitsCanBeSet() throws {
-        var keys = try keys()
-        try keys.add(next: RSAPrivateKey.generate(), at: now)
+        var keys = keys()
+        try keys.add(next: Self.samples[1], at: now)
         #expect(throws: SigningKeysError.self) { try keys.rotate(at: now + 2, publicationTime: 3) }
         try keys.rotate(at: now + 3, publicationTime: 3)
         #expect(keys.retire(at: now + 15, accessTokenLifetime: 10, noticeTime: 3).isEmpty)
@@ -58,18 +60,18 @@ import Testing
     }
 
     @Test func aHurriedRotationIsForced() throws {
-        var keys = try keys()
-        let next = try RSAPrivateKey.generate()
+        var keys = keys()
+        let next = Self.samples[1]
         try keys.add(next: next, at: now)
         try keys.rotate(at: now, force: true)
         #expect(keys.active.publicKey == next.publicKey)
     }
 
     @Test func textIsReadBack() throws {
-        var keys = try keys()
-        try keys.add(next: RSAPrivateKey.generate(), at: now)
+        var keys = keys()
+        try keys.add(next: Self.samples[1], at: now)
         try keys.rotate(at: now + 600)
-        try keys.add(next: RSAPrivateKey.generate(), at: now + 700)
+        try keys.add(next: Self.samples[2], at: now + 700)
         let read = try SigningKeys(text: keys.text)
         #expect(read.entries.map(\.state) == [.active, .retiring, .next])
         #expect(read.entries.map(\.since) == [now + 600, now + 600, now + 700])
@@ -81,23 +83,40 @@ import Testing
     }
 
     @Test func aPlainPEMFileIsOneActiveKey() throws {
-        let key = try RSAPrivateKey.generate()
+        let key = Self.samples[0]
         for text in [key.pem, "# development\n" + key.pem, "Bag Attributes\n" + key.pem + "\n\n"] {
             #expect(try SigningKeys(text: text).active.publicKey == key.publicKey)
         }
     }
 
     @Test func whatIsNoSetOfKeysIsRefused() throws {
-        let (first, second) = (try RSAPrivateKey.generate().pem, try RSAPrivateKey.generate().pem)
+        let (first, second) = (Self.samples[0].pem, Self.samples[1].pem)
         let texts = [
             "", "junk", first + second, "# next\n" + first, first + first,
             "# active since 2026-11-20T12:00:00Z lifetime long\n" + first, "# next\n" + first + "# next\n" + second,
             String(first.prefix(400)), first + "# retiring\n" + first,
             first + "# next\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
-            try RSAPrivateKey.generate().publicKey.pem,
+            try Self.samples[2].publicKey.pem,
         ]
         for text in texts {
             #expect(throws: SigningKeysError.self, "\(text.prefix(40))") { try SigningKeys(text: text) }
         }
+    }
+
+    @Test func aReplacementThatWasBegunIsNotForgotten() throws {
+        var keys = keys()
+        func severities(afterDays days: Double) -> [Finding.Severity] {
+            keys.findings(at: now + days * 86_400, accessTokenLifetime: 3600).map(\.severity)
+        }
+        #expect(severities(afterDays: 0) == [.fine])
+        try keys.add(next: Self.samples[1], at: now)
+        #expect(severities(afterDays: 0.5) == [.fine, .fine])
+        #expect(severities(afterDays: 2) == [.fine, .warning], "the operator has not gone on with it")
+        try keys.rotate(at: now, force: true)
+        #expect(severities(afterDays: 0.5) == [.fine, .fine])
+        #expect(severities(afterDays: 2) == [.fine, .warning], "the old key is still published")
+        _ = keys.retire(at: now + 86_400, accessTokenLifetime: 3600)
+        #expect(severities(afterDays: 2) == [.fine])
+        #expect(severities(afterDays: 400) == [.warning], "the key is more than a year old")
     }
 }
