@@ -24,19 +24,6 @@ struct ConsoleFilesTests {
         #expect(Set(files.map(\.entityTag)).count == files.count)
     }
 
-    @Test("What the page and its scripts load is there, and all that is there is loaded")
-    func references() throws {
-        let page = try Self.text("console.html")
-        var loaded = Set(page.matches(of: /(?:src|href)="\/console\/([^"]+)"/).map { String($0.1) })
-        for file in ConsoleFiles.parts where file.name.hasSuffix(".js") {
-            let script = try Self.text(file.name)
-            let imports = script.matches(of: /\bfrom "([^"]+)"/).map { String($0.1) }
-            #expect(imports.allSatisfy { $0.hasPrefix("./") }, "\(file.name)")
-            loaded.formUnion(imports.map { String($0.dropFirst(2)) })
-        }
-        #expect(loaded == Set(ConsoleFiles.parts.map(\.name)))
-    }
-
     @Test("Nothing is run or styled within the page, and nothing makes markup of text")
     func inline() throws {
         let page = try Self.text("console.html")
@@ -46,12 +33,5 @@ struct ConsoleFilesTests {
             let sinks = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\b|srcdoc/
             #expect(script.firstMatch(of: sinks) == nil, "\(file.name)")
         }
-    }
-
-    @Test("No other host is named", arguments: ConsoleFiles.parts.map(\.name) + ["console.html"])
-    func hosts(_ name: String) throws {
-        let others = try Self.text(name).matches(of: /\b[a-z]+:\/\/[^\s"'<>]+/).map { String($0.0) }
-        // The name of SVG's language is no address.
-        #expect(others.filter { $0 != "http://www.w3.org/2000/svg" } == [])
     }
 }
