@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     @Suite struct AccountRoutesTests {
         @Test func onlyTheGatewaySaysWhoSomebodyIs() async throws {
             try await withIdentity { identity in

@@ -11,7 +11,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     @Suite struct DeletionTests {
         @Test func nothingOfTheUserRemainsAnywhere() async throws {
             try await withIdentity { identity in

@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     /// What the `users` commands do, beside a service that runs.
     @Suite struct UserAdministrationTests {
         private func administer<Value: Sendable>(
@@ -73,48 +73,6 @@ extension ServiceTests {
                 let entry = try await create(identity)
                 #expect(entry.user.id != squatter.user.id)
                 #expect(try await identity.login("ada@example.com").decode(AuthResponse.self).user.id == entry.user.id)
-            }
-        }
-
-        @Test func whoIsDisabledIsSignedOutAndKeptOut() async throws {
-            try await withIdentity { identity in
-                let id = try await create(identity).user.id
-                #expect(try await identity.login("ada@example.com").status == 200)
-                #expect(identity.tokens.live(id) == 1)
-                let disabled = try await administer(identity) {
-                    try await $0.setDisabled(true, user: id.uuidString.lowercased())
-                }
-                #expect(disabled.state == "disabled" && disabled.pending == nil)
-                // At once, by the command itself, if the service was not faster.
-                try await eventually("the sessions end") { identity.tokens.live(id) == 0 }
-                #expect(identity.tokens.state.withLock { $0.revocations.map(\.request.reason) } == [.accountDisabled])
-                #expect(try await identity.login("ada@example.com").code == "ACCOUNT_DISABLED")
-                #expect(try await identity.login("ada@example.com", "kaffeekuchen").code == "INVALID_CREDENTIALS")
-                let enabled = try await administer(identity) {
-                    try await $0.setDisabled(false, user: "ADA@example.com")
-                }
-                #expect(enabled.state == "active")
-                #expect(try await identity.login("ada@example.com").status == 200)
-            }
-        }
-
-        @Test func theSessionsOfWhoIsDisabledEndLaterWithoutTokens() async throws {
-            try await withIdentity { identity in
-                let id = try await create(identity).user.id
-                #expect(try await identity.login("ada@example.com").status == 200)
-                identity.tokens.state.withLock { $0.isDown = true }
-                let entry = try await administer(identity) {
-                    try await $0.setDisabled(true, user: "ada@example.com")
-                }
-                #expect(entry.pending == ["revoke_sessions", "snapshot"])
-                let kinds = try await identity.database.query(
-                    "SELECT kind FROM outbox WHERE user_id = \(id) ORDER BY kind"
-                ).decode(String.self)
-                #expect(kinds == ["revoke_sessions", "snapshot"])
-                #expect(try await identity.login("ada@example.com").code == "ACCOUNT_DISABLED")
-                #expect(identity.tokens.live(id) == 1)
-                identity.tokens.state.withLock { $0.isDown = false }
-                try await eventually("the sessions end") { identity.tokens.live(id) == 0 }
             }
         }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Who gets in to administer users.
     @Suite struct AdminGateTests {
         /// Each route, and whether it changes something.

@@ -6,7 +6,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Identifiers, as operators give, move and remove them.
     @Suite struct AdminIdentifierTests {
         private func set(

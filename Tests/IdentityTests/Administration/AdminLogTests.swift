@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// What operators see of what happened, and what is noted of operators.
     @Suite struct AdminLogTests {
         @Test func eachCallIsNotedWithWhoMadeItAndFromWhere() async throws {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Users' sessions and devices, as operators see and end them.
     @Suite struct AdminSessionTests {
         @Test func sessionsAreListedAndEnded() async throws {

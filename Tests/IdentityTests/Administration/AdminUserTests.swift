@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// Users, as operators find and change them.
     @Suite struct AdminUserTests {
         @Test func usersAreFoundByWhatTheirIdentifierOrIdBeginsWith() async throws {

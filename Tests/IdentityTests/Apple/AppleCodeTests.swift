@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     /// Authorization codes become Apple's refresh tokens.
     @Suite struct AppleCodeTests {
         @Test func codesBecomeSealedRefreshTokens() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     @Suite struct AppleNonceRoutesTests {
         @Test func noncesHaveToMatch() async throws {
             try await withIdentity { identity in

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import NIOHTTP1
 import Postgres
 import Synchronization
 import TestKit
@@ -7,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     /// Apple's notifications, signed as Apple signs them.
     @Suite struct AppleNotificationTests {
         private func tell(_ payload: String, to identity: Harness) async throws {
@@ -52,6 +53,9 @@ extension ServiceTests {
                 let present = try await signIn(identity, secondsAgo: 300)
                 try await eventually("the codes are exchanged") { try await identity.outboxCount == 0 }
                 try await tell(
+                    identity.apple.notification("account-delete", of: "001", at: .now - 1200), to: identity)
+                #expect(identity.tokens.live(former.user) == 2)
+                try await tell(
                     identity.apple.notification("consent-revoked", of: "001", at: .now - 600), to: identity)
                 try await eventually("the former session ends") { identity.tokens.live(former.user) == 1 }
                 #expect(identity.tokens.state.withLock { Array($0.sessions.keys) } == [present.session])
@@ -64,11 +68,28 @@ extension ServiceTests {
             }
         }
 
-        @Test func whoDeletesTheAppleAccountIsUnlinkedOrGone() async throws {
+        @Test(arguments: ["account-delete", "account-deleted"])
+        func whoDeletesTheAppleAccountIsUnlinkedOrGone(type: String) async throws {
             try await withIdentity { identity in
+                // With a password beside it the account stays.
+                let ada = try await identity.register("ada@example.com").user
+                let linked = try await identity.send(
+                    .POST, "/v1/auth/identities/apple", as: ada.id,
+                    body: LinkAppleRequest(identityToken: identity.apple.token(sub: "002")))
+                #expect(linked.status == 200, "\(linked.text)")
+                try await tell(identity.apple.notification(type, of: "002", at: .now), to: identity)
+                try await eventually("the Apple account is unlinked") {
+                    try await identity.send(.GET, "/v1/auth/me", as: ada.id).decode(User.self).authProviders
+                        == [.password]
+                }
+                // Without other credentials it is deleted, and the same notification deletes no later account.
                 let (user, _) = try await signIn(identity, secondsAgo: 600)
-                try await tell(identity.apple.notification("account-delete", of: "001", at: .now), to: identity)
+                let payload = try identity.apple.notification(type, of: "001", at: .now)
+                try await tell(payload, to: identity)
                 try await eventually("the account is gone") { try await identity.rows(of: user) == 0 }
+                let (anew, _) = try await signIn(identity, secondsAgo: 0)
+                try await tell(payload, to: identity)
+                #expect(anew != user && identity.tokens.live(anew) == 1)
             }
         }
 
@@ -78,7 +99,9 @@ extension ServiceTests {
                 let genuine = try identity.apple.notification("consent-revoked", of: "001", at: .now)
                 let parts = genuine.split(separator: ".")
                 let other = try identity.apple.notification("account-delete", of: "001", at: .now).split(separator: ".")
-                for forged in ["\(parts[0]).\(other[1]).\(parts[2])", "\(parts[0]).\(parts[1]).", "x", ""] {
+                // An identity token is Apple's too, and no notification.
+                let token = try identity.apple.token(sub: "001")
+                for forged in ["\(parts[0]).\(other[1]).\(parts[2])", "\(parts[0]).\(parts[1]).", token, "x", ""] {
                     let answer = try await identity.post(
                         "/v1/auth/apple/notifications", AppleNotificationRequest(payload: forged))
                     #expect(answer.code == "INVALID_APPLE_TOKEN")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     @Suite struct WithoutAppleTests {
         /// As an installation begins: Apple's developer account comes later.
         @Test func passwordsAloneServe() async throws {

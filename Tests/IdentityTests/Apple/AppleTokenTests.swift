@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AppleServiceTests {
     /// Which of Apple's tokens are accepted, and with which of its keys.
     @Suite struct AppleTokenTests {
         @Test func badTokensAreRefused() async throws {

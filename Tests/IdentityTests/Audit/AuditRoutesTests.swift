@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AdministrationServiceTests {
     /// What the service writes into the audit log.
     @Suite struct AuditRoutesTests {
         private static func entries(_ service: Harness, of user: UUID) async throws -> [AuditRecord] {

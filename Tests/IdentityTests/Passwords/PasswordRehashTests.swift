@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     /// What is kept of a password when its user signs in and it was hashed otherwise than new ones are.
     @Suite struct PasswordRehashTests {
         /// What the service has for a pepper in these tests.

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     /// A forgotten password, from the request for a message to the sign-in.
     @Suite struct PasswordResetRoutesTests {
         /// Runs `body` against a service whose mail can be read.

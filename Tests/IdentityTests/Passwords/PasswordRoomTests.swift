@@ -25,7 +25,7 @@ private enum CrowdedIdentity: ServiceApplication {
     }
 }
 
-extension ServiceTests {
+extension AccountServiceTests {
     /// A flood of passwords.
     @Suite struct PasswordRoomTests {
         /// A request with a password is refused before anything of it is looked at. One with something else goes on.

@@ -9,7 +9,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     @Suite struct PasswordRoutesTests {
         @Test func registersByAddressAndByNumber() async throws {
             try await withIdentity { identity in

@@ -8,7 +8,7 @@ import Testing
 
 @testable import IdentityService
 
-extension ServiceTests {
+extension AccountServiceTests {
     @Suite struct ReauthenticationTests {
         private static let path = "/v1/auth/reauthenticate"
         private static let password = #"{"password":"tulpenzwiebel"}"#
