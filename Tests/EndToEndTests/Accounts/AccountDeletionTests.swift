@@ -37,23 +37,5 @@ extension SystemTests {
                 try await system.apple.call("GET", "/simulator/log", body: nil).text.contains("/auth/revoke")
             }
         }
-
-        @Test func thePasswordUserIsAsIfNeverThere() async throws {
-            let identifier = Journey.uniqueEmail()
-            let session = try await journey.register(identifier: identifier)
-            let deleted = try await journey.api.call("DELETE", "/v1/auth/account", bearer: session.accessToken)
-            #expect(deleted.status == 202, "\(deleted.text)")
-            let login = try await journey.api.call(
-                "POST", "/v1/auth/login", json: LoginRequest(identifier: identifier, password: Journey.password))
-            #expect(login.code == "INVALID_CREDENTIALS")
-            let user = session.user.id.uuidString.lowercased()
-            for (name, database) in system.databases {
-                try await eventually("no row in \(name)") {
-                    try await GatehouseSystem.rows(mentioning: [user, identifier], in: database) == 0
-                }
-            }
-            let anew = try await journey.register(identifier: identifier)
-            #expect(anew.user.id != session.user.id)
-        }
     }
 }

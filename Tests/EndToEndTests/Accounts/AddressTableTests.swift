@@ -194,63 +194,6 @@ extension SystemTests {
             try await journey.api.call("POST", "/v1/auth/merge", bearer: session.accessToken, json: request)
         }
 
-        @Test(arguments: [true, false])
-        func theOldPasswordGetsTheOldAccount(byApple: Bool) async throws {
-            let situation = try await make(.anotherWithPassword)
-            let old = try #require(situation.holder)
-            let new = try await byApple ? apple(situation.sub, situation.email) : code(situation.email)
-            let wrong = try await merge(new, MergeRequest(password: "not the password at all"))
-            #expect(wrong.status == 401 && wrong.code == "INVALID_CREDENTIALS", "\(wrong.text)")
-            let answer = try await merge(new, MergeRequest(password: Journey.password))
-            try #require(answer.status == 200, "\(answer.text)")
-            let merged = try answer.decode(MergeResponse.self)
-            let session = try #require(merged.session)
-            #expect(merged.user.id == old.user.id && merged.user.email == situation.email && merged.user.emailVerified)
-            #expect(try await journey.me(session.accessToken).decode(User.self) == merged.user)
-            // Both ways in.
-            let login = try await journey.api.call(
-                "POST", "/v1/auth/login", json: LoginRequest(identifier: situation.email, password: Journey.password))
-            #expect(try login.decode(AuthResponse.self).user.id == old.user.id)
-            let again = try await byApple ? apple(situation.sub, situation.email) : code(situation.email)
-            #expect(again.user.id == old.user.id)
-            // Neither session that proved one of the two alone goes on.
-            for ended in [old, new] {
-                #expect(try await journey.refresh(ended.refreshToken).code == "INVALID_REFRESH_TOKEN")
-            }
-        }
-
-        @Test(arguments: [true, false])
-        func aLivingSessionGetsTheOldAccount(byApple: Bool) async throws {
-            let situation = try await make(.anotherWithPassword)
-            let old = try #require(situation.holder)
-            let new = try await byApple ? apple(situation.sub, situation.email) : code(situation.email)
-            #expect(new.user.id != old.user.id)
-            let request: MergeRequest
-            if byApple {
-                let token = try await journey.appleToken(.init(sub: situation.sub)).identityToken
-                request = MergeRequest(identityToken: token)
-            } else {
-                let asked = try await journey.api.call(
-                    "POST", "/v1/auth/code", json: CodeRequest(identifier: situation.email, purpose: .merge))
-                try #require(asked.status == 202, "\(asked.text)")
-                request = MergeRequest(
-                    code: try await messages.code(2, to: situation.email), identifier: situation.email)
-            }
-            let aged = try await system.ageProof(of: old)
-            #expect(try await merge(aged, request).code == "REAUTHENTICATION_REQUIRED")
-            let proved = try await journey.api.call(
-                "POST", "/v1/auth/reauthenticate", bearer: aged.accessToken,
-                json: ReauthenticateRequest(password: Journey.password))
-            #expect(proved.status == 204, "\(proved.text)")
-            let session = try await journey.refresh(aged.refreshToken).decode(AuthResponse.self)
-            let answer = try await merge(session, request)
-            try #require(answer.status == 200, "\(answer.text)")
-            let merged = try answer.decode(MergeResponse.self)
-            #expect(merged.user.id == old.user.id && merged.session == nil && merged.user.emailVerified)
-            #expect(try await journey.me(session.accessToken).decode(User.self) == merged.user, "it goes on")
-            #expect(try await journey.refresh(new.refreshToken).code == "INVALID_REFRESH_TOKEN")
-        }
-
         /// Whoever registers another's address, with whatever way in of their own, shares nothing with its owner.
         @Test func whoRegisteredTheAddressOfAnotherSharesNothing() async throws {
             let situation = try await make(.anotherWithMore)

@@ -64,20 +64,6 @@ struct AppleWebTests {
         }
     }
 
-    @Test func withoutTheAddressOrWithAnotherAppleTakesNoCode() async throws {
-        for redirectUri in [nil, "https://example.org/signed-in"] {
-            let token = try await journey.appleToken(.init(audience: "com.example.web", redirectUri: Self.page))
-            #expect(try await signIn(token, redirectUri: redirectUri).status == 200)
-            #expect(try await !isGranted(token.sub))
-        }
-    }
-
-    @Test func anAppNeedsNone() async throws {
-        let token = try await journey.appleToken()
-        #expect(try await signIn(token, redirectUri: nil).status == 200)
-        #expect(try await isGranted(token.sub))
-    }
-
     @Test(arguments: [
         "https://evil.example/apple", "https://shop.example/apple/", "https://shop.example/Apple",
         "https://shop.example/apple#x", "",

@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import Postgres
 import TestKit
 import Testing
 
@@ -39,54 +38,6 @@ extension SystemTests {
             #expect(refreshed.user.phoneVerified == (kind == "phone" ? true : nil))
             let again = try await show(.init(code: code, codeRequest: asked.codeRequest))
             #expect(again.status == 401 && again.code == "INVALID_CREDENTIALS")
-        }
-
-        @Test func anAddressIsProvedInASession() async throws {
-            let session = try await journey.register()
-            let email = try #require(session.user.email)
-            _ = try await ask(email, for: .verify)
-            let code = try await messages.code(to: email)
-            let shown = VerifyCodeRequest(identifier: email, code: code)
-            #expect(try await show(shown, bearer: "junk").code == "INVALID_TOKEN")
-            #expect(try await show(shown, bearer: session.accessToken).status == 204)
-            #expect(try await journey.me(session.accessToken).decode(User.self).emailVerified)
-        }
-
-        @Test func whatHasExpiredIsRefused() async throws {
-            let email = Journey.uniqueEmail()
-            let asked = try await ask(email)
-            let code = try await messages.code(to: email)
-            try await GatehouseSystem.current.withDatabase(of: "identity") { database in
-                try await database.query(
-                    "UPDATE codes SET expires_at = now() WHERE id = \(UUID(uuidString: asked.codeRequest))")
-            }
-            #expect(try await show(.init(identifier: email, code: code)).code == "INVALID_CREDENTIALS")
-        }
-
-        @Test func fiveTriesAreAllThereAre() async throws {
-            let email = Journey.uniqueEmail()
-            let asked = try await ask(email)
-            let code = try await messages.code(to: email)
-            let wrong = code == "000000" ? "000001" : "000000"
-            for _ in 0..<5 {
-                #expect(try await show(.init(code: wrong, codeRequest: asked.codeRequest)).status == 401)
-            }
-            #expect(try await show(.init(code: code, codeRequest: asked.codeRequest)).status == 401)
-        }
-
-        @Test func knownAndUnknownLookTheSame() async throws {
-            let known = try await journey.register().user.email ?? ""
-            let unknown = Journey.uniqueEmail()
-            for identifier in [known, unknown] {
-                let asked = try await ask(identifier)
-                #expect(asked.expiresIn == 600 && asked.resendAfter == 30)
-                let soon = try await journey.api.call(
-                    "POST", "/v1/auth/code", json: CodeRequest(identifier: identifier, purpose: .signIn))
-                #expect(soon.status == 429 && soon.header("retry-after") != nil, "\(soon.text)")
-                let wrong = try await show(.init(identifier: identifier, code: "12"))
-                #expect(wrong.status == 400)
-                _ = try await messages.code(to: identifier)
-            }
         }
     }
 }

@@ -60,22 +60,5 @@ extension SystemTests {
             #expect(try await journey.refresh(session.refreshToken).code == "INVALID_REFRESH_TOKEN")
             try await journey.expectRefusedSoon(session.accessToken)
         }
-
-        @Test func withoutABearerNothingIsChanged() async throws {
-            let request = ChangeIdentifierRequest(identifier: Journey.uniqueEmail(), code: "012345")
-            for (method, path) in [("PUT", "/v1/auth/identifiers/email"), ("DELETE", "/v1/auth/identifiers/phone")] {
-                let answer = try await journey.api.call(method, path, json: method == "PUT" ? request : nil)
-                #expect(answer.status == 401 && answer.code == "INVALID_TOKEN", "\(answer.text)")
-            }
-            let session = try await journey.register()
-            let last = try await journey.api.call(
-                "DELETE", "/v1/auth/identifiers/email", bearer: session.accessToken, body: nil)
-            #expect(last.status == 403 && last.code == "FORBIDDEN")
-            let unknown = try await journey.api.call(
-                "DELETE", "/v1/auth/identifiers/fax", bearer: session.accessToken, body: nil)
-            #expect(unknown.status == 404)
-            let wrong = try await journey.api.call("GET", "/v1/auth/identifiers/undo", body: nil)
-            #expect(wrong.status == 405)
-        }
     }
 }

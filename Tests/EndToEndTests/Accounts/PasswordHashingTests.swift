@@ -4,8 +4,8 @@ import TestKit
 import Testing
 
 extension SystemTests {
-    /// How passwords are hashed and which are refused, by the built programs and through the gateway.
-    @Suite(.onlyInASystemOfItsOwn, .serialized) struct PasswordHashing {
+    /// Hashes of other systems, imported by the command and used through the gateway.
+    @Suite(.onlyInASystemOfItsOwn) struct PasswordHashing {
         let system = GatehouseSystem.current
 
         private func login(
@@ -69,66 +69,5 @@ extension SystemTests {
                 }
             }
         }
-
-        @Test func otherParametersComeWithTheNextSignIn() async throws {
-            let email = Journey.uniqueEmail()
-            let user = try await system.journey.register(identifier: email).user.id
-            #expect(try await system.passwordHash(of: user).hasPrefix("$argon2id$v=19$m=19456,t=2,p=1,"))
-            let settings = ["IDENTITY_HASHING_MEMORY": "20480", "IDENTITY_HASHING_ITERATIONS": "3"]
-            try await system.withIdentity(settings: settings) { gateway, _ in
-                let api = TestHTTPClient(gateway.url)
-                #expect(try await login(api, email, Journey.password).status == 200)
-                let kept = try await system.passwordHash(of: user)
-                #expect(kept.hasPrefix("$argon2id$v=19$m=20480,t=3,p=1,"), "\(kept)")
-                #expect(try await login(api, email, Journey.password).status == 200)
-            }
-        }
-
-        @Test func breachedPasswordsAreRefusedWhereverOneIsChosen() async throws {
-            let files = try TemporaryFiles()
-            defer { files.remove() }
-            // SHA-1 of "known from a breach", as Have I Been Pwned writes it, and of another password.
-            let list = try files.write(
-                "DF35047FFFD38A65B8FE6963579254E8B09DB25E:12\r\n\(Self.breachedDigest):7\r\n")
-            let filter = try files.write("")
-            try await system.process("identity").run(["passwords", "filter", "build", list, "--output", filter])
-            let settings = ["IDENTITY_BREACHED_PASSWORDS_FILE": filter]
-            try await system.withIdentity(settings: settings) { gateway, _ in
-                let journey = system.journey(through: gateway)
-                let refused = try await journey.api.call(
-                    "POST", "/v1/auth/register",
-                    json: RegisterRequest(identifier: Journey.uniqueEmail(), password: Self.breached))
-                #expect(refused.status == 422 && refused.code == "WEAK_PASSWORD", "\(refused.text)")
-                #expect(try refused.problem().errors?.map(\.field) == ["password"])
-                let session = try await journey.register()
-                let change = ChangePasswordRequest(currentPassword: Journey.password, newPassword: Self.breached)
-                let kept = try await journey.api.call(
-                    "POST", "/v1/auth/password", bearer: session.accessToken, json: change)
-                #expect(kept.code == "WEAK_PASSWORD", "\(kept.text)")
-                _ = try await journey.api.call(
-                    "POST", "/v1/auth/password/forgot",
-                    json: ForgotPasswordRequest(identifier: session.user.email ?? ""))
-                var sent: PasswordResetMessage?
-                try await eventually("a message is sent") {
-                    sent = system.mail.messages(to: session.user.email ?? "").last
-                    return sent != nil
-                }
-                let token = try #require(sent?.token)
-                let reset = try await journey.api.call(
-                    "POST", "/v1/auth/password/reset",
-                    json: ResetPasswordRequest(token: token, newPassword: Self.breached))
-                #expect(reset.code == "WEAK_PASSWORD", "\(reset.text)")
-            }
-            // Without a list nobody knows of it, and what is built in is refused all the same.
-            for (password, status) in [(Self.breached, 201), ("password1", 422)] {
-                let answer = try await system.journey.api.call(
-                    "POST", "/v1/auth/register",
-                    json: RegisterRequest(identifier: Journey.uniqueEmail(), password: password))
-                #expect(answer.status == status, "\(answer.text)")
-            }
-        }
-
-        private static let breached = "known from a breach"
-        private static let breachedDigest = "6FBDE9B815E1D1A533B48E96FFE0912365CC0E78"
     }
 }

@@ -45,43 +45,6 @@ extension SystemTests {
             let next = try phone.launch()
             await #expect(throws: GatehouseError(.signedOut)) { try await next.getProfile() }
         }
-
-        @Test("A logout without a network is finished by the next launch")
-        func logoutLater() async throws {
-            let (phone, tablet) = (ClientDevice(), ClientDevice())
-            let identifier = Journey.uniqueEmail()
-            let client = try await phone.registered(identifier)
-            let other = try await tablet.signedIn(identifier)
-
-            phone.network.turn(online: false)
-            try await client.signOut()
-            #expect(await client.session.state == .signedOut(reason: .user))
-            #expect(phone.transport.count("/v1/auth/logout") == 0)
-            #expect(try await other.sessions().count == 2)
-
-            phone.network.turn(online: true)
-            let next = try phone.launch()
-            try await next.session.start()
-            #expect(await next.session.state == .signedOut(reason: nil))
-            try await eventually("the server has ended it") { try await other.sessions().count == 1 }
-            try await eventually("nothing is left to tell") { try await phone.stored.holdsNoSession }
-        }
-
-        @Test("A logout whose answer was lost is finished by the next launch")
-        func logoutAgain() async throws {
-            let (phone, tablet) = (ClientDevice(), ClientDevice())
-            let identifier = Journey.uniqueEmail()
-            let client = try await phone.registered(identifier)
-            let other = try await tablet.signedIn(identifier)
-
-            phone.transport.beforeAnswer(of: "/v1/auth/logout") { _ in throw URLError(.networkConnectionLost) }
-            try await client.signOut()
-            #expect(try await phone.stored.pendingLogouts.count == 1)
-            phone.transport.beforeAnswer(of: "/v1/auth/logout", nil)
-            try await phone.launch().session.start()
-            try await eventually("nothing is left to tell") { try await phone.stored.holdsNoSession }
-            #expect(try await other.sessions().count == 1)
-        }
     }
 }
 

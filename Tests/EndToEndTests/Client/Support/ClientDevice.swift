@@ -10,7 +10,6 @@ struct ClientDevice: Sendable {
     let store: SteeredStore
     let transport: WatchedTransport
     let telemetry = TelemetryLog()
-    let network = SteeredNetwork()
 
     /// - Parameter gateway: by default the running system's.
     init(
@@ -26,8 +25,8 @@ struct ClientDevice: Sendable {
     func launch() throws -> GatehouseClient {
         try GatehouseClient(
             configuration: GatehouseConfiguration(
-                baseURL: gateway, store: store, transport: transport, connectivity: network, telemetry: telemetry,
-                clock: clock, device: SessionDevice(name: "Ada's phone")))
+                baseURL: gateway, store: store, transport: transport, telemetry: telemetry, clock: clock,
+                device: SessionDevice(name: "Ada's phone")))
     }
 
     /// A process in which somebody new has signed in.
@@ -59,14 +58,4 @@ final class TelemetryLog: Telemetry {
     func reasons(of name: TelemetryEvent.Name) -> [String] {
         events.withLock { $0.filter { $0.name == name }.compactMap(\.reason) }
     }
-}
-
-/// Whether the device says that it has a network.
-final class SteeredNetwork: Connectivity {
-    private let online = Mutex(true)
-
-    var isOnline: Bool { online.withLock { $0 } }
-    var changes: AsyncStream<Bool> { AsyncStream { $0.finish() } }
-
-    func turn(online: Bool) { self.online.withLock { $0 = online } }
 }

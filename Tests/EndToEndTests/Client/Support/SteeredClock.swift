@@ -4,23 +4,15 @@ import Synchronization
 
 /// The system's clocks, set forward by a test. Short pauses, as between attempts, end at once.
 final class SteeredClock: SessionClock {
-    private let offsets = Mutex((monotonic: Duration.zero, wall: TimeInterval.zero))
+    private let offset = Mutex(Duration.zero)
     private let system = SystemClock()
 
-    var monotonic: Duration { system.monotonic + offsets.withLock { $0.monotonic } }
+    var monotonic: Duration { system.monotonic + offset.withLock { $0 } }
 
-    var wall: Date { system.wall.addingTimeInterval(offsets.withLock { $0.wall }) }
+    var wall: Date { system.wall.addingTimeInterval(offset.withLock { $0 } / .seconds(1)) }
 
     /// Time passes.
-    func advance(by duration: Duration) {
-        offsets.withLock { offsets in
-            offsets.monotonic += duration
-            offsets.wall += duration / .seconds(1)
-        }
-    }
-
-    /// Somebody sets the device's clock.
-    func jump(by seconds: TimeInterval) { offsets.withLock { $0.wall += seconds } }
+    func advance(by duration: Duration) { offset.withLock { $0 += duration } }
 
     func sleep(for duration: Duration) async throws {
         try Task.checkCancellation()
