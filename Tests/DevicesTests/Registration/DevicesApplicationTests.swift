@@ -146,7 +146,7 @@ import Testing
             _ = try await devices.register(token: "aa", as: ada)
             let elsewhere = SignedIn(id: ada.id)
             _ = try await devices.register(token: "bb", as: elsewhere)
-            await devices.feed.revoke(ada.session)
+            devices.tokens.end(ada.session)
             try await eventually("the device is detached") { try await devices.list(ada).count == 1 }
             let late = try await devices.register(token: "aa", as: ada)
             #expect(late.status == 401)
@@ -156,22 +156,23 @@ import Testing
     }
 
     @Test func whatWasRevokedWhileTheServiceWasDownIsCaughtUp() async throws {
-        try await withFakeTokens { feed, tokens in
+        let tokens = FakeTokens()
+        try await withHTTPServer(tokens.router()) { tokensURL in
             try await withDatabase(migrations: DevicesMigrations.all) { database in
-                let settings = TestDevices.settings(database: database.url, tokens: tokens)
+                let settings = TestDevices.settings(database: database.url, tokens: tokensURL)
                 let other = UUID()
                 try await withService(DevicesApplication.self, settings: settings) { service in
-                    let devices = TestDevices(url: service.url, feed: feed)
+                    let devices = TestDevices(url: service.url, tokens: tokens)
                     _ = try await devices.register(token: "aa", as: ada)
-                    await feed.revoke(other)
-                    try await eventually("the feed is followed") { await feed.asked.last == "1.1" }
+                    tokens.end(other)
+                    try await eventually("the feed is followed") { tokens.cursors.last == "1.1" }
                 }
-                await feed.revoke(ada.session)
-                let before = await feed.asked.count
+                tokens.end(ada.session)
+                let before = tokens.cursors.count
                 try await withService(DevicesApplication.self, settings: settings) { service in
-                    let devices = TestDevices(url: service.url, feed: feed)
+                    let devices = TestDevices(url: service.url, tokens: tokens)
                     try await eventually("the device is detached") { try await devices.list(ada).isEmpty }
-                    #expect(await feed.asked[before] == "1.1")
+                    #expect(tokens.cursors[before] == "1.1")
                 }
             }
         }
@@ -179,22 +180,22 @@ import Testing
 
     @Test func aFeedThatWasLostIsReadFromTheStart() async throws {
         try await withDevices { devices in
-            await devices.feed.revoke(UUID())
-            try await eventually("the feed is followed") { await devices.feed.asked.last == "1.1" }
+            devices.tokens.end(UUID())
+            try await eventually("the feed is followed") { devices.tokens.cursors.last == "1.1" }
             _ = try await devices.register(token: "aa", as: ada)
-            await devices.feed.forgetCursors()
-            await devices.feed.revoke(ada.session)
+            devices.tokens.state.withLock { $0.feed.generation += 1 }
+            devices.tokens.end(ada.session)
             try await eventually("the device is detached") { try await devices.list(ada).isEmpty }
-            try await eventually("the new cursor is used") { await devices.feed.asked.last == "2.2" }
+            try await eventually("the new cursor is used") { devices.tokens.cursors.last == "2.2" }
         }
     }
 
     @Test func registeringNeedsNoFeed() async throws {
         try await withDevices { devices in
-            await devices.feed.setDown(true)
+            devices.tokens.state.withLock { $0.feed.isDown = true }
             #expect(try await devices.register(token: "aa", as: ada).status == 200)
-            await devices.feed.revoke(ada.session)
-            await devices.feed.setDown(false)
+            devices.tokens.end(ada.session)
+            devices.tokens.state.withLock { $0.feed.isDown = false }
             try await eventually("detaching catches up") { try await devices.list(ada).isEmpty }
         }
     }
@@ -204,11 +205,12 @@ import Testing
     @Test func postgresAwayIsUnavailableWithinTwoSeconds() async throws {
         try await withPostgresServer { server in
             try await Self.migrate(server.url())
-            try await withFakeTokens { feed, tokens in
-                var settings = TestDevices.settings(database: server.url(), tokens: tokens)
+            let tokens = FakeTokens()
+            try await withHTTPServer(tokens.router()) { tokensURL in
+                var settings = TestDevices.settings(database: server.url(), tokens: tokensURL)
                 settings["GATEHOUSE_PATIENCE_MS"] = "1500"
                 try await withService(DevicesApplication.self, settings: settings) { service in
-                    let devices = TestDevices(url: service.url, feed: feed)
+                    let devices = TestDevices(url: service.url, tokens: tokens)
                     #expect(try await devices.register(token: "aa", as: ada).status == 200)
 
                     for fault in ["frozen", "killed"] {

@@ -20,11 +20,11 @@ struct SignedIn: Sendable {
 /// The running service, with what a test does to it.
 struct TestDevices: Sendable {
     let client: TestHTTPClient
-    let feed: FakeFeed
+    let tokens: FakeTokens
 
-    init(url: URL, feed: FakeFeed) {
+    init(url: URL, tokens: FakeTokens) {
         client = TestHTTPClient(url)
-        self.feed = feed
+        self.tokens = tokens
     }
 
     static func settings(database: String, tokens: URL) -> [String: String] {
@@ -49,12 +49,20 @@ struct TestDevices: Sendable {
 
 /// Runs the service with a database and a feed of its own.
 func withDevices(_ body: @Sendable (TestDevices) async throws -> Void) async throws {
-    try await withFakeTokens { feed, tokens in
+    let tokens = FakeTokens()
+    try await withHTTPServer(tokens.router()) { tokensURL in
         try await withDatabase(migrations: DevicesMigrations.all) { database in
-            let settings = TestDevices.settings(database: database.url, tokens: tokens)
+            let settings = TestDevices.settings(database: database.url, tokens: tokensURL)
             try await withService(DevicesApplication.self, settings: settings) { service in
-                try await body(TestDevices(url: service.url, feed: feed))
+                try await body(TestDevices(url: service.url, tokens: tokens))
             }
         }
     }
+}
+
+extension FakeTokens {
+    func end(_ session: UUID) { state.withLock { $0.feed.end(session, of: UUID()) } }
+
+    /// The cursors that the service has sent.
+    var cursors: [String?] { state.withLock { $0.feed.cursors } }
 }

@@ -203,10 +203,10 @@ import Testing
         try await with { fixture in
             try await fixture.drain()
             fixture.tokens.state.withLock { $0.feed.isDown = true }
-            let before = fixture.tokens.state.withLock(\.feed.asked)
+            let before = fixture.tokens.state.withLock(\.feed.cursors.count)
             let replica = Task { try await fixture.follower.run() }
             try await eventually("tokens is asked again") {
-                fixture.tokens.state.withLock { $0.feed.asked > before + 1 }
+                fixture.tokens.state.withLock { $0.feed.cursors.count > before + 1 }
             }
             let session = UUID()
             fixture.end(session)

@@ -1,37 +1,38 @@
-import Contracts
-import Foundation
-import HTTPTypes
-import Hummingbird
+public import Contracts
+public import Foundation
+public import Hummingbird
 import NIOCore
-import Synchronization
+public import Synchronization
 
-/// tokens, as identity sees it: sessions are made, taken back and revoked, and fail as a test wants it.
-final class FakeTokens: Sendable {
-    /// In development, and in production, which refuses the first.
-    static let credentials = ["dev-identity-tokens", String(repeating: "t", count: 48)]
+/// tokens, as identity and devices call it: sessions are made, taken back and revoked, and fail as a test wants it.
+public final class FakeTokens: Sendable {
+    /// Identity's in development, and in production, which refuses that one; devices'.
+    public static let credentials = [
+        "dev-identity-tokens", String(repeating: "t", count: 48), "dev-devices-tokens",
+    ]
 
-    struct State {
-        var sessions: [UUID: CreateSessionRequest] = [:]
+    public struct State: Sendable {
+        public var sessions: [UUID: CreateSessionRequest] = [:]
         /// Of users who have sessions.
-        var snapshots: [UUID: UserSnapshot] = [:]
-        var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
-        var takenBack: [UUID] = []
+        public var snapshots: [UUID: UserSnapshot] = [:]
+        public var revocations: [(user: UUID, request: RevokeSessionsRequest)] = []
+        public var takenBack: [UUID] = []
         /// Proofs of living sessions.
-        var renewals: [RenewAuthenticationRequest] = []
+        public var renewals: [RenewAuthenticationRequest] = []
         /// When sessions were made, where a test says so.
-        var createdAt: [UUID: Date] = [:]
-        var isDown = false
+        public var createdAt: [UUID: Date] = [:]
+        public var isDown = false
         /// Whether it can be read from, and nothing else.
-        var failsToChange = false
+        public var failsToChange = false
         /// Requests that are to fail, counted down.
-        var failures = 0
+        public var failures = 0
         /// Runs before a session is made.
-        var beforeSession: (@Sendable () async -> Void)?
+        public var beforeSession: (@Sendable () async -> Void)?
         /// Runs once a session has been made, before identity hears of it.
-        var afterSession: (@Sendable () async -> Void)?
+        public var afterSession: (@Sendable () async -> Void)?
         /// Whether identity never hears of a session that was made.
-        var losesAnswers = false
-        var feed = FakeRevocationFeed()
+        public var losesAnswers = false
+        public var feed = FakeRevocationFeed()
 
         mutating func keep(_ snapshot: UserSnapshot) {
             let id = snapshot.user.id
@@ -39,15 +40,17 @@ final class FakeTokens: Sendable {
         }
     }
 
-    let state = Mutex(State())
+    public let state = Mutex(State())
 
-    func live(_ user: UUID) -> Int {
+    public init() {}
+
+    public func live(_ user: UUID) -> Int {
         state.withLock { state in state.sessions.values.count { $0.snapshot.user.id == user } }
     }
 
-    var liveCount: Int { state.withLock { $0.sessions.count } }
+    public var liveCount: Int { state.withLock { $0.sessions.count } }
 
-    func router() -> Router<BasicRequestContext> {
+    public func router() -> Router<BasicRequestContext> {
         let router = Router()
         router.post("internal/sessions") { request, context in
             try self.refuseIfDown(request)
@@ -160,7 +163,7 @@ final class FakeTokens: Sendable {
             return state.isDown || (state.failsToChange && request.method != .get)
         }
         if isDown { throw HTTPError(.serviceUnavailable) }
-        let credential = request.headers[HTTPField.Name(HeaderName.credential)!]
+        let credential = request.headers[.init(HeaderName.credential)!]
         guard let credential, Self.credentials.contains(credential) else {
             throw HTTPError(.unauthorized)
         }
@@ -177,32 +180,73 @@ final class FakeTokens: Sendable {
     }
 }
 
-/// devices, as identity sees it.
-final class FakeDevices: Sendable {
-    struct State {
-        var erased: [UUID] = []
-        var registered: [DeviceExport.Entry] = []
-        var isDown = false
+extension FakeTokens {
+    /// The feed, a long poll.
+    private func addFeed(to router: Router<BasicRequestContext>) {
+        router.get("internal/revocations") { request, _ in
+            let credential = request.headers[.init(HeaderName.credential)!]
+            guard let credential, Self.credentials.contains(credential) else { throw HTTPError(.forbidden) }
+            let cursor = request.uri.queryParameters["after"].map { String($0) }
+            let wait = request.uri.queryParameters["wait"].flatMap { Int(String($0)) } ?? 0
+            let end = ContinuousClock.now + .seconds(wait)
+            self.state.withLock { state in
+                state.feed.cursors.append(cursor)
+                state.feed.reading += 1
+                state.feed.mostReading = max(state.feed.mostReading, state.feed.reading)
+            }
+            defer { self.state.withLock { $0.feed.reading -= 1 } }
+            while true {
+                let page = try self.state.withLock { state in
+                    if state.isDown || state.feed.isDown { throw HTTPError(.serviceUnavailable) }
+                    return state.feed.page(after: cursor)
+                }
+                if page != nil || .now >= end {
+                    let page = page ?? RevocationPage(entries: [], cursor: cursor ?? "1.0", reset: false, more: false)
+                    return Response(
+                        status: .ok, headers: [.contentType: "application/json"],
+                        body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(page))))
+                }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+        }
+    }
+}
+
+/// The revocation feed, as a test fills it.
+public struct FakeRevocationFeed: Sendable {
+    private var entries: [RevocationPage.Entry] = []
+    /// Counts up where tokens has lost its history: cursors of before mean nothing.
+    public var generation = 1
+    public var pageSize = 1000
+    public var isDown = false
+    /// Whether it can say where it ends.
+    public var knowsLatest = true
+    /// The cursors of the requests that were answered or refused.
+    public fileprivate(set) var cursors: [String?] = []
+    /// Requests that are being answered.
+    fileprivate var reading = 0
+    /// The most of them at a time.
+    public fileprivate(set) var mostReading = 0
+
+    public mutating func end(_ session: UUID, of user: UUID, at time: Date = .now, reason: RevocationReason = .logout) {
+        entries.append(
+            RevocationPage.Entry(
+                sessionID: session, userID: user, revokedAt: time, accessExpiresAt: time + 3600, reason: reason))
     }
 
-    let state = Mutex(State())
-
-    func router() -> Router<BasicRequestContext> {
-        let router = Router()
-        router.delete("internal/users/{id}") { request, context in
-            let id = try context.parameters.require("id", as: UUID.self)
-            let isDown = self.state.withLock { state in
-                if !state.isDown { state.erased.append(id) }
-                return state.isDown
-            }
-            return Response(status: isDown ? .serviceUnavailable : .noContent)
+    /// The page after the cursor, which is `generation.position`; `nil` while there are no new entries.
+    func page(after cursor: String?) -> RevocationPage? {
+        if cursor == RevocationPage.latest, knowsLatest {
+            return RevocationPage(entries: [], cursor: "\(generation).\(entries.count)", reset: false, more: false)
         }
-        router.get("internal/users/{id}/devices") { request, context in
-            let devices = self.state.withLock { $0.registered }
-            return Response(
-                status: .ok, headers: [.contentType: "application/json"],
-                body: .init(byteBuffer: ByteBuffer(bytes: try JSON.encode(DeviceExport(devices: devices)))))
+        let parts = cursor?.split(separator: ".").compactMap { Int($0) } ?? [generation, 0]
+        guard parts.count == 2, parts[0] == generation else {
+            return RevocationPage(entries: [], cursor: "\(generation).0", reset: true, more: true)
         }
-        return router
+        guard parts[1] < entries.count else { return nil }
+        let end = min(entries.count, parts[1] + pageSize)
+        return RevocationPage(
+            entries: Array(entries[parts[1]..<end]), cursor: "\(generation).\(end)", reset: false,
+            more: end < entries.count)
     }
 }
