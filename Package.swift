@@ -14,20 +14,31 @@ let ours: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// One of these variables limits the package to a part of it.
+
+/// The programs that `make up` starts.
+let isSystemAlone = Context.environment["GATEHOUSE_SYSTEM_ONLY"] != nil
+/// The client, for a Mac without the libraries that the servers need.
+let isClientAlone = Context.environment["GATEHOUSE_CLIENT_ONLY"] != nil
+/// The fuzzer of `make test-fuzz`.
+let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
+
 // MARK: - Helpers
 
-/// A service is a library (`Sources/`) and the executable that runs it (`Main/`).
-/// Migrations are listed by name because only those are embedded in the binary.
-func service(_ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = []) -> [Target] {
-    let library = name.prefix(1).uppercased() + name.dropFirst() + "Service"
-    return [
-        .target(
-            name: library, dependencies: dependencies, path: "Services/\(name)/Sources", resources: resources,
-            swiftSettings: ours),
-        .executableTarget(
-            name: name, dependencies: [.target(name: library), .argumentParser] + dependencies,
-            path: "Services/\(name)/Main", swiftSettings: ours),
-    ]
+/// A service is one executable: the service in `Sources`, its commands in `Main`.
+///
+/// Migrations are listed by name because only those are embedded in the binary. libFuzzer brings a `main` of its own, so
+/// the fuzzer links the service as a library.
+func service(_ name: String, uses dependencies: [Target.Dependency], embeds resources: [Resource] = []) -> Target {
+    let module = name.prefix(1).uppercased() + name.dropFirst() + "Service"
+    let path = "Services/\(name)"
+    return isFuzzing
+        ? .target(
+            name: module, dependencies: dependencies, path: path, exclude: ["README.md", "Main"], resources: resources,
+            swiftSettings: ours)
+        : .executableTarget(
+            name: module, dependencies: dependencies + [.argumentParser], path: path, exclude: ["README.md"],
+            resources: resources, swiftSettings: ours)
 }
 
 func shared(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
@@ -35,9 +46,9 @@ func shared(_ name: String, uses dependencies: [Target.Dependency] = []) -> Targ
 }
 
 /// - Parameters:
-///   - package: Debian's.
-///   - pkgConfig: where the headers lie in a folder of their own.
-///   - formula: Homebrew's, which keeps each in such a folder.
+///   - package: the package of Debian.
+///   - pkgConfig: for headers in a folder of their own.
+///   - formula: the formula of Homebrew, which keeps all headers in such folders.
 func system(_ name: String, package: String, pkgConfig: String? = nil, formula: (String, pkgConfig: String)) -> Target {
     #if os(macOS)
         let pkgConfig: String? = formula.pkgConfig
@@ -55,15 +66,10 @@ func tests(
         exclude: others, swiftSettings: ours)
 }
 
-func tool(
-    _ name: String, at path: String, uses dependencies: [Target.Dependency], besides others: [String] = []
-) -> Target {
-    .executableTarget(
-        name: name, dependencies: dependencies + [.argumentParser], path: path, exclude: others, swiftSettings: ours)
-}
+func library(_ name: String) -> Product { .library(name: name, targets: [name]) }
 
 extension Target.Dependency {
-    /// What an app that takes the client alone, without the trait, neither fetches nor builds.
+    /// A dependency of the servers. An app that takes the client without the trait neither fetches nor builds it.
     static func server(_ name: String, of package: String) -> Self {
         .product(name: name, package: package, condition: .when(traits: ["Server"]))
     }
@@ -101,18 +107,18 @@ let system: [Target] = [
     system("CLibpq", package: "libpq-dev", pkgConfig: "libpq", formula: ("libpq", pkgConfig: "libpq")),
     system("CHiredis", package: "libhiredis-dev", formula: ("hiredis", pkgConfig: "hiredis")),
     system("COpenSSL", package: "libssl-dev", formula: ("openssl@3", pkgConfig: "libcrypto")),
-    // bcrypt, for users from elsewhere. macOS has no such library, and its own crypt(3) no bcrypt.
+    // bcrypt, for imported hashes. macOS has no such library, and its crypt(3) lacks bcrypt.
     system("CCrypt", package: "libcrypt-dev", formula: ("libxcrypt", pkgConfig: "libxcrypt")),
     system("CArgon2", package: "libargon2-dev", formula: ("argon2", pkgConfig: "libargon2")),
 ]
 
 let libraries: [Target] = [
-    // Leaves: no library of ours, no package.
+    // Libraries without dependencies of ours.
     shared("Bytes"),
     shared("Contracts"),
     shared("Threads", uses: ["COpenSSL"]),
     shared("RateLimiting"),
-    // Over one thing each.
+    // Libraries over one system or package each.
     shared("Instruments", uses: [.coreMetrics]),
     shared("AccessToken", uses: ["Bytes", "COpenSSL", "Threads"]),
     shared("Sealing", uses: [.crypto]),
@@ -122,7 +128,7 @@ let libraries: [Target] = [
         uses: [
             "CHiredis", "Instruments", "RateLimiting", .crypto, .nioCore, .nioPosix, .nioSSL, .logging, .lifecycle,
         ]),
-    // What every service does alike.
+    // The common part of all services.
     shared("Settings", uses: [.yams]),
     shared(
         "Observability",
@@ -140,8 +146,8 @@ let libraries: [Target] = [
             "AccessToken", "Bytes", "Contracts", "Instruments", "ServiceKit", .asyncHTTPClient, .lifecycle, .logging,
             .nioCore,
         ]),
-    // The product that services of a team's own are written with: no database, no Redis, nothing of the gateway's. Teams
-    // take it from Shared/Package.swift, whose targets and dependencies are these.
+    // For services that other teams write: no database, no Redis, nothing of the gateway. Teams take it from
+    // Shared/Package.swift, which lists the same targets and dependencies.
     shared(
         "GatehouseService",
         uses: [
@@ -158,7 +164,7 @@ let libraries: [Target] = [
         ]),
 ]
 
-let services =
+let services: [Target] = [
     service(
         "gateway",
         uses: [
@@ -166,10 +172,9 @@ let services =
             "Threads", "TokenValidation", .asyncHTTPClient, .collections, .crypto, .httpTypes, .lifecycle, .logging,
             .nioCore, .nioHPACK, .nioHTTP2, .nioPosix, .nioSSL, .nioTLS, .unixSignals, .yams,
         ],
-        embeds: [.embedInCode("Console/Files")]
-            + ["html", "css", "js"].map { .embedInCode("Operator/operator.\($0)") }
-    )
-    + service(
+        embeds: [.embedInCode("Sources/Console/Files")]
+            + ["html", "css", "js"].map { .embedInCode("Sources/Operator/operator.\($0)") }),
+    service(
         "identity",
         uses: [
             "AccessToken", "Bytes", "CArgon2", .target(name: "CCrypt", condition: .when(platforms: [.linux])),
@@ -178,49 +183,35 @@ let services =
             "ServiceKitPostgres", "Settings", "Threads", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird,
             .lifecycle, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
         ],
-        embeds: [.embedInCode("Migrations"), .embedInCode("Messages/Templates")])
-    + service(
+        embeds: [.embedInCode("Sources/Migrations"), .embedInCode("Sources/Messages/Templates")]),
+    service(
         "tokens",
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "RateLimiting", "Redis",
             "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
             .nioCore,
         ],
-        embeds: [.embedInCode("Migrations")])
-    + service(
+        embeds: [.embedInCode("Sources/Migrations")]),
+    service(
         "devices",
         uses: [
             "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "ServiceKit", "ServiceKitPostgres",
             "Settings", .hummingbird, .lifecycle, .logging,
         ],
-        embeds: [.embedInCode("Migrations")])
-
-let tools: [Target] = [
-    // What tests and development use in place of the world outside.
-    .target(
-        name: "TestKit",
-        dependencies: [
-            "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto, .hummingbird,
-            .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
-        ], path: "Tests/TestKit", swiftSettings: ours),
-    .target(
-        name: "AppleSimulator",
-        dependencies: [
-            "AccessToken", "Bytes", "ServiceKit", "Settings", .crypto, .hummingbird, .httpTypes, .lifecycle, .logging,
-            .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
-        ], path: "Tests/AppleSimulator/Sources", swiftSettings: ours),
-    tool(
-        "apple-simulator", at: "Tests/AppleSimulator/Main",
-        uses: ["AppleSimulator", "ServiceKit", "Settings"]),
-    tool(
-        "bench", at: "Tests/Benchmarks",
-        uses: [
-            "AccessToken", "CArgon2", "Contracts", "GatehouseClient", "Postgres", "Redis", .asyncHTTPClient, .logging,
-            .collections, .nioCore, .nioHTTP1, .nioPosix,
-        ], besides: ["Peers"]),
+        embeds: [.embedInCode("Sources/Migrations")]),
 ]
 
-// What `deploy/examples/new-service` copies: built and tried here too, so that what it makes compiles.
+// Stands in for Apple in tests and development.
+let simulator: [Target] = [
+    .executableTarget(
+        name: "AppleSimulator",
+        dependencies: [
+            "AccessToken", "Bytes", "ServiceKit", "Settings", .argumentParser, .crypto, .hummingbird, .httpTypes,
+            .lifecycle, .logging, .nioCore, .nioHTTP1, .nioHTTP2, .nioPosix, .nioSSL,
+        ], path: "Tests/AppleSimulator", exclude: ["README.md"], swiftSettings: ours)
+]
+
+// The template that `deploy/examples/new-service` copies, built and tested here too.
 let examples: [Target] = [
     .target(
         name: "OrdersService", dependencies: ["GatehouseService"],
@@ -230,7 +221,7 @@ let examples: [Target] = [
         path: "deploy/examples/orders/Sources/orders", swiftSettings: ours),
 ]
 
-// What an app is built with. Of the server it shares the contract, and it needs nobody's package.
+// An app is built with these. The library shares `Contracts` with the servers and has no other dependency.
 let client: [Target] = [
     .target(
         name: "GatehouseClient", dependencies: ["Contracts"], path: "Client/GatehouseClient",
@@ -240,11 +231,8 @@ let client: [Target] = [
     .target(
         name: "GatehouseUI", dependencies: ["Contracts", "GatehouseClient"], path: "Client/GatehouseUI",
         swiftSettings: ours + [.define("GATEHOUSE_DEMO", .when(traits: ["Demo"]))]),
-    .target(
-        name: "GatehouseCommand", dependencies: ["GatehouseClient", .argumentParser], path: "Client/gatehouse/Sources",
-        swiftSettings: ours),
     .executableTarget(
-        name: "gatehouse", dependencies: ["GatehouseCommand", .argumentParser], path: "Client/gatehouse/Main",
+        name: "GatehouseCommand", dependencies: ["GatehouseClient", .argumentParser], path: "Client/gatehouse",
         swiftSettings: ours),
 ]
 
@@ -259,30 +247,25 @@ let clientTests: [Target] = [
 
 let everyTest: [Target] =
     clientTests + [
-        tests("Bytes", uses: ["Bytes"]),
-        tests("Contracts", uses: ["Contracts"]),
-        tests("Threads", uses: ["Threads"]),
-        tests("RateLimiting", uses: ["RateLimiting"]),
-        tests("AccessToken", uses: ["AccessToken", "Bytes", "COpenSSL", .crypto]),
+        .target(
+            name: "TestKit",
+            dependencies: [
+                "Contracts", "Observability", "Postgres", "Redis", "ServiceKit", .asyncHTTPClient, .crypto,
+                .hummingbird, .hummingbirdCore, .logging, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            ], path: "Tests/TestKit", swiftSettings: ours),
+        // The libraries that need no server, a folder each.
         tests(
-            "TokenValidation",
+            "Shared",
             uses: [
-                "AccessToken", "Contracts", "Instruments", "ServiceKit", "TokenValidation", .asyncHTTPClient,
-                .metricsTestKit, .nioCore,
-            ]),
-        tests(
-            "GatehouseService",
-            uses: [
-                "AccessToken", "Contracts", "GatehouseService", "Observability", "ServiceKit", .asyncHTTPClient,
-                .httpTypes, .hummingbird, .nioCore, .serviceContext,
+                "AccessToken", "Bytes", "Contracts", "COpenSSL", "GatehouseService", "Instruments", "Observability",
+                "RateLimiting", "Sealing", "ServiceKit", "Settings", "Threads", "TokenValidation", .asyncHTTPClient,
+                .crypto, .httpTypes, .hummingbird, .metricsTestKit, .nioCore, .serviceContext,
             ]),
         .testTarget(
             name: "OrdersServiceTests", dependencies: ["GatehouseService", "OrdersService"],
             path: "deploy/examples/orders/Tests/OrdersServiceTests", swiftSettings: ours),
-        tests("Sealing", uses: ["Sealing"]),
         tests("Postgres", uses: ["Postgres", "Threads", .metrics, .metricsTestKit]),
         tests("Redis", uses: ["RateLimiting", "Redis", .nioCore, .nioPosix]),
-        tests("Settings", uses: ["Settings"]),
         tests(
             "Observability",
             uses: ["Instruments", "Observability", .coreMetrics, .lifecycle, .logging, .serviceContext]),
@@ -330,21 +313,39 @@ let everyTest: [Target] =
             besides: ["OAuth/authlib_client.py"]),
     ]
 
-// libFuzzer brings a `main` of its own, and needs what is internal: built by `make test-fuzz` alone, in place of the tests.
-let isFuzzing = Context.environment["GATEHOUSE_FUZZ"] != nil
 let fuzzers: [Target] = [
     .executableTarget(
         name: "fuzz", dependencies: ["AccessToken", "GatewayService", "Bytes", .nioCore, .nioEmbedded, .nioHTTP1],
         path: "Tests/GatewayTests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"], swiftSettings: ours)
 ]
 
-// Where the libraries of the servers are not to be had, as on a Mac that builds the app.
-let isClientAlone = Context.environment["GATEHOUSE_CLIENT_ONLY"] != nil
-let contracts = libraries.filter { $0.name == "Contracts" }
-let everything =
-    system + libraries + services + client + tools + examples + (isFuzzing ? fuzzers : everyTest)
+// MARK: - The package
 
-// The documentation's tool is fetched by `make docs` alone.
+let programs: [Product] = [
+    .executable(name: "gateway", targets: ["GatewayService"]),
+    .executable(name: "identity", targets: ["IdentityService"]),
+    .executable(name: "tokens", targets: ["TokensService"]),
+    .executable(name: "devices", targets: ["DevicesService"]),
+    .executable(name: "apple-simulator", targets: ["AppleSimulator"]),
+]
+let clientProducts: [Product] =
+    [.executable(name: "gatehouse", targets: ["GatehouseCommand"])] + ["GatehouseClient", "GatehouseUI"].map(library)
+/// `Tests/Benchmarks`, a package of its own, links these.
+let measured: [Product] = ["AccessToken", "CArgon2", "Contracts", "Postgres", "Redis"].map(library)
+
+let server = system + libraries + services
+let (products, targets): ([Product], [Target]) =
+    if isSystemAlone {
+        (programs, server + simulator)
+    } else if isClientAlone {
+        (clientProducts, libraries.filter { $0.name == "Contracts" } + client + clientTests)
+    } else if isFuzzing {
+        ([], server + fuzzers)
+    } else {
+        (programs + clientProducts + measured, server + simulator + client + examples + everyTest)
+    }
+
+// Only `make docs` fetches the tool for documentation.
 let documenting: [Package.Dependency] =
     Context.environment["GATEHOUSE_DOCS"] == nil
     ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0")]
@@ -352,11 +353,8 @@ let documenting: [Package.Dependency] =
 let package = Package(
     name: "gatehouse",
     platforms: [.macOS(.v15), .iOS(.v16)],
-    products: (isClientAlone ? [] : ["gateway", "identity", "tokens", "devices", "apple-simulator"]).map {
-        .executable(name: $0, targets: [$0])
-    } + [.executable(name: "gatehouse", targets: ["gatehouse"])]
-        + ["GatehouseClient", "GatehouseUI"].map { .library(name: $0, targets: [$0]) },
-    // An app names this package with `traits: []`, and gets the client without a single package besides.
+    products: products,
+    // An app names this package with `traits: []` and gets the client without another package.
     traits: [
         .default(enabledTraits: ["Server"]),
         .trait(name: "Server", description: "The services, their tools and tests, and the command."),
@@ -380,5 +378,5 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
     ] + documenting,
-    targets: isClientAlone ? contracts + client + clientTests : everything
+    targets: targets
 )

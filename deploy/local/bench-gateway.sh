@@ -17,6 +17,7 @@ load_core=$(($(getconf _NPROCESSORS_ONLN) > 1 ? 1 : 0))
 ulimit -n "$(ulimit -Hn)"
 
 ensure_gateway_peers
+build_benchmarks
 system_up
 # The benchmark starts gateways of its own, with these settings and some of its own.
 choose_environment gateway
@@ -24,6 +25,6 @@ printf '%s\n' "${environment[@]}" | grep '=' >"$state/gateway.environment"
 # NIO counts the machine's cores and does not look at what taskset allows: two loops would take turns on one core.
 echo NIO_SINGLETON_GROUP_LOOP_COUNT=1 >>"$state/gateway.environment"
 stop TERM gateway
-taskset -c "$load_core" "$binaries/bench" --environment-file "$state/env" --upstream-port "$upstream_port" \
+taskset -c "$load_core" "$bench" --environment-file "$state/env" --upstream-port "$upstream_port" \
     --only gateway --binaries "$binaries" --peers "$root/Tests/Benchmarks/Peers" --envoy "$(envoy_binary)" \
     --proxy-core "$proxy_core" "$@"

@@ -14,7 +14,8 @@ END
 # Who has forgotten a password is written to: the part `timing` stands in for the sender.
 export IDENTITY_RESET_HOOK_URL=http://127.0.0.1:$upstream_port/messages IDENTITY_RESET_HOOK_SECRET=dev-benchmark
 
+build_benchmarks
 system_up
 # pgbench stands beside the server's programs.
 PATH=$PATH:$(postgres_bin)
-"$binaries/bench" --environment-file "$state/env" --upstream-port "$upstream_port" "$@"
+"$bench" --environment-file "$state/env" --upstream-port "$upstream_port" "$@"

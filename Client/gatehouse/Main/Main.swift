@@ -1,5 +1,4 @@
 import ArgumentParser
-import GatehouseCommand
 
 @main
 enum Main {

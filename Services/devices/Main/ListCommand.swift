@@ -1,6 +1,5 @@
 import ArgumentParser
 import Contracts
-import DevicesService
 import Foundation
 
 /// `devices list --user UUID`

@@ -1,5 +1,4 @@
 import ArgumentParser
-import DevicesService
 import ServiceKit
 import ServiceKitPostgres
 import Settings

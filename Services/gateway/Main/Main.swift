@@ -1,5 +1,4 @@
 import ArgumentParser
-import GatewayService
 import ServiceKit
 import Settings
 

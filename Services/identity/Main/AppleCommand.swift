@@ -1,7 +1,6 @@
 import ArgumentParser
 import Contracts
 import Foundation
-import IdentityService
 
 /// What operators do when the app changes teams at Apple. Runs beside the service, with the same settings.
 struct AppleCommand: AsyncParsableCommand {

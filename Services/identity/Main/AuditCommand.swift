@@ -1,7 +1,6 @@
 import ArgumentParser
 import Contracts
 import Foundation
-import IdentityService
 
 /// What happened to accounts, for operators. Runs beside the service, with the same settings.
 struct AuditCommand: AsyncParsableCommand {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import IdentityService
 import ServiceKit
 import ServiceKitPostgres
 import Settings

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Foundation
-import IdentityService
 
 /// What operators do about passwords in general. None of it needs the service's settings.
 struct PasswordsCommand: AsyncParsableCommand {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Contracts
 import Foundation
-import IdentityService
 
 /// What operators do with accounts. Runs beside the service, with the same settings.
 struct UsersCommand: AsyncParsableCommand {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import Contracts
-import IdentityService
 
 /// The receivers of events. Runs beside the service, with the same settings.
 struct WebhooksCommand: AsyncParsableCommand {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import ServiceKit
 import Settings
-import TokensService
 
 /// `tokens after-restore`
 struct AfterRestoreCommand: AsyncParsableCommand {

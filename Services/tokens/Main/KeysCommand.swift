@@ -1,7 +1,6 @@
 import ArgumentParser
 import Foundation
 import ServiceKit
-import TokensService
 
 /// `tokens keys …`
 struct KeysCommand: AsyncParsableCommand {

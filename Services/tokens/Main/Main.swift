@@ -2,7 +2,6 @@ import ArgumentParser
 import ServiceKit
 import ServiceKitPostgres
 import Settings
-import TokensService
 
 @main
 struct Main: AsyncParsableCommand {

@@ -1,4 +1,3 @@
-import AppleSimulator
 import ArgumentParser
 import ServiceKit
 import Settings

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares every import with the dependencies that Package.swift declares for its target, and these with the rules of the
-# architecture. SwiftPM's own check lets through whatever another target drags in.
+# Compares every import with the dependencies that Package.swift, or that of the benchmarks, declares for its target, and
+# the targets with the rules of the architecture. SwiftPM's own check lets through whatever another target drags in.
 #
 # A script rather than a Swift tool: SwiftPM describes the package as JSON, jq turns that into lines, and there is
 # nothing to compile before it can run. Products are expected to be named as their modules are, as all of ours are.
@@ -15,15 +15,19 @@ folders=(Services Shared Tests deploy/examples)
 if [ -d Client ]; then folders+=(Client); fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# describe FOLDER: the package there, as JSON. A folder of its own does not wait for a build that goes on.
+# describe FOLDER: its package as JSON, with paths from the root. A scratch folder of its own does not wait for a build
+# that goes on.
 describe() {
-    (cd "$1" && swift package --scratch-path "$scratch/build" describe --type json) 2>"$scratch/errors" || {
+    (cd "$1" && swift package --scratch-path "$scratch/build" describe --type json) 2>"$scratch/errors" \
+        >"$scratch/description" || {
         cat "$scratch/errors" >&2
         fail "$1/Package.swift cannot be read"
     }
+    jq --arg folder "$1/" '.targets[].path |= ($folder + . | gsub("(^|(?<=/))\\./|/\\.$"; ""))' "$scratch/description"
 }
 describe . >"$scratch/package.json"
 describe Shared >"$scratch/shared.json"
+describe Tests/Benchmarks >"$scratch/benchmarks.json"
 
 # What comes with the toolchain or the system and needs no declaration.
 platform="Swift Foundation FoundationEssentials FoundationNetworking Dispatch Synchronization Observation RegexBuilder
@@ -36,7 +40,7 @@ jq -r --arg platform "$platform" '
     | (($platform | [splits("\\s+")]) + [.c99name] + (.target_dependencies // []) + (.product_dependencies // []))
       as $modules
     | .sources[] | [$target.path + "/" + ., $target.name, ($modules | join(" "))] | @tsv
-' "$scratch/package.json" >"$scratch/allowed"
+' "$scratch/package.json" "$scratch/benchmarks.json" >"$scratch/allowed"
 
 imports "${folders[@]}" >"$scratch/imports"
 
@@ -51,7 +55,7 @@ awk -F'\t' '
 jq -r '
     (.targets | map({key: .name, value: .}) | from_entries) as $all
     | def reach: [., (($all[.].target_dependencies // [])[] | reach[])] | unique;
-    def service: $all[.].path | test("^Services/[^/]+/Sources$");
+    def service: $all[.].path | test("^Services/[^/]+$");
     ($all | keys[]) as $name | $all[$name] as $target | ($target.target_dependencies // []) as $direct
     | (if ($target.path | startswith("Services/")) then
         $direct[] | select(service and ($all[.].path | split("/")[1]) != ($target.path | split("/")[1]))
@@ -68,9 +72,9 @@ jq -r '
         ($target.product_dependencies // [])[]
         | "Package.swift: \($name) depends on \(.): an app would have to build it, too"
       else empty end),
-      (if $name == "gateway" then
+      (if $name == "GatewayService" then
         $name | reach[] | select(. == "CLibpq" or . == "Postgres")
-        | "Package.swift: gateway reaches \(.): the gateway links no PostgreSQL"
+        | "Package.swift: \($name) reaches \(.): the gateway links no PostgreSQL"
       else empty end),
       (if $name != "Postgres" and any($direct[]; . == "CLibpq") then
         "Package.swift: only Postgres may depend on CLibpq, not \($name)" else empty end),

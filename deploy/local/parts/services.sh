@@ -41,12 +41,12 @@ write_env() {
     mv "$state/env.new" "$state/env"
 }
 
-# The walk-through with this copy's addresses and command in it. Needs `binaries`; where the command is not among them, as
-# in images, it is left out.
+# The walk-through with this copy's addresses and command in it. Needs `binaries`. The command is left out where it was
+# not built: `make up` does not build it, and the images do not have it.
 walkthrough() {
     local command absent=
     printf -v command '%q' "$binaries/gatehouse"
-    [ -x "$binaries/gatehouse" ] || absent="/^[$]GATEHOUSE /d"
+    [ -x "$binaries/gatehouse" ] || absent='/^# The same with the command/,/^$/d'
     sed -e "$absent" -e "s|\$MAIL_FOLDER|$state/mail|g" -e "s|\$GATEWAY_URL|$(url gateway)|g" -e "s|\$APPLE_SIMULATOR_URL|$(url apple-simulator)|g" \
         -e "s|\$GATEHOUSE|${command//\\/\\\\}|g" "$local_scripts/walkthrough.txt"
 }
