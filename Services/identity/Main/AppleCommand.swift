@@ -2,7 +2,7 @@ import ArgumentParser
 import Contracts
 import Foundation
 
-/// What operators do when the app changes teams at Apple. Runs beside the service, with the same settings.
+/// Operator commands for moving the app to another team at Apple. They run beside the service, with the same settings.
 struct AppleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apple", abstract: "Take users of Sign in with Apple along when the app changes teams at Apple.",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Contracts
 import Foundation
 
-/// What happened to accounts, for operators. Runs beside the service, with the same settings.
+/// Operator commands that read and verify the audit log. They run beside the service, with the same settings.
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit", abstract: "Read the audit log, and check that nobody has changed it.",

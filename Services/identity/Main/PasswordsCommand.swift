@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What operators do about passwords in general. None of it needs the service's settings.
+/// Operator commands about passwords in general. None of them needs the service's settings.
 struct PasswordsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "passwords", abstract: "Choose how passwords are hashed, and which are refused.",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Contracts
 import Foundation
 
-/// What operators do with accounts. Runs beside the service, with the same settings.
+/// Operator commands for accounts. They run beside the service, with the same settings.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
@@ -105,7 +105,7 @@ struct UsersCommand: AsyncParsableCommand {
     }
 }
 
-/// Prints the user as `change` has left them.
+/// Prints the user as it is after `change`.
 func printEntry(
     _ change: (UserAdministration) async throws -> UserAdministration.Entry
 ) async throws {
@@ -207,7 +207,7 @@ extension UsersCommand {
             if refused > 0 { throw ExitCode.failure }
         }
 
-        /// - Returns: the file and its size in bytes, where it has one.
+        /// - Returns: the file and its size in bytes; the size is `nil` where it is unknown.
         private func open() throws -> (FileHandle, Int?) {
             if file == "-" { return (.standardInput, nil) }
             guard let handle = FileHandle(forReadingAtPath: file) else {
@@ -246,7 +246,7 @@ extension UsersCommand {
     }
 }
 
-/// How far a command has come: a line on standard error that is written over and over, if a person is looking.
+/// The progress of a command: one line on standard error that is overwritten, if standard error is a terminal.
 final class ProgressLine {
     private let unit: String
     private let total: Int?
@@ -254,15 +254,15 @@ final class ProgressLine {
     private let start = ContinuousClock.now
     private var shownAt = ContinuousClock.now
 
-    /// - Parameter total: `nil` where nobody knows how much there is.
+    /// - Parameter total: `nil` where the total is unknown.
     init(unit: String, total: Int? = nil) {
         self.unit = unit
         self.total = total
     }
 
     /// - Parameters:
-    ///   - count: how many are done.
-    ///   - part: of `total`, where that is counted in something else.
+    ///   - count: the number of items done.
+    ///   - part: the progress towards `total`, where `total` has another unit than `count`.
     func show(_ count: Int, part: Int? = nil) {
         let now = ContinuousClock.now
         guard isSeen, now - shownAt > .milliseconds(200) else { return }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Contracts
 
-/// The receivers of events. Runs beside the service, with the same settings.
+/// Operator commands for the receivers of events. They run beside the service, with the same settings.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "webhooks", abstract: "See how far webhooks have come, and have events sent again.",

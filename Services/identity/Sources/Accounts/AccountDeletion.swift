@@ -6,18 +6,19 @@ import Postgres
 import ServiceKit
 import Synchronization
 
-/// Deleting an account: one's own (`DELETE /v1/auth/account`), or another's as an operator.
+/// Deletes an account: the user's own (`DELETE /v1/auth/account`), or another user's on behalf of an operator.
 ///
-/// The user's rows go first, in one transaction with the task that tells the other services. From then on nobody signs
-/// in, and the task survives a crash of this process. The sessions are revoked before the answer, so that the answer is
-/// true. The request may be repeated: a deletion that was begun goes on, and an account that is gone counts as deleted.
+/// One transaction deletes the user's rows and enqueues the task that notifies the other services. Once it has
+/// committed, the user cannot sign in, and the task survives a crash of this process. The sessions are revoked before
+/// the response is sent, so that a success response is true. The request is idempotent: repeating it continues a
+/// deletion in progress, and an account that is already deleted counts as success.
 struct AccountDeletion: Sendable {
     let deletions: AccountDeletionStore
     let delivery: OutboxDelivery
     let worker: OutboxWorker
     let logger: Logger
 
-    /// - Returns: whether there was something to delete, or to go on with.
+    /// - Returns: whether the account existed, or its deletion was still in progress.
     /// - Throws: `UNAVAILABLE` when the account is deleted but its sessions could not be revoked yet.
     @discardableResult
     func callAsFunction(_ userID: UUID, actor: AuditActor = .user, deadline: Deadline) async throws -> Bool {
@@ -34,15 +35,14 @@ struct AccountDeletion: Sendable {
     }
 }
 
-/// Erases accounts.
 struct AccountDeletionStore: Sendable {
     let database: PostgresPool
     let grants: AppleGrantStore
 
-    /// Erases the user's rows and puts one task into the outbox that tells everybody else.
+    /// Deletes the user's rows and enqueues one task that notifies the other services.
     ///
-    /// Once this has committed nobody can sign in to the account, and its identifiers are free.
-    /// - Parameter condition: looked at once the user's row is locked.
+    /// Once this has committed, the user cannot sign in to the account, and its identifiers are free.
+    /// - Parameter condition: evaluated after the user's row is locked.
     /// - Returns: the task, also when the deletion was begun before; `nil` when nothing is left to do.
     func delete(
         _ userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant,
@@ -64,10 +64,11 @@ struct AccountDeletionStore: Sendable {
     }
 }
 
-/// Deletes accounts that have verified nothing and are not used any more (`IDENTITY_UNVERIFIED_RETENTION_DAYS`).
+/// Deletes accounts that have verified neither an identifier nor an Apple account, and are no longer used
+/// (`IDENTITY_UNVERIFIED_RETENTION_DAYS`).
 ///
-/// Each run reads the next users in the order of their age and remembers where it ended, so that its cost does not grow
-/// with the number of users.
+/// Each run reads the next users in the order of their age and remembers where it ended. Its cost therefore does not
+/// grow with the number of users.
 final class UnverifiedAccountRemoval: Sendable {
     private let database: PostgresPool
     private let deletions: AccountDeletionStore
@@ -82,13 +83,14 @@ final class UnverifiedAccountRemoval: Sendable {
         var id: UUID
     }
 
-    /// Users that one statement reads, and statements of a run.
+    /// The number of users that one statement reads, and the number of statements in a run.
     static let page = 500
     static let pagesPerRun = 20
 
     /// - Parameters:
-    ///   - days: since the last entry about the user in the audit log, which has every sign-in.
-    ///   - isSignedIn: whether the user has a session. One that is only refreshed leaves no entry.
+    ///   - days: days since the user's last entry in the audit log, which records every sign-in.
+    ///   - isSignedIn: whether the user has a session. A session that is only refreshed leaves no entry in the audit
+    ///     log.
     init(
         database: PostgresPool, deletions: AccountDeletionStore, days: Int,
         isSignedIn: @escaping @Sendable (UUID) async throws -> Bool
@@ -99,7 +101,7 @@ final class UnverifiedAccountRemoval: Sendable {
         self.isSignedIn = isSignedIn
     }
 
-    /// Staff and disabled accounts stay: operators made them so.
+    /// Staff and disabled accounts are kept, because an operator set their role or state.
     private static func isAbandoned(after days: Int) -> String {
         """
         u.state = 'active' AND u.role = 'user' AND u.store_ids = '{}'
@@ -133,7 +135,7 @@ final class UnverifiedAccountRemoval: Sendable {
         }
     }
 
-    /// The outbox tells the other services.
+    /// The outbox notifies the other services.
     private func remove(_ userID: UUID) async throws {
         let deletion = try await deletions.delete(userID, actor: .system, deadline: .now + .seconds(5)) { transaction in
             try await transaction.query(

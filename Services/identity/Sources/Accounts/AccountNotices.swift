@@ -1,32 +1,33 @@
 import Foundation
 import Postgres
 
-/// Messages about changes of an account, to its verified identifiers, so that the user notices a thief's. A stranger may
-/// read at an unverified identifier: none goes there. Each is put into the outbox in the change's transaction.
+/// Notices about changes of an account, sent to its verified identifiers, so that the user notices an attacker's
+/// change. No notice goes to an unverified identifier, because it may belong to another person. Each notice is enqueued
+/// in the change's transaction.
 struct AccountNotices: Sendable {
     let messages: MessageQueue
-    /// Where the link leads that undoes a change; `nil`: the message holds the token alone.
+    /// The address of the link that undoes a change; `nil`: the message contains only the token.
     let undoLink: URL?
 
-    /// Seconds after which a notice without a link is not sent any more.
+    /// Seconds after which a notice without a link expires.
     private static let lifetime: TimeInterval = 3 * 86_400
 
-    /// A notice without a link to every verified identifier.
+    /// Sends a notice without a link to every verified identifier.
     func send(_ kind: MessageKind, toUser userID: UUID, on transaction: PostgresTransaction) async throws {
         for held in try await IdentifierStore.all(of: userID, on: transaction) where held.isVerified {
             try await enqueue(kind, to: held.identifier, lifetime: Self.lifetime, on: transaction)
         }
     }
 
-    /// A link to the identifier that was changed or removed, which undoes that.
+    /// Sends a link that undoes the change to the identifier that was changed or removed.
     func changed(_ former: AccountIdentifier, of userID: UUID, on transaction: PostgresTransaction) async throws {
         try await sendUndo(.identifierChanged, to: former, of: userID, on: transaction)
     }
 
-    /// A link to an identifier of one of two accounts that were merged, which undoes what came with the other.
+    /// Sends a link that undoes a merge to an identifier of one of the two accounts.
     /// - Parameters:
     ///   - userID: the account that stays.
-    ///   - isKept: whether the identifier is one of that account now.
+    ///   - isKept: whether the identifier belongs to that account now.
     func merged(
         _ held: AccountIdentifier, into userID: UUID, isKept: Bool, on transaction: PostgresTransaction
     ) async throws {
@@ -68,19 +69,20 @@ struct AccountNotices: Sendable {
     }
 }
 
-/// Tells an account's user that somebody else has proved one of their identifiers, where another one of theirs is
-/// proved. As a task of the outbox.
+/// Notifies an account's user that another user has verified one of their identifiers. The notice goes to the account's
+/// other identifier, if that one is verified. It is a task of the outbox.
 struct LossNotice: Sendable {
     let identifiers: IdentifierStore
     let messages: MessageDelivery
     let templates: MessageQueue
 
-    /// Seconds after which nobody needs it any more.
+    /// Seconds after which the notice expires.
     private static let lifetime: TimeInterval = 3 * 86_400
 
     /// - Parameters:
-    ///   - channel: the kind of the identifier that it goes to.
-    ///   - language: what the client of whoever proved the other one has asked for, which is all that is known.
+    ///   - channel: the kind of the identifier that receives the notice.
+    ///   - language: the language that the client of the verifying user asked for. The account's own language is
+    ///     unknown.
     func deliver(_ entry: OutboxEntry, to channel: Identifier.Kind, language: String?) async throws {
         guard let userID = entry.userID,
             let identifier = try await identifiers.proved(channel, of: userID, deadline: .now + .seconds(5))

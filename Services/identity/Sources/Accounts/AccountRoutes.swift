@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// What a user who is signed in does with their own account. The gateway says who that is.
+/// Routes for a signed-in user's own account. The gateway identifies the user.
 struct AccountRoutes: Sendable {
     let accounts: AccountStore
     let deletion: AccountDeletion
@@ -29,8 +29,8 @@ struct AccountRoutes: Sendable {
             try age.require(user)
             return try await Response.json(export(user, context: context), holdsToken: true)
         }
-        // One route for each provider. A route with a parameter in that place would be hidden, for every method, by
-        // the one that is spelled out (POST /v1/auth/identities/apple).
+        // One route for each provider. A route with a path parameter in that place would be shadowed, for every method,
+        // by the literal route POST /v1/auth/identities/apple.
         for provider in AuthProvider.known {
             router.delete("/v1/auth/identities/\(provider.rawValue)") { _, context in
                 let user = try context.requireUser()
@@ -47,8 +47,8 @@ struct AccountRoutes: Sendable {
         return account.user
     }
 
-    /// A deletion that was begun goes on whenever it is asked for again: of an account that is gone nobody can prove
-    /// anything.
+    /// Repeating the request continues a deletion in progress without recent authentication: the user of a deleted
+    /// account can no longer authenticate.
     private func delete(_ context: GatehouseRequestContext) async throws {
         let user = try context.requireUser()
         do {
@@ -60,7 +60,7 @@ struct AccountRoutes: Sendable {
         try await deletion(user.id, deadline: context.deadline)
     }
 
-    /// A field that is absent or null stays as it is; an empty name takes the name away.
+    /// A field that is absent or null stays as it is; an empty name removes the name.
     private func update(_ request: Request, _ context: GatehouseRequestContext) async throws -> User {
         let id = try context.requireUser().id
         guard let text = try await request.decode(UpdateUserRequest.self).displayName else {
@@ -75,7 +75,7 @@ struct AccountRoutes: Sendable {
     }
 }
 
-/// All that is kept of a user (`GET /v1/auth/export`), gathered from the three services that keep something.
+/// All data stored about a user (`GET /v1/auth/export`), collected from the three services that store some.
 struct Export: Sendable {
     let accounts: AccountStore
     let identifiers: IdentifierStore
@@ -109,13 +109,13 @@ struct Export: Sendable {
     }
 }
 
-/// Removing a way to sign in (`DELETE /v1/auth/identities/{provider}`).
+/// Removes a credential (`DELETE /v1/auth/identities/{provider}`).
 struct Unlinking: Sendable {
     let providers: AuthProviderStore
     let age: AuthenticationAge
     let worker: OutboxWorker
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` when it is the last way to sign in to the account.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` when it is the account's last credential.
     func callAsFunction(
         _ provider: AuthProvider, from user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
@@ -134,7 +134,7 @@ struct Unlinking: Sendable {
     }
 }
 
-/// The devices service, as identity uses it.
+/// Client of the devices service.
 struct DevicesClient: Sendable {
     let client: ServiceClient
 

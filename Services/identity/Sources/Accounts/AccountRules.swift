@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 
-/// A user with what identity alone knows of one.
+/// A user, including the fields that only identity stores.
 struct Account: Sendable, Equatable {
     var id: UUID
     var email: String?
@@ -12,24 +12,25 @@ struct Account: Sendable, Equatable {
     var role: String
     var storeIDs: [String]
     var state: AccountState
-    /// Whether there is an address or number that a password can be entered with. `email` does not tell: it may be the
-    /// address in Apple's token, which can be another user's identifier here.
+    /// Whether the account has an address or number for signing in with a password. `email` does not show this: it may
+    /// be the address in Apple's token, which can be another user's identifier here.
     var hasIdentifier: Bool
     var hasPassword: Bool
     var hasApple: Bool
-    /// Counts up with every change that clients and other services are shown. tokens keeps the snapshot of the highest.
+    /// Increases with every change that clients and other services see. tokens keeps the snapshot with the highest
+    /// version.
     var version: Int64
-    /// Counts up with every change after which a proof that was made before no longer counts: of the password, the
-    /// state, the ways to sign in, or a lost identifier.
+    /// Increases with every change that invalidates earlier authentication: a change of the password, the state or the
+    /// credentials, or the loss of an identifier.
     var credentialsVersion: Int64
     var createdAt: Date
     var updatedAt: Date?
-    /// Kinds of identifiers that somebody else has proved.
+    /// Kinds of identifiers that another user has verified.
     var lostIdentifiers: [String] = []
-    /// Kinds of the user's identifiers that another account has lost to them.
+    /// Kinds of the user's identifiers that another account has lost to this user.
     var mergeableIdentifiers: [String] = []
 
-    /// The user as clients see one.
+    /// The user as clients see it.
     var user: User {
         User(
             id: id, email: email, phone: phone, displayName: displayName, emailVerified: emailVerified,
@@ -44,31 +45,33 @@ struct Account: Sendable, Equatable {
         UserSnapshot(user: user, version: version)
     }
 
-    /// The ways to sign in, in the contract's order.
+    /// The providers that the user can sign in with, in the contract's order.
     var providers: [AuthProvider] {
         (hasApple ? [.apple] : []) + (hasPassword ? [.password] : [])
     }
 
-    /// Whether somebody can sign in to the account.
-    /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
+    /// Whether the user can sign in to the account.
+    /// - Parameter kinds: identifier kinds to which codes are sent. A code signs the user in to the account that has
+    ///   verified the identifier.
     func isReachable(byCodeTo kinds: Set<Identifier.Kind>) -> Bool {
         hasApple || (hasPassword && hasIdentifier) || isOpenedByCode(to: kinds)
     }
 
-    /// Whether the account can still be signed in to without `provider`.
-    /// - Parameter kinds: of identifiers to which codes are sent. A code opens the account whose identifier is proved.
+    /// Whether the user can still sign in to the account without `provider`.
+    /// - Parameter kinds: identifier kinds to which codes are sent. A code signs the user in to the account that has
+    ///   verified the identifier.
     func isReachable(without provider: AuthProvider, byCodeTo kinds: Set<Identifier.Kind> = []) -> Bool {
         if isOpenedByCode(to: kinds) { return true }
         switch provider {
         case .apple: return hasPassword && hasIdentifier
         case .password: return hasApple
-        // Nobody signs in with a provider that this version does not know: without it nothing is missing.
+        // This version accepts no sign-in with an unknown provider, so removing one makes no difference.
         default: return !providers.isEmpty
         }
     }
 
     private func isOpenedByCode(to kinds: Set<Identifier.Kind>) -> Bool {
-        // Apple forwards mail to such an address only as long as the app is linked.
+        // Apple forwards mail to such an address only while the app is linked.
         let isRelayed = email?.hasSuffix("@privaterelay.appleid.com") == true
         if kinds.contains(.email) && emailVerified && !isRelayed { return true }
         return kinds.contains(.phone) && phoneVerified
@@ -81,29 +84,29 @@ enum AccountState: String, Sendable, CaseIterable {
     case disabled
 }
 
-/// What is to change of an account; `nil` leaves it as it is.
+/// The fields to change in an account; `nil` leaves a field as it is.
 struct AccountChange: Sendable {
-    /// `.some(nil)` takes the name away.
+    /// `.some(nil)` removes the name.
     var displayName: DisplayName??
     var role: Role?
     var stores: StoreList?
 }
 
-/// The name a user goes by: free text that is shown to others.
+/// The user's display name: free text that is shown to other users.
 struct DisplayName: Hashable, Sendable {
     let value: String
 
-    /// In characters as a reader counts them.
+    /// In characters (grapheme clusters).
     static let maximumLength = 100
-    /// In bytes of UTF-8: one character can be a letter with any number of combining marks.
+    /// In bytes of UTF-8. One character can be a letter with any number of combining marks.
     static let maximumBytes = 16 * maximumLength
 
-    /// `nil` where the text is blank, which is how a user takes the name away.
+    /// `nil` where the text is blank, which removes the name.
     static func read(_ text: String) throws(Refusal) -> DisplayName? {
         let trimmed = Text.trimmed(text)
         guard !trimmed.isEmpty else { return nil }
         let tooLong = Refusal("The name is longer than \(maximumLength) characters.")
-        // The length first: the time to normalize grows with its square.
+        // The length is checked first, because the time to normalize grows with the square of the length.
         guard trimmed.utf8.count <= maximumBytes else { throw tooLong }
         let name = trimmed.precomposedStringWithCanonicalMapping
         guard name.utf8.count <= maximumBytes, name.count <= maximumLength else { throw tooLong }
@@ -115,8 +118,8 @@ struct DisplayName: Hashable, Sendable {
         return DisplayName(value: name)
     }
 
-    /// The name that Apple's dialog gave the app, once and unsigned. It must not fail a sign-in: characters that cannot
-    /// be shown are left out, and a name that is too long is cut.
+    /// The name that Apple's dialog gave the app, once and unsigned. The name must not fail a sign-in: characters that
+    /// cannot be shown are left out, and a name that is too long is cut.
     static func fromApple(givenName: String?, familyName: String?) -> DisplayName? {
         let parts = [givenName, familyName].compactMap(\.self).map { part in
             var visible = String.UnicodeScalarView()
@@ -128,16 +131,17 @@ struct DisplayName: Hashable, Sendable {
     }
 }
 
-/// What a user may do in the team's own services; Gatehouse itself only carries it, and knows that of its operators.
+/// A user's role in the team's own services. Gatehouse only passes it on, and interprets only the operators' role.
 struct Role: Hashable, Sendable {
     let name: String
 
-    /// What everybody who registers is.
+    /// The role of every user who registers.
     static let user = Role(unchecked: "user")
-    /// Who may administer users, unless the team names another.
+    /// The role that may administer users, unless the team names another.
     static let `operator` = Role(unchecked: "operator")
 
-    /// - Parameter name: a lower-case letter, then up to 31 of `a–z 0–9 _ -`: it stands in access tokens and headers.
+    /// - Parameter name: a lower-case letter, then up to 31 of `a–z 0–9 _ -`: the role is written into access tokens
+    ///   and headers.
     init(_ name: String) throws(Refusal) {
         let scalars = name.unicodeScalars
         guard (1...32).contains(scalars.count), let first = scalars.first, ("a"..."z").contains(first),
@@ -150,7 +154,7 @@ struct Role: Hashable, Sendable {
         self.name = name
     }
 
-    /// The role of those who may administer users.
+    /// The role that may administer users.
     init(ofOperators name: String) throws(Refusal) {
         try self.init(name)
         guard self != .user else { throw Refusal("Everybody who registers has the role \(name).") }
@@ -176,16 +180,16 @@ struct StoreID: Hashable, Sendable {
     }
 }
 
-/// The stores of one user. All of them are in each access token, and percent-encoded in a header field of each request
-/// that the gateway forwards.
+/// The stores of one user. Each access token lists all of them, and each request that the gateway forwards carries them
+/// percent-encoded in a header field.
 struct StoreList: Hashable, Sendable {
     let ids: [StoreID]
 
     static let none = StoreList(unchecked: [])
 
     static let maximumCount = 50
-    /// In bytes of the header field, with its commas. A token with so many is not longer than verifiers accept, and the
-    /// field fits into a request head of 16 KiB.
+    /// In bytes of the header field, including the commas. A token with this many is not longer than verifiers accept,
+    /// and the field fits into a request head of 16 KiB.
     static let maximumLength = 3072
 
     init(_ values: [String]) throws(Refusal) {
@@ -210,7 +214,7 @@ struct StoreList: Hashable, Sendable {
         self.ids = ids
     }
 
-    /// Of the percent-encoded names with commas between them.
+    /// The length of the percent-encoded names with commas between them.
     private static func length(of ids: [StoreID]) -> Int {
         ids.reduce(max(0, ids.count - 1)) { sum, id in
             id.value.utf8.reduce(sum) { $0 + (isUnreserved($1) ? 1 : 3) }

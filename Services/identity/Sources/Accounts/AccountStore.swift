@@ -4,10 +4,10 @@ import Postgres
 
 /// Users, in PostgreSQL (table `users`). Every function is one statement or one short transaction.
 ///
-/// Here and in every other store a transaction locks a user's row before it writes anything and before any row that
-/// belongs to the user, so that no two transactions wait for each other, and the transactions of one user have numbers in
-/// their order: the feed of events goes by these. For a further user no transaction waits
-/// (``lockAnother(_:on:)``).
+/// In this and every other store, a transaction locks the user's row before it writes anything and before it locks any
+/// row that belongs to the user. Two transactions therefore never wait for each other, and the transactions of one user
+/// get their numbers in order. The feed of events relies on that order. No transaction waits for the row of a further
+/// user (``lockAnother(_:on:)``).
 struct AccountStore: Sendable {
     let database: PostgresPool
 
@@ -22,7 +22,7 @@ struct AccountStore: Sendable {
         ).first.map(AccountStanding.init(row:))
     }
 
-    /// Accounts from the oldest to the newest: those that come after `last` in that order, or from the first.
+    /// Accounts from the oldest to the newest: those after `last` in that order, or from the first.
     func list(after last: Account?, limit: Int) async throws -> [Account] {
         try await database.query(
             """
@@ -33,13 +33,13 @@ struct AccountStore: Sendable {
         ).map(Account.init(row:))
     }
 
-    /// The user's role as it is now; `nil` where the account is gone or disabled.
+    /// The user's current role; `nil` where the account is gone or disabled.
     func roleOfActive(_ id: UUID, deadline: ContinuousClock.Instant) async throws -> String? {
         try await database.query("SELECT role FROM users WHERE id = \(id) AND state = 'active'", deadline: deadline)
             .first?.decode(String.self)
     }
 
-    /// Changes what others are shown of the user.
+    /// Changes what other users and services see of the user.
     /// - Returns: `nil` when there is no such user.
     func change(
         _ userID: UUID, to change: AccountChange, actor: AuditActor, deadline: ContinuousClock.Instant? = nil
@@ -75,7 +75,7 @@ struct AccountStore: Sendable {
         }
     }
 
-    /// - Parameter name: `nil` takes the name away.
+    /// - Parameter name: `nil` removes the name.
     /// - Returns: `nil` when there is no such user.
     func rename(_ userID: UUID, to name: DisplayName?, deadline: ContinuousClock.Instant) async throws -> Account? {
         try await change(userID, to: AccountChange(displayName: .some(name)), actor: .user, deadline: deadline)
@@ -111,7 +111,7 @@ struct AccountStore: Sendable {
         }
     }
 
-    /// Takes the role and stores from a user whose row is locked. The caller counts the version up (``touch``).
+    /// Removes the role and stores of a user whose row is locked. The caller increments the version (``touch``).
     static func removeRights(of userID: UUID, on transaction: PostgresTransaction) async throws {
         let role = Role.user.name
         let removed = try await transaction.query(
@@ -123,7 +123,7 @@ struct AccountStore: Sendable {
         try await AuditLog.record(.roleChanged, userID, by: .system, detail: role, on: transaction)
     }
 
-    /// Ends the user's sessions, and has sign-ins that are under way prove themselves again.
+    /// Ends the user's sessions. Sign-ins in progress have to verify the user again.
     /// - Returns: whether there is such a user.
     func endSessions(of userID: UUID, actor: AuditActor, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
@@ -138,7 +138,7 @@ struct AccountStore: Sendable {
         }
     }
 
-    /// Ends one session, by an operator's word: the entry of it and the task stand or fall together.
+    /// Ends one session on behalf of an operator. The audit entry and the task are committed together.
     /// - Returns: `false` when there is no such user.
     func endSession(_ session: UUID, of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
@@ -151,7 +151,7 @@ struct AccountStore: Sendable {
     }
 }
 
-/// What the stores need of a user within transactions of their own.
+/// Operations on a user within the transactions of other stores.
 extension AccountStore {
     static func account(
         _ id: UUID, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
@@ -162,16 +162,16 @@ extension AccountStore {
         ).first.map(Account.init(row:))
     }
 
-    /// Locks the user's row until the transaction ends. The transaction has neither written nor locked anything before:
-    /// PostgreSQL then gives it its number after the wait.
-    /// - Returns: whether there is one.
+    /// Locks the user's row until the transaction ends. The transaction must not have written or locked anything
+    /// before: PostgreSQL then assigns its number after the wait.
+    /// - Returns: whether there is such a user.
     static func lock(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
         try await !transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE").isEmpty
     }
 
-    /// Locks the row of a further user, without waiting for it. This transaction has its number already, so it must not
-    /// come after one with a higher number.
-    /// - Returns: whether there is one.
+    /// Locks the row of a further user, without waiting for it. This transaction already has its number, so it must not
+    /// lock the row after a transaction with a higher number.
+    /// - Returns: whether there is such a user.
     /// - Throws: ``UserIsContended``, for `withRetriedTransaction`.
     static func lockAnother(_ userID: UUID, on transaction: PostgresTransaction) async throws -> Bool {
         let locked = try await transaction.query("SELECT id FROM users WHERE id = \(userID) FOR UPDATE SKIP LOCKED")
@@ -181,7 +181,8 @@ extension AccountStore {
             }
             return false
         }
-        // In a database that was restored from a dump, old entries have numbers above the present ones: they do not count.
+        // In a database that was restored from a dump, old entries have numbers above the current ones. They do not
+        // count.
         let isOvertaken = try await transaction.query(
             """
             SELECT EXISTS (
@@ -201,10 +202,10 @@ extension AccountStore {
         return version == account.credentialsVersion
     }
 
-    /// Counts the user's version up, and puts into the outbox that tokens has to be told.
-    /// - Parameter credentials: whether sign-ins that are under way have to be proved again. Tokens for resetting the
-    ///   password, which were sent out before, then count no longer.
-    /// - Returns: the version of the user's credentials now; `nil` when there is no such user.
+    /// Increments the user's version and enqueues the task that sends tokens the new snapshot.
+    /// - Parameter credentials: whether sign-ins in progress have to verify the user again. Password reset tokens that
+    ///   were sent before then expire.
+    /// - Returns: the current version of the user's credentials; `nil` when there is no such user.
     @discardableResult
     static func touch(_ userID: UUID, credentials: Bool, on transaction: PostgresTransaction) async throws -> Int64? {
         let version = try await transaction.query(
@@ -225,7 +226,7 @@ extension AccountStore {
 }
 
 extension Account {
-    /// The columns of an account, over the users `u` of a statement and ``joins``. A column behind them has the number
+    /// The columns of an account, over the users `u` of a statement and ``joins``. A column after them has the index
     /// ``columnCount``.
     static let columns = """
         u.id, coalesce(e.value, a.email), coalesce(e.verified, false), p.value, coalesce(p.verified, false),
@@ -288,20 +289,20 @@ extension AccountStanding {
 
 enum UnlinkOutcome: Sendable {
     case unlinked(Account)
-    /// Without it nobody could sign in to the account any more.
+    /// Removing it would leave the account without a credential.
     case lastOne
     case notLinked
     case noSuchUser
 }
 
-/// Removes the ways in which a user signs in.
+/// Removes credentials of a user.
 struct AuthProviderStore: Sendable {
     let database: PostgresPool
     let grants: AppleGrantStore
-    /// Kinds of identifiers to which codes for signing in are sent.
+    /// Kinds of identifiers to which sign-in codes are sent.
     var codeKinds: Set<Identifier.Kind> = []
 
-    /// Removes a way to sign in, unless it is the last. What Apple has granted is revoked by the outbox.
+    /// Removes a credential, unless it is the last one. The outbox revokes what Apple has granted.
     func unlink(
         _ provider: AuthProvider, from userID: UUID, actor: AuditActor = .user,
         deadline: ContinuousClock.Instant? = nil
@@ -311,7 +312,8 @@ struct AuthProviderStore: Sendable {
                 let account = try await AccountStore.account(userID, on: transaction)
             else { return .noSuchUser }
             guard account.providers.contains(provider) else { return .notLinked }
-            // Whoever has given the Apple account up has not asked for another way to stay.
+            // Sign-in codes do not count where Apple unlinks the account: the user has not asked to keep it by other
+            // means.
             let codes = actor == .apple ? [] : codeKinds
             guard account.isReachable(without: provider, byCodeTo: codes) else { return .lastOne }
             switch provider {

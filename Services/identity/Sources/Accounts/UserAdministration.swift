@@ -3,8 +3,8 @@ import Foundation
 import Postgres
 import ServiceKit
 
-/// What operators do with accounts, for the command line. An operator's word counts as proof: an identifier that an
-/// operator gives to a user is verified.
+/// Operator commands for accounts. Gatehouse trusts the operator: an identifier that an operator gives to a user counts
+/// as verified.
 public struct UserAdministration: Sendable {
     let accounts: AccountStore
     let identifiers: IdentifierStore
@@ -15,18 +15,18 @@ public struct UserAdministration: Sendable {
     let outbox: OutboxStore
     let home: PhoneRegion?
 
-    /// Why something was not done, in words for the operator.
+    /// Why a command failed, in words for the operator.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
     }
 
-    /// A user as operators see one.
+    /// A user as operators see it.
     public struct Entry: Sendable, Encodable {
         public var user: User
         /// `active` or `disabled`.
         public var state: String
-        /// What tokens could not be told of the change yet, because it was not reached. The running service goes on
-        /// trying. `revoke_sessions` means that the user's sessions have not ended yet.
+        /// Kinds of tasks that tokens has not received yet, because it could not be reached. The running service
+        /// retries them. `revoke_sessions` means that the user's sessions have not ended yet.
         public var pending: [String]?
     }
 
@@ -35,14 +35,14 @@ public struct UserAdministration: Sendable {
         try await run(ServiceConfiguration<IdentityApplication>.loadOrExit().application, body)
     }
 
-    /// Runs `body` and ends all threads and connections after it.
+    /// Runs `body`, then ends all threads and connections.
     static func run(
         _ configuration: IdentityConfiguration, _ body: (UserAdministration) async throws -> Void
     ) async throws {
         try await IdentityParts.run(configuration) { try await body($0.administration) }
     }
 
-    /// Makes a user with a password.
+    /// Creates a user with a password.
     /// - Parameter identifier: an e-mail address or a phone number.
     public func create(
         identifier: String, password: String, displayName: String?, role: String, storeIDs: [String]
@@ -104,7 +104,7 @@ public struct UserAdministration: Sendable {
 
     /// - Parameters:
     ///   - user: an id, an e-mail address or a phone number.
-    ///   - storeIDs: `nil` leaves the user's as they are.
+    ///   - storeIDs: `nil` leaves the user's stores as they are.
     public func setRole(_ role: String, storeIDs: [String]?, user: String) async throws -> Entry {
         let id = try await find(user)
         let role = try reading { () throws(Refusal) in try Role(role) }
@@ -118,9 +118,9 @@ public struct UserAdministration: Sendable {
         return try await entry(account, pending: deliver(about: id))
     }
 
-    /// Tells tokens at once. The running service does it where that fails, and may have claimed the tasks before this
-    /// command did; so this waits for a moment until they are done.
-    /// - Returns: the kinds of the tasks that are left.
+    /// Delivers the user's tasks to tokens at once. Where that fails, the running service delivers them. The service
+    /// may have claimed the tasks before this command, so the command waits a moment until they are done.
+    /// - Returns: the kinds of the tasks that remain.
     func deliver(about userID: UUID) async throws -> [String] {
         for entry in try await outbox.claim(for: .tokens, limit: 100, about: userID).entries {
             do { try await delivery.deliver(entry) } catch { try? await outbox.postpone(entry, seconds: 0) }
@@ -153,9 +153,10 @@ public struct UserAdministration: Sendable {
     }
 }
 
-/// Identifiers, as operators give, move and remove them.
+/// Operator commands that give, move and remove identifiers.
 extension UserAdministration {
-    /// Gives the user the identifier, in place of the one of its kind. By the operator's word it counts as proved.
+    /// Gives the user the identifier, in place of the one of its kind. It counts as verified, because the operator
+    /// vouches for it.
     /// - Parameter user: an id, an e-mail address or a phone number.
     public func addIdentifier(_ identifier: String, user: String) async throws -> Entry {
         let id = try await find(user)
@@ -163,7 +164,7 @@ extension UserAdministration {
         return try await finish(identifiers.set(identifier, of: id, actor: .operator), identifier.value)
     }
 
-    /// Gives an identifier from whoever has it to the user, who must have none of its kind.
+    /// Moves an identifier from its present user to another user, who must have none of its kind.
     /// - Parameter user: an id, an e-mail address or a phone number.
     public func moveIdentifier(_ identifier: String, to user: String) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
@@ -174,7 +175,7 @@ extension UserAdministration {
         return try await finish(outcome, identifier.value)
     }
 
-    /// Takes an identifier from whoever has it, unless it is the last way into the account.
+    /// Removes an identifier from its user, unless it is the account's last credential.
     public func removeIdentifier(_ identifier: String) async throws -> Entry {
         let identifier = try reading { () throws(Refusal) in try Identifier(identifier, home: home) }
         let id = try await find(identifier.value)

@@ -6,13 +6,13 @@ import Hummingbird
 import ServiceKit
 
 /// Registers each route twice: under `/v1/admin` for operators, who come through the gateway, and under
-/// `/internal/admin` for other systems, which show a credential of their own.
+/// `/internal/admin` for other systems, which authenticate with a credential of their own.
 struct AdminRouter {
     private let doors: [RouterGroup<GatehouseRequestContext>]
 
     typealias Handler = @Sendable (Request, GatehouseRequestContext) async throws -> Response
 
-    /// - Parameter gate: lets in operators.
+    /// - Parameter gate: admits operators only.
     init(_ router: ServiceRouter, gate: OperatorGate) {
         let operators = router.group("/v1/admin").add(middleware: UncachedResponses()).add(middleware: gate)
         let systems = router.internal(callers: "admin").add(middleware: UncachedResponses())
@@ -41,7 +41,7 @@ struct AdminRouter {
     }
 }
 
-/// What operators see is kept by no cache.
+/// Keeps caches from storing what operators see.
 private struct UncachedResponses: RouterMiddleware {
     func handle(
         _ request: Request, context: GatehouseRequestContext,
@@ -53,7 +53,7 @@ private struct UncachedResponses: RouterMiddleware {
     }
 }
 
-/// What operators do, and other systems in their name.
+/// Routes for operators, and for other systems that act on their behalf.
 struct AdminRoutes: Sendable {
     let gate: OperatorGate
     let users: AdminUserRoutes
@@ -71,14 +71,14 @@ struct AdminRoutes: Sendable {
 }
 
 extension AuditLog {
-    /// Where an entry concerns nobody in particular: no user has this id.
+    /// The user id of an entry that concerns no particular user. No user has this id.
     static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
-    /// Notes that somebody who administers has read what is kept of people, before they are told it.
+    /// Records that an operator or system has read stored personal data, before the response is sent.
     ///
     /// - Parameters:
-    ///   - userID: whose it is; `nil` where it is that of several.
-    ///   - detail: what was read, in a word of ours.
+    ///   - userID: the user whose data was read; `nil` where it is that of several users.
+    ///   - detail: what was read, as a fixed word.
     func noteViewing(of userID: UUID?, _ detail: String, _ context: GatehouseRequestContext) async throws {
         try await Self.record(
             .viewed, userID ?? Self.nobody, by: .operator, detail: detail, on: database,
@@ -86,8 +86,8 @@ extension AuditLog {
     }
 }
 
-/// Lets in users who have the operators' role, by their access token and by what is kept: who has lost the role, or was
-/// disabled, gets in no more, however long the token lives.
+/// Admits users who have the operators' role, both in their access token and in the database. A user who lost the role
+/// or was disabled is refused, however long the access token is valid.
 struct OperatorGate: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
@@ -107,11 +107,11 @@ struct OperatorGate: RouterMiddleware {
     }
 }
 
-/// Has the audit log name the system that asks, and the operator whom the system names.
+/// Has the audit log name the calling system, and the operator whom the system names.
 struct SystemScope: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 
-    /// In characters, of the operator's name.
+    /// In characters of the operator's name.
     static let maximumLength = 64
 
     func handle(
@@ -127,7 +127,7 @@ struct SystemScope: RouterMiddleware {
 }
 
 extension GatehouseRequestContext {
-    /// For what changes something: an operator has to have proved lately who they are. Other systems have shown their
+    /// Required before a change: an operator must have authenticated recently. Other systems have presented their
     /// credential.
     ///
     /// - Throws: `REAUTHENTICATION_REQUIRED`.
@@ -136,7 +136,7 @@ extension GatehouseRequestContext {
     }
 }
 
-/// What happened, for operators: the audit log, and figures.
+/// The audit log and figures, for operators.
 struct AdminLogRoutes: Sendable {
     let audit: AuditLog
     let figures: FigureStore
@@ -166,7 +166,7 @@ struct AdminLogRoutes: Sendable {
         return try .json(AdminAuditList(entries: shown.map(AdminAuditEntry.init), next: next))
     }
 
-    /// Holds nothing of a person's.
+    /// Contains no personal data.
     @Sendable private func count(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try await .json(figures.figures(deadline: context.deadline.forDatabase))
     }
@@ -174,7 +174,7 @@ struct AdminLogRoutes: Sendable {
 
 extension AdminAuditEntry {
     fileprivate init(_ record: AuditRecord) {
-        // Users are named by their ids, everybody else by a name.
+        // Users are named by their ids, all other actors by a name.
         let id = record.actorID.flatMap(UUID.init(uuidString:))?.path
         self.init(
             id: String(record.id), at: record.at, action: record.event,
@@ -186,12 +186,12 @@ extension AdminAuditEntry {
     }
 }
 
-/// What lists are asked for in the query.
+/// The query parameters of lists.
 extension Request {
     static let defaultLimit = 50
     static let maximumLimit = 200
 
-    /// A field of the query; `nil` where it is absent. An empty one is read like any other text.
+    /// A field of the query; `nil` where it is absent. An empty field is read like any other text.
     ///
     /// - Throws: `INVALID_REQUEST` naming the field.
     func queried<Value>(
@@ -201,7 +201,7 @@ extension Request {
         return try Problem.checking(name) { () throws(Refusal) in try read(text) }
     }
 
-    /// How many entries a page is to have.
+    /// The number of entries on a page.
     func queriedLimit() throws(Problem) -> Int {
         try queried("limit") { text throws(Refusal) in
             guard let limit = Int(text), (1...Self.maximumLimit).contains(limit) else {

@@ -3,7 +3,7 @@ import Foundation
 import Hummingbird
 import ServiceKit
 
-/// Users, for operators. What they change takes the ways that the commands take.
+/// Users, for operators. Changes use the same functions as the commands.
 struct AdminUserRoutes: Sendable {
     let users: AdminUserStore
     let accounts: AccountStore
@@ -95,14 +95,14 @@ struct AdminUserRoutes: Sendable {
         return .empty(.accepted)
     }
 
-    /// So that no operator locks everybody out of administration by mistake.
+    /// Keeps an operator from removing the last access to administration by mistake.
     private func refuseOneself(_ id: UUID, _ context: GatehouseRequestContext) throws {
         guard id == context.user?.id else { return }
         throw Problem(
             .invalidRequest, "You cannot disable or delete yourself here, nor give up your role. Ask another operator.")
     }
 
-    /// Tells tokens at once, and the caller what tokens was not told yet.
+    /// Delivers the user's tasks to tokens at once, and answers with the user and the tasks that remain.
     private func told(_ id: UUID, _ context: GatehouseRequestContext) async throws -> Response {
         _ = try await administration.deliver(about: id)
         worker.wake()
@@ -117,7 +117,7 @@ struct AdminUserRoutes: Sendable {
     }
 }
 
-/// Users' e-mail addresses and phone numbers, for operators: whose word counts as proof.
+/// Users' e-mail addresses and phone numbers, for operators. An identifier that an operator sets counts as verified.
 struct AdminIdentifierRoutes: Sendable {
     let users: AdminUserStore
     let identifiers: IdentifierStore
@@ -159,7 +159,7 @@ struct AdminIdentifierRoutes: Sendable {
         return try await answer(outcome, context)
     }
 
-    /// Whose identifier, and of which kind; for who may change it.
+    /// The user and the kind in the path, for an operator who may make changes.
     private func place(_ context: GatehouseRequestContext) throws -> (UUID, Identifier.Kind) {
         try context.requireRecentOperator(age)
         guard let kind = context.parameters.get("kind").flatMap(Identifier.Kind.init(rawValue:)) else {
@@ -234,7 +234,7 @@ struct AdminSessionRoutes: Sendable {
         return try await ended(of: id, "end_session", "The session has not ended yet. It will, within moments.")
     }
 
-    /// What the outbox holds is done with the answer, or soon after one that says `UNAVAILABLE`.
+    /// The outbox's tasks are done when the response is sent, or soon after a response with `UNAVAILABLE`.
     private func ended(of id: UUID, _ kind: String, _ pending: String) async throws -> Response {
         let left = try await administration.deliver(about: id)
         worker.wake()
@@ -242,7 +242,7 @@ struct AdminSessionRoutes: Sendable {
         return .empty()
     }
 
-    /// The user of the path, who is there.
+    /// The user in the path, who must exist.
     private func existing(_ context: GatehouseRequestContext) async throws -> UUID {
         let id = try context.uuid("id")
         guard try await accounts.standing(of: id, deadline: context.deadline.forDatabase) != nil else {
@@ -253,7 +253,7 @@ struct AdminSessionRoutes: Sendable {
 }
 
 extension Device {
-    /// As its user sees it.
+    /// The device as its user sees it.
     fileprivate init(_ entry: DeviceExport.Entry) {
         self.init(
             id: entry.id, installationId: entry.installationId, environment: entry.environment,

@@ -6,7 +6,8 @@ import Postgres
 struct AdminUserStore: Sendable {
     let database: PostgresPool
 
-    /// Behind those of the account: the address that is the user's here, the last sign-in, and what tokens was not told.
+    /// After the columns of the account: the user's own address, the last sign-in, and the tasks that tokens has not
+    /// received.
     private static let columns = """
         \(Account.columns), e.value,
         (SELECT x.at FROM audit_entries x WHERE x.user_id = u.id AND x.event = 'signed_in' ORDER BY x.id DESC LIMIT 1),
@@ -20,9 +21,9 @@ struct AdminUserStore: Sendable {
         ).first.map(Self.read)
     }
 
-    /// The users of a page, and where to go on; `nil` after the last.
+    /// The users of a page, and the cursor of the next page; `nil` after the last.
     ///
-    /// The page is found first, in the order of an index; only then is each user put together.
+    /// The page is selected first, in the order of an index. Only then are the users' columns read.
     func list(
         _ search: UserSearch, after cursor: UserCursor?, limit: Int, deadline: ContinuousClock.Instant
     ) async throws -> (users: [AdminUser], next: UserCursor?) {
@@ -61,10 +62,10 @@ struct AdminUserStore: Sendable {
 }
 
 extension UserSearch.Order {
-    /// Of the statement that finds the page. By bytes, as the index has them.
+    /// Order of the statement that selects the page. It compares bytes, as the index does.
     fileprivate var ofPage: String { self == .identifier ? "i.value USING ~<~" : ofUsers }
 
-    /// Of the users who were found.
+    /// Order of the selected users.
     fileprivate var ofUsers: String {
         switch self {
         case .identifier: "page.value USING ~<~"
@@ -75,7 +76,7 @@ extension UserSearch.Order {
 }
 
 extension PostgresQuery.Interpolation {
-    /// The ids of one page, with what they are sorted by.
+    /// The ids of one page, with the values that they are sorted by.
     fileprivate mutating func appendInterpolation(pageOf search: UserSearch, after cursor: UserCursor?, limit: Int) {
         if search.order == .identifier {
             appendLiteral(
@@ -102,7 +103,7 @@ extension PostgresQuery.Interpolation {
             appendLiteral(" AND u.id <= ")
             appendInterpolation(id.last)
         }
-        // Spelled out, so that the planner knows the small indexes to be enough.
+        // The conditions are literals, so that the planner can use the small indexes.
         switch search.state {
         case .active: appendLiteral(" AND u.state = 'active'")
         case .disabled: appendLiteral(" AND u.state = 'disabled'")

@@ -1,30 +1,30 @@
 import Bytes
 import Foundation
 
-/// Which users an operator looks for. Without anything: all of them.
+/// The criteria by which an operator searches for users. Without criteria it finds all users.
 struct UserSearch: Sendable, Equatable {
     var identifier: IdentifierPrefix?
     var id: IDPrefix?
     var state: AccountState?
     var role: Role?
 
-    /// In which order the users are listed, so that an index gives them in that order.
+    /// The order of the users, chosen so that an index has that order.
     var order: Order { identifier != nil ? .identifier : id != nil ? .id : .age }
 
     enum Order: Sendable {
         case identifier, id
-        /// The newest first.
+        /// Newest first.
         case age
     }
 }
 
-/// Where a page of users ended.
+/// The position at which a page of users ended.
 enum UserCursor: Sendable, Equatable {
     case identifier(String)
     case id(UUID)
     case age(Date, UUID)
 
-    /// As it is handed out, and handed back.
+    /// The form that clients receive and send back.
     var text: String {
         switch self {
         case .identifier(let value): Base64URL.string(Array(value.utf8))
@@ -33,7 +33,7 @@ enum UserCursor: Sendable, Equatable {
         }
     }
 
-    /// - Throws: where it is not the cursor of a list in this order.
+    /// - Throws: where the text is not a cursor of a list in this order.
     init(_ text: String, order: UserSearch.Order) throws(Refusal) {
         let refusal = Refusal("This is not the next of such a list.")
         guard text.utf8.count <= 1024 else { throw refusal }
@@ -56,7 +56,7 @@ enum UserCursor: Sendable, Equatable {
 }
 
 extension Date {
-    /// Since 1970, as exactly as PostgreSQL keeps times.
+    /// Microseconds since 1970, the precision of PostgreSQL's times.
     var microseconds: Int64 { Int64((timeIntervalSince1970 * 1_000_000).rounded()) }
 
     /// Reads `MICROSECONDS.REST`.
@@ -69,14 +69,14 @@ extension Date {
     }
 }
 
-/// What identifiers begin with that an operator looks for, in the form in which identifiers are kept.
+/// The beginning of the identifiers that an operator searches for, in the form in which identifiers are stored.
 struct IdentifierPrefix: Sendable, Equatable {
     let value: String
 
     /// - Parameters:
-    ///   - text: the beginning of an e-mail address, or of a phone number in any usual spelling. What has no country
-    ///     code yet (`+`, `00`, or a national number where the team has named its country) is no phone number.
-    ///   - home: the country whose national phone numbers are understood.
+    ///   - text: the beginning of an e-mail address, or of a phone number in any usual spelling. Text without a country
+    ///     code (`+`, `00`, or a national number where the team has named its country) is not a phone number.
+    ///   - home: the country whose national phone numbers are accepted.
     init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
         let trimmed = Text.trimmed(text)
         guard !trimmed.isEmpty else { throw Refusal("This is empty.") }
@@ -89,8 +89,8 @@ struct IdentifierPrefix: Sendable, Equatable {
         value = Self.phone(folded, home: home) ?? folded
     }
 
-    /// Above every identifier that begins with the prefix, by the order of bytes. No identifier holds the last code point
-    /// of Unicode.
+    /// Above every identifier that begins with the prefix, in byte order. No identifier contains the last code point of
+    /// Unicode.
     var end: String { value + "\u{10FFFF}" }
 
     private static func phone(_ text: String, home: PhoneRegion?) -> String? {
@@ -112,7 +112,7 @@ struct IdentifierPrefix: Sendable, Equatable {
     }
 }
 
-/// What ids begin with that an operator looks for.
+/// The beginning of the ids that an operator searches for.
 struct IDPrefix: Sendable, Equatable {
     let first: UUID
     let last: UUID
@@ -136,22 +136,22 @@ struct IDPrefix: Sendable, Equatable {
     }
 }
 
-/// Which entries of the audit log an operator looks for. Without anything: all of them.
+/// The criteria by which an operator searches the audit log. Without criteria it finds all entries.
 struct AuditSearch: Sendable, Equatable {
     var userID: UUID?
     var event: String?
-    /// An event that is left out.
+    /// An event to leave out.
     var exceptEvent: String?
     var since: Date?
     var until: Date?
 }
 
-/// Where a page of the audit log ended.
+/// The position at which a page of the audit log ended.
 struct AuditCursor: Sendable, Equatable {
     var at: Date
     var id: Int64
 
-    /// As it is handed out, and handed back.
+    /// The form that clients receive and send back.
     var text: String { "\(at.microseconds).\(id)" }
 
     init(at: Date, id: Int64) {
