@@ -3,14 +3,14 @@ import Foundation
 import ServiceKit
 import Settings
 
-/// What identity is told from outside about Sign in with Apple.
+/// Settings of Sign in with Apple.
 struct AppleConfiguration: Sendable {
     var keysURL: URL
     var tokenURL: URL
     var revokeURL: URL
     var migrationURL: URL
     var policy: AppleTokenPolicy
-    /// Where Apple's page may lead to on the web.
+    /// Redirect URIs that are allowed on the web.
     var redirectURIs: Set<VerbatimString>
     var keyRules: AppleKeyCache<AppleKeySet>.Rules
     /// `nil` where the team has no key of its own at Apple.
@@ -40,7 +40,7 @@ struct AppleConfiguration: Sendable {
     /// Whether users may sign in with Apple. An installation may begin with passwords alone.
     var isOffered: Bool { !policy.clientIDs.isEmpty }
 
-    /// Apple knows them by these texts, and takes no others than of HTTPS.
+    /// Apple compares redirect URIs as exact texts, and accepts only HTTPS.
     private static func redirectURIs(_ settings: Settings) -> Set<VerbatimString> {
         let uris = settings.strings("appleRedirectURIs", default: [])
         for uri in uris where !uri.hasPrefix("https://") || uri.contains("#") {
@@ -49,7 +49,7 @@ struct AppleConfiguration: Sendable {
         return Set(verbatim: uris)
     }
 
-    /// The team's own key: all three settings are there, or none.
+    /// The team's own key. Its three settings are either all set or all absent.
     private static func clientSecret(_ settings: Settings) -> AppleClientSecret? {
         let teamID = settings.optionalString("appleTeamID")
         let keyID = settings.optionalString("appleKeyID")

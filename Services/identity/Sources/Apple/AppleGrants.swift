@@ -8,23 +8,23 @@ import Sealing
 struct AppleGrant: Codable, Sendable, Equatable {
     enum Kind: String, Codable, Sendable {
         case refreshToken
-        /// Single-use, and good for five minutes.
+        /// Single-use; valid for five minutes.
         case authorizationCode
     }
 
     /// Seconds.
     static let codeLifetime: TimeInterval = 300
 
-    /// The app's identifier for which Apple has granted it.
+    /// The app's identifier that Apple issued the grant for.
     var clientID: String
     var kind: Kind
     var secret: String
-    /// Of a code that came from Sign in with Apple JS: Apple takes it only with the address that it was asked for with.
+    /// Set for a code from Sign in with Apple JS: Apple accepts the code only with the redirect URI of its request.
     var redirectURI: String?
 }
 
 extension AppleGrant {
-    /// What a ``Sealer`` of grants and of Apple's refresh tokens is for.
+    /// The purpose of the ``Sealer`` for grants and for Apple's refresh tokens.
     static let sealingPurpose = "gatehouse identity sealing"
 
     /// Binds a sealed refresh token to its user.
@@ -32,31 +32,31 @@ extension AppleGrant {
         "apple refresh token of \(userID.uuidString)"
     }
 
-    /// Sealed for one task of the outbox.
+    /// Seals the grant for one task of the outbox.
     func sealed(by sealer: Sealer, for taskID: UUID) throws -> Data {
         try sealer.seal(JSONEncoder().encode(self), context: "apple grant of \(taskID.uuidString)")
     }
 
-    /// - Returns: `nil` when there is none, or it was sealed for another task or under a key that is gone.
+    /// - Returns: `nil` when there is no grant, or it was sealed for another task or under a removed key.
     static func open(_ sealed: Data?, for taskID: UUID, by sealer: Sealer) -> AppleGrant? {
         sealed.flatMap { sealer.open($0, context: "apple grant of \(taskID.uuidString)") }
             .flatMap { try? JSONDecoder().decode(AppleGrant.self, from: $0) }
     }
 }
 
-/// What Apple has granted for a user: a refresh token, sealed (in `apple_identities`), or an authorization code that
-/// has not become one yet (in the outbox).
+/// What Apple has granted for a user: a sealed refresh token (in `apple_identities`), or an authorization code that is
+/// not exchanged yet (in the outbox).
 struct AppleGrantStore: Sendable {
     let database: PostgresPool
     let sealer: Sealer
 
-    /// What has to be revoked at Apple when the user goes: the refresh token, or the code that has not become one yet.
+    /// The grant to revoke at Apple when the user is deleted: the refresh token, or the code that is not exchanged yet.
     ///
-    /// The user's Apple account is locked, so that no token is kept beside it between this and the end of the
-    /// transaction. One that arrives meanwhile waits, and finds the account gone or with its next user.
+    /// The user's Apple account is locked, so that no token is stored for it until the transaction ends. A token that
+    /// arrives meanwhile waits, and then finds the account gone or with its next user.
     func grant(of userID: UUID, on transaction: PostgresTransaction) async throws -> AppleGrant? {
-        // The code is read before the token. An exchange keeps the token before it removes the code, so that one that
-        // ends in between is seen here as the one or the other.
+        // The code is read before the token. An exchange stores the token before it removes the code, so one of the two
+        // is always visible here.
         let pending = try await OutboxStore.pendingExchange(of: userID, on: transaction)
         let identity = try await transaction.query(
             "SELECT client_id, refresh_token FROM apple_identities WHERE user_id = \(userID) FOR UPDATE"
@@ -70,11 +70,11 @@ struct AppleGrantStore: Sendable {
         return pending.flatMap { AppleGrant.open($0.sealed, for: $0.id, by: sealer) }
     }
 
-    /// Keeps Apple's refresh token beside the Apple account that it was granted for, whose user may be another one by
-    /// now: accounts are merged.
+    /// Stores Apple's refresh token with the Apple account that it was granted for. After a merge, that Apple account
+    /// may belong to another user.
     /// - Returns: whether any user has that Apple account.
     func keepRefreshToken(_ token: String, clientID: String, of subject: String) async throws -> Bool {
-        // This one row is all that it locks, so that the order of locks does not matter here.
+        // This row is the only one that the transaction locks, so the order of locks does not matter here.
         try await database.withTransaction { transaction in
             let owner = try await transaction.query(
                 "SELECT user_id FROM apple_identities WHERE subject = \(subject) FOR UPDATE"
@@ -88,27 +88,27 @@ struct AppleGrantStore: Sendable {
         }
     }
 
-    /// As it is kept beside the user's identity.
+    /// The sealed form that is stored with the user's identity.
     func sealed(refreshToken token: String, of userID: UUID) throws -> Data {
         try sealer.seal(Data(token.utf8), context: AppleGrant.context(ofUser: userID))
     }
 
-    /// Has the authorization code exchanged for a refresh token, by the outbox.
+    /// Enqueues the exchange of the authorization code for a refresh token.
     func enqueueExchange(of code: AppleGrant, subject: String, userID: UUID) async throws {
         try await OutboxStore.enqueue(
             .exchangeCode(subject: subject), user: userID, dueAtOnce: true, on: database,
             sealing: { try code.sealed(by: sealer, for: $0) })
     }
 
-    /// Has the grant revoked at Apple, by the outbox.
+    /// Enqueues the revocation of the grant at Apple.
     func enqueueRevocation(of grant: AppleGrant, on database: some PostgresQuerying) async throws {
         try await OutboxStore.enqueue(
             .deletion(.revokeAtApple), user: nil, dueAtOnce: true, on: database,
             sealing: { try grant.sealed(by: sealer, for: $0) })
     }
 
-    /// The refresh token is void and the user's sessions end. The Apple account stays linked, for when the user comes
-    /// back.
+    /// Removes the refresh token, which is void, and ends the user's sessions. The Apple account stays linked, so that
+    /// the user can sign in again.
     /// - Parameter time: when the user withdrew the consent.
     /// - Returns: `false` when the user has given consent again since. Nothing has been done then.
     func endConsent(of userID: UUID, at time: Date, deadline: ContinuousClock.Instant) async throws -> Bool {
@@ -142,7 +142,7 @@ struct AppleGrantDelivery: Sendable {
     private var sealer: Sealer { grants.sealer }
 
     /// Exchanges a code for Apple's refresh token.
-    /// - Parameter subject: whose the code is said to be.
+    /// - Parameter subject: the subject that the code is said to belong to.
     func exchange(_ entry: OutboxEntry, of subject: String) async throws {
         guard let secret = apple.clientSecret,
             Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
@@ -158,7 +158,7 @@ struct AppleGrantDelivery: Sendable {
         }
     }
 
-    /// Revokes a refresh token at Apple. A code is exchanged for its token first.
+    /// Revokes a refresh token at Apple. A code is first exchanged for its token.
     func revoke(_ entry: OutboxEntry) async throws {
         guard let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer) else {
             if entry.sealed != nil {
@@ -174,22 +174,23 @@ struct AppleGrantDelivery: Sendable {
             guard Date.now.timeIntervalSince(entry.createdAt) < AppleGrant.codeLifetime,
                 let token = try await apple.exchange(grant, secret: secret)?.refreshToken
             else { return }
-            // The code is used up. From here on the task holds the token, so that it can be revoked at a later attempt
-            // if Apple does not answer now.
+            // The code is used up. From here on the task holds the token, so that a later attempt can revoke it if
+            // Apple does not answer now.
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             let sealed = try rest.sealed(by: sealer, for: entry.id)
             do {
                 try await persistently { try await outbox.replaceGrant(of: entry, by: sealed) }
             } catch {
-                // There is no later attempt then, only this one.
+                // Without the stored token no later attempt is possible. Only this one can revoke it.
                 logger.error("A token of Apple's could not be kept before its end", metadata: ["id": "\(entry.id)"])
             }
             try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
         }
     }
 
-    /// Keeps Apple's refresh token beside the Apple account. The token is revoked instead when no user has that account
-    /// any more, because the user has deleted theirs or unlinked Apple in between, and when it is no user's here.
+    /// Stores Apple's refresh token with the Apple account. The token is revoked instead when no user has that Apple
+    /// account: the user has deleted the account or unlinked Apple in between, or the Apple account never belonged to a
+    /// user here.
     private func keep(_ token: String, _ grant: AppleGrant, of subject: String?) async throws {
         var isKept = false
         if let subject {
@@ -201,8 +202,8 @@ struct AppleGrantDelivery: Sendable {
         }
     }
 
-    /// Tries `action` for half a minute. Another attempt at the whole task would not do: Apple gives the token of a
-    /// code once. The task's claim may run out meanwhile, which does no harm: the code cannot be exchanged again.
+    /// Retries `action` for half a minute. Retrying the whole task would not help: Apple gives the token of a code only
+    /// once. The task's claim may expire meanwhile. That is harmless, because the code cannot be exchanged again.
     private func persistently(_ action: () async throws -> Void) async throws {
         for pause in [0.5, 1, 2, 4, 8, 16] {
             do {

@@ -7,16 +7,16 @@ enum LinkOutcome: Sendable {
     case linked(Account)
     /// Another user has the Apple account, or this user has another one.
     case taken
-    /// The proof's nonce has been used before.
+    /// The nonce has been used before.
     case nonceSpent
     case noSuchUser
 }
 
-/// Apple accounts, and whose they are (table `apple_identities`).
+/// Apple accounts and the users they belong to (table `apple_identities`).
 struct AppleIdentityStore: Sendable {
     let database: PostgresPool
 
-    /// - Returns: the account of Apple's user, and the address that Apple gave last.
+    /// - Returns: the account of the Apple subject, and the address that Apple gave last.
     func account(
         subject: String, deadline: ContinuousClock.Instant
     ) async throws -> (account: Account, email: String?)? {
@@ -30,7 +30,7 @@ struct AppleIdentityStore: Sendable {
         return (try Account(row: row), try row.decode(column: Account.columnCount))
     }
 
-    /// What the user's export says of the Apple account.
+    /// The Apple account's part of the user's export.
     func identity(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> AccountExport.Apple? {
         try await database.query(
             """
@@ -58,7 +58,8 @@ struct AppleIdentityStore: Sendable {
         ).isEmpty
     }
 
-    /// Links the Apple account to the user, and uses the nonce up. Linking the same one again changes nothing.
+    /// Links the Apple account to the user, and uses the nonce up. Linking the same Apple account again changes
+    /// nothing.
     func link(
         _ proof: AppleProof, to userID: UUID, using nonce: NonceUse? = nil, notices: AccountNotices? = nil,
         deadline: ContinuousClock.Instant
@@ -77,7 +78,8 @@ struct AppleIdentityStore: Sendable {
             let isLinked = existing.contains { $0.isVerbatim(proof.subject) && $1 == userID }
             if existing.isEmpty {
                 guard try await Self.insert(proof, for: userID, on: transaction) else { return .taken }
-                // Before the address in Apple's token becomes verified: whoever links reads there.
+                // Sent before the address in Apple's token becomes verified, because the party that links reads mail at
+                // that address.
                 try await notices?.send(.appleLinked, toUser: userID, on: transaction)
                 if let email = proof.provenEmail {
                     try await Self.adopt(email, for: userID, on: transaction)
@@ -91,7 +93,7 @@ struct AppleIdentityStore: Sendable {
         }
     }
 
-    /// The user's own address becomes verified. Another address is taken only by a user who has none.
+    /// The user's own address becomes verified. Another address is adopted only if the user has none.
     private static func adopt(
         _ email: Identifier, for userID: UUID, on transaction: PostgresTransaction
     ) async throws {
@@ -100,7 +102,7 @@ struct AppleIdentityStore: Sendable {
         _ = try await IdentifierStore.claim(email, for: userID, proves: true, actor: .apple, on: transaction)
     }
 
-    /// - Returns: whether nobody had the Apple account.
+    /// - Returns: whether no user had the Apple account.
     static func insert(_ proof: AppleProof, for userID: UUID, on transaction: PostgresTransaction) async throws -> Bool
     {
         try await transaction.query(
@@ -112,7 +114,7 @@ struct AppleIdentityStore: Sendable {
         ).affectedRows == 1
     }
 
-    /// Removes the user's Apple account, and the task that would still exchange a code for it.
+    /// Removes the user's Apple account, and any pending task that would exchange a code for it.
     static func remove(of userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query("DELETE FROM outbox WHERE user_id = \(userID) AND kind = 'exchange_code'")
         try await transaction.query("DELETE FROM apple_transfers WHERE user_id = \(userID)")
@@ -121,17 +123,18 @@ struct AppleIdentityStore: Sendable {
 }
 
 extension AppleIdentityStore {
-    /// The account of Apple's user, made if there is none, with what Apple says now.
-    /// - Parameter name: as the app had it from Apple's dialog; kept where the account has none.
+    /// The account of the Apple subject, updated from the token; created if there is none.
+    /// - Parameter name: from Apple's dialog, as the app sent it; stored where the account has no name.
     func signIn(
         _ proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
     ) async throws -> Account {
-        // Two devices may make the same account at the same time. The second one fails to, and finds the first one's.
+        // Two devices may create the same account at the same time. The second one fails, retries, and finds the first
+        // one's.
         for _ in 0..<3 {
             if let (account, email) = try await account(subject: proof.subject, deadline: deadline) {
-                // Written after the credentials were read and before the session is made. A notification that the
-                // consent has ended then either finds this consent, which is newer, or changes the credentials that
-                // were read, and the session is taken back.
+                // Written after the credentials were read and before the session is created. A notification that the
+                // consent has ended then either finds this newer consent, or changes the credentials that were read. In
+                // the second case the session is revoked.
                 try await note(consent: proof, of: account.id, deadline: deadline)
                 guard account.state == .active, hasNews(proof, name: name, account: account, email: email) else {
                     return account
@@ -156,7 +159,8 @@ extension AppleIdentityStore {
         one.map { VerbatimString($0) } == other.map { VerbatimString($0) }
     }
 
-    /// Notes when the user last gave consent: a notification of an earlier withdrawal does not concern this one.
+    /// Stores when the user last gave consent, so that a notification of an earlier withdrawal does not apply to this
+    /// consent.
     private func note(
         consent proof: AppleProof, of userID: UUID, deadline: ContinuousClock.Instant
     ) async throws {
@@ -168,7 +172,7 @@ extension AppleIdentityStore {
             """, deadline: deadline)
     }
 
-    /// - Returns: `nil` when somebody else has made an account for this Apple user in between.
+    /// - Returns: `nil` when another request has created an account for this Apple subject in between.
     private func makeAccount(
         for proof: AppleProof, name: DisplayName?, deadline: ContinuousClock.Instant
     ) async throws -> Account? {
@@ -213,7 +217,7 @@ extension AppleIdentityStore {
             if let email = proof.provenEmail {
                 try await Self.follow(email, from: try former.decode(String?.self), for: account.id, on: transaction)
             }
-            // An address that another user has proved comes with every sign-in, and each time changes nothing.
+            // Apple sends an address that another user has verified with every sign-in. It never changes anything.
             let after = try await AccountStore.account(account.id, on: transaction)
             if after == before, Self.isVerbatim(after?.email, before.email) { return before }
             try await AccountStore.touch(account.id, credentials: false, on: transaction)
@@ -221,7 +225,7 @@ extension AppleIdentityStore {
         }
     }
 
-    /// Takes the address in Apple's token for the user's, unless the user's present one did not come from Apple.
+    /// Adopts the address in Apple's token, unless the user's present address did not come from Apple.
     static func follow(
         _ email: Identifier, from former: String?, for userID: UUID, on transaction: PostgresTransaction
     ) async throws {
@@ -232,7 +236,7 @@ extension AppleIdentityStore {
             let isTheirs = try await IdentifierStore.claim(
                 email, for: userID, proves: true, actor: .apple, on: transaction)
             if isTheirs { return }
-            // Another user has proved the new address. The user keeps the old one.
+            // Another user has verified the new address. The user keeps the old one.
             _ = try await IdentifierStore.claim(
                 .email(EmailAddress(current)), for: userID, proves: true, actor: .apple, on: transaction)
         } else {

@@ -1,40 +1,40 @@
-/// When Apple's keys are fetched, and which keys are used while they cannot be: a pure state machine.
+/// A pure state machine that decides when to fetch Apple's keys, and which keys to use while they cannot be fetched.
 ///
-/// When a fetch fails, the known keys are used on, up to a limit, and the fetch is tried again after a pause that
-/// doubles. A key id that is not among the keys causes a fetch, but at most one in a while, so that forged tokens do not
-/// cause one each.
+/// After a failed fetch the known keys stay in use up to a limit, and the fetch is retried after a pause that doubles.
+/// An unknown key id triggers a fetch, but only once per cooldown, so that forged tokens do not each cause a fetch.
 struct AppleKeyCache<Keys: Sendable>: Sendable {
     struct Rules: Sendable {
-        /// Keys older than this are fetched again, in the background.
+        /// Older keys are fetched again in the background.
         var maximumAge: Duration = .seconds(600)
-        /// Keys older than this are not used any more.
+        /// Older keys are no longer used.
         var staleLimit: Duration = .seconds(86_400)
-        /// Between two fetches that unknown key ids cause, and the longest pause after a fetch that failed.
+        /// The shortest time between two fetches that unknown key ids trigger, and the longest pause after a failed
+        /// fetch.
         var unknownKeyCooldown: Duration = .seconds(30)
-        /// The pause after the first fetch that failed; it doubles with each further one. While there are no keys at
-        /// all nobody can sign in, and it stays what it is.
+        /// The pause after the first failed fetch. It doubles with each further failure, except while there are no keys
+        /// at all, because no user can sign in with Apple then.
         var retryInterval: Duration = .seconds(1)
     }
 
     enum Decision: Equatable {
-        /// The key is there.
+        /// The key is known.
         case use
-        /// The key is there; the keys are to be fetched again in the background.
+        /// The key is known, and the keys have to be fetched again in the background.
         case useAndRefresh
         /// Fetch now, then decide again.
         case fetch
         /// Apple has no such key.
         case unknownKey
-        /// Apple cannot be asked whether it has such a key.
+        /// Apple's keys cannot be fetched, so it is unknown whether Apple has such a key.
         case unavailable
     }
 
     private(set) var keys: Keys?
     private var fetchedAt: ContinuousClock.Instant?
-    /// When a fetch for an unknown key id was begun that has not failed.
+    /// When a fetch for an unknown key id was started that has not failed.
     private var unknownKeyFetchAt: ContinuousClock.Instant?
     private var failedAt: ContinuousClock.Instant?
-    /// Fetches that failed since the last one that did not.
+    /// Consecutive failed fetches.
     private var failures = 0
     private let rules: Rules
 
@@ -43,8 +43,8 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
     }
 
     /// - Parameters:
-    ///   - hasFetched: whether a fetch for this question has just ended.
-    ///   - has: whether the keys hold the one that is asked for.
+    ///   - hasFetched: whether a fetch for this decision has just ended.
+    ///   - has: whether the keys include the requested one.
     mutating func decide(now: ContinuousClock.Instant, hasFetched: Bool, has: (Keys) -> Bool) -> Decision {
         guard let keys, let fetchedAt, now - fetchedAt < rules.staleLimit else {
             return !hasFetched && isOver(rules.retryInterval, since: failedAt, now) ? .fetch : .unavailable
@@ -53,7 +53,7 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
             return now - fetchedAt >= rules.maximumAge && mayRetry(now) ? .useAndRefresh : .use
         }
         if failures > 0 {
-            // Whether Apple has such a key is not known, so that nobody is told that it has none.
+            // Answering "unknown key" would be wrong: Apple may have such a key.
             guard !hasFetched, mayRetry(now) else { return .unavailable }
         } else {
             guard !hasFetched, isOver(rules.unknownKeyCooldown, since: unknownKeyFetchAt, now) else {
@@ -74,7 +74,7 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
     mutating func failed(now: ContinuousClock.Instant) {
         failedAt = now
         failures += 1
-        // The key ids that nobody could be asked about are worth another fetch.
+        // Unknown key ids may trigger a fetch again, because the last fetch failed.
         unknownKeyFetchAt = nil
     }
 
@@ -82,7 +82,7 @@ struct AppleKeyCache<Keys: Sendable>: Sendable {
         isOver(pause, since: failedAt, now)
     }
 
-    /// After the fetches that have failed so far.
+    /// The pause after the current number of failures.
     private var pause: Duration {
         min(rules.retryInterval * (1 << min(max(failures - 1, 0), 16)), rules.unknownKeyCooldown)
     }

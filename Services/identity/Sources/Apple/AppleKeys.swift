@@ -6,7 +6,7 @@ import Instruments
 import Logging
 import ServiceKit
 
-/// Apple's keys. They are fetched when they are needed, by one task at a time (see ``AppleKeyCache``).
+/// Apple's keys. One task at a time fetches them when they are needed (see ``AppleKeyCache``).
 actor AppleKeys {
     private var cache: AppleKeyCache<AppleKeySet>
     private var fetching: Task<Void, Never>?
@@ -24,8 +24,8 @@ actor AppleKeys {
         self.fetch = fetch
     }
 
-    /// The key of the id; `nil` when Apple has no such key.
-    /// - Throws: `UNAVAILABLE` while Apple cannot be asked.
+    /// The key with the id; `nil` when Apple has no such key.
+    /// - Throws: `UNAVAILABLE` while Apple's keys cannot be fetched.
     func key(_ kid: String) async throws(Problem) -> SignatureVerifier? {
         var hasFetched = false
         while true {
@@ -40,7 +40,7 @@ actor AppleKeys {
                 await startFetching().value
                 hasFetched = true
             case .unknownKey where isFetching && !hasFetched, .unavailable where isFetching && !hasFetched:
-                // The fetch that another request has begun may bring the key.
+                // A fetch that another request has started may bring the key.
                 await fetching?.value
                 hasFetched = true
             case .unknownKey:
@@ -77,7 +77,7 @@ struct AppleKeySet: Sendable {
     struct Malformed: Error {}
 
     /// Reads a JWK set (RFC 7517 §5). Keys that are not for RS256 signatures are left out, as the RFC asks. A weak key
-    /// (RFC 7518 §3.3) and a key id that appears twice make the whole set unusable.
+    /// (RFC 7518 §3.3) or a duplicate key id makes the whole set unusable.
     init(jwks: Data) throws {
         let keys = try VerificationKeySet(jwks: Array(jwks))
         var verifiers: [VerbatimString: SignatureVerifier] = [:]

@@ -6,16 +6,16 @@ import Postgres
 import Sealing
 import ServiceKit
 
-/// Nonces that Gatehouse gives out for Sign in with Apple. Each carries an HMAC by which it is recognized, so that giving
-/// one out writes nothing. ``NonceStore`` remembers which were used.
+/// Issues nonces for Sign in with Apple. Each nonce contains an HMAC that identifies it as Gatehouse's, so issuing one
+/// writes nothing. ``NonceStore`` remembers which were used.
 ///
 /// Form: `ghn_` + base64url(expiry in seconds since 1970 (8 bytes) ‖ 16 random bytes ‖ 16 bytes of HMAC-SHA-256).
 struct AppleNonceIssuer: Sendable {
     static let prefix = "ghn_"
     /// Seconds.
     static let lifetime: Int64 = 600
-    /// The longest nonce that is accepted, in bytes, also of those that the app has chosen. An identity token has no
-    /// room for a much longer one.
+    /// In bytes; also the limit for nonces that the app has chosen. An identity token has no room for a much longer
+    /// one.
     static let maximumLength = 512
 
     /// - Throws: `INVALID_REQUEST` where the nonce of a request is too long.
@@ -38,9 +38,9 @@ struct AppleNonceIssuer: Sendable {
     enum Verification: Equatable {
         /// Chosen by the app.
         case notOurs
-        /// One of ours, which serves once. It has to be remembered as used until then (seconds since 1970).
+        /// Issued by Gatehouse, single-use. It has to be remembered as used until `expiresAt` (seconds since 1970).
         case ours(expiresAt: Int64)
-        /// Ours by its look, but forged or expired.
+        /// In Gatehouse's form, but forged or expired.
         case invalid
     }
 
@@ -65,11 +65,10 @@ struct AppleNonceIssuer: Sendable {
 struct NonceStore: Sendable {
     let database: PostgresPool
 
-    /// Seconds for which a nonce is accepted again together with the token that it was used with: the answer may have
-    /// been lost.
+    /// Seconds in which a nonce is accepted again with the same token, because the response may have been lost.
     static let retryWindow = 60.0
 
-    /// Whether it can no longer serve.
+    /// Whether the nonce can no longer be used.
     func isSpent(_ use: NonceUse, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await !database.query(
             """
@@ -85,7 +84,7 @@ struct NonceStore: Sendable {
         try await Self.use(use, on: database, deadline: deadline)
     }
 
-    /// The same within the transaction for which the nonce is used.
+    /// The same within the transaction that the nonce is used for.
     static func use(
         _ use: NonceUse, on database: some PostgresQuerying, deadline: ContinuousClock.Instant? = nil
     ) async throws -> Bool {

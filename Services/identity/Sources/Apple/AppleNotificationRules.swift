@@ -1,15 +1,15 @@
 import Bytes
 import Foundation
 
-/// What Apple tells a team of its users without being asked
-/// (developer.apple.com, "Processing changes for Sign in with Apple accounts").
+/// Apple's server-to-server notification about a user (developer.apple.com, "Processing changes for Sign in with Apple
+/// accounts").
 struct AppleNotification: Sendable, Equatable {
     struct Event: Sendable, Equatable {
         var type: String
         var subject: String
         /// The private relay address, in the events about mail.
         var email: String?
-        /// When it happened, in seconds since 1970; a notification may be days late.
+        /// When the event happened, in seconds since 1970. A notification may arrive days late.
         var time: Double?
     }
 
@@ -19,7 +19,7 @@ struct AppleNotification: Sendable, Equatable {
     var id: String
     var event: Event
 
-    /// What is to be done about it.
+    /// The action that a notification requires.
     enum Consequence: Equatable {
         /// The user has withdrawn the app's access at Apple. The sessions end; the user may sign in again.
         case endSessions
@@ -27,7 +27,7 @@ struct AppleNotification: Sendable, Equatable {
         case unlink
         /// The user has decided whether mail to the private relay address is forwarded.
         case setMailForwarding(Bool)
-        /// Types that Apple adds later.
+        /// For unknown types: Apple may add some.
         case nothing
     }
 
@@ -42,10 +42,10 @@ struct AppleNotification: Sendable, Equatable {
         }
     }
 
-    /// Seconds for which a notification may be on its way. Its identifier is remembered for as long.
+    /// Seconds within which a notification may arrive. Its identifier is remembered for that time.
     static let lifetime: Int64 = 30 * 86_400
 
-    /// When the event happened: not after the notification was issued.
+    /// When the event happened. Never later than the notification was issued.
     var happenedAt: Date {
         Date(timeIntervalSince1970: min(event.time ?? .infinity, Double(issuedAt)))
     }

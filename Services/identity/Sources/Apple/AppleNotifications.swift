@@ -4,8 +4,8 @@ import Logging
 import Postgres
 import ServiceKit
 
-/// Apple's notifications (`POST /v1/auth/apple/notifications`). A notification is noted after it has been acted on: one
-/// that was cut off in between is acted on again, which does no harm.
+/// Apple's notifications (`POST /v1/auth/apple/notifications`). A notification is recorded as handled after it has been
+/// acted on. If processing is interrupted in between, it is acted on again, which is harmless.
 struct AppleNotifications: Sendable {
     let notifications: AppleNotificationStore
     let mail: AppleMailStore
@@ -47,7 +47,7 @@ struct AppleNotifications: Sendable {
                 try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
             }
         case .unlink:
-            // Somebody who has signed in with the Apple account since has not lost it.
+            // A user who has signed in with the Apple account since then still has it.
             if try await identities.hasConsented(account.id, since: time, deadline: deadline.forDatabase) {
                 return try await endSessions(of: account.id, madeBefore: time, deadline: deadline)
             }
@@ -58,7 +58,7 @@ struct AppleNotifications: Sendable {
             }
             worker.wake()
         case .setMailForwarding(let isForwarded):
-            // An address that Gatehouse does not accept is nobody's identifier, and no mail is sent there.
+            // An address that Gatehouse does not accept is no user's identifier, and no mail is sent there.
             guard let address = (notification.event.email ?? email).flatMap({ try? EmailAddress($0) }) else { return }
             try await mail.note(
                 isForwarded: isForwarded, to: address, of: account.id, since: time, deadline: deadline.forDatabase)
@@ -67,7 +67,7 @@ struct AppleNotifications: Sendable {
         }
     }
 
-    /// The user has given consent again since. Only the sessions of the former consent end.
+    /// The user has given consent again since. Only the sessions of the earlier consent end.
     private func endSessions(of userID: UUID, madeBefore time: Date, deadline: Deadline) async throws {
         let sessions = try await tokens.sessions(of: userID, deadline: deadline).sessions
         for session in sessions where session.createdAt < time {
@@ -91,7 +91,7 @@ extension AppleNotification: Decodable {
         audience = try container.decode(String.self, forKey: .audience)
         issuedAt = try container.decode(Int64.self, forKey: .issuedAt)
         id = try container.decode(String.self, forKey: .id)
-        // In spite of the name it is one event. Apple sends it as JSON in a string, and documents the object itself.
+        // Despite the name it is one event. Apple sends it as JSON in a string, and documents the object itself.
         if let text = try? container.decode(String.self, forKey: .events) {
             event = try StrictJSON.decode(Event.self, from: Array(text.utf8))
         } else {
@@ -113,14 +113,14 @@ extension AppleNotification.Event: Decodable {
         type = try container.decode(String.self, forKey: .type)
         subject = try container.decode(String.self, forKey: .subject)
         email = try container.decodeIfPresent(String.self, forKey: .email)
-        // Documented in seconds, delivered in milliseconds.
+        // Documented in seconds, but sent in milliseconds.
         time = try container.decodeIfPresent(Double.self, forKey: .time).map { time in
             time > 100_000_000_000 ? time / 1000 : time
         }
     }
 }
 
-/// Which of Apple's notifications have been acted on (table `apple_notifications`).
+/// The notifications that have been acted on (table `apple_notifications`).
 struct AppleNotificationStore: Sendable {
     let database: PostgresPool
 
@@ -134,12 +134,12 @@ struct AppleNotificationStore: Sendable {
     }
 }
 
-/// To which private relay addresses Apple forwards mail, as their users have decided (table `apple_mail_forwarding`).
+/// The users' choice whether Apple forwards mail to their private relay addresses (table `apple_mail_forwarding`).
 struct AppleMailStore: Sendable {
     let database: PostgresPool
 
-    /// Whether a message may be sent to the address. Whoever sends mail asks first: Apple would not forward it, and
-    /// counts what it turns away against the team.
+    /// Whether a message may be sent to the address. Every sender of mail checks this first: Apple would reject the
+    /// mail, and counts rejected mail against the team.
     func mayReceiveMail(_ address: EmailAddress, deadline: ContinuousClock.Instant? = nil) async throws -> Bool {
         try await database.query(
             "SELECT user_id FROM apple_mail_forwarding WHERE email = \(address.value) AND NOT enabled",
@@ -147,7 +147,7 @@ struct AppleMailStore: Sendable {
         ).isEmpty
     }
 
-    /// Notes what the user has decided. An earlier decision that is told late changes nothing.
+    /// Stores the user's decision. An earlier decision that arrives late changes nothing.
     func note(
         isForwarded: Bool, to address: EmailAddress, of userID: UUID, since time: Date,
         deadline: ContinuousClock.Instant

@@ -6,20 +6,20 @@ import NIOCore
 import NIOHTTP1
 import ServiceKit
 
-/// The endpoints of Apple that identity calls. Their addresses are settings; nothing is discovered.
+/// The endpoints of Apple that identity calls. Their addresses are settings; there is no discovery.
 struct AppleServer: Sendable {
     let httpClient: HTTPClient
     let keysURL: URL
     let tokenURL: URL
     let revokeURL: URL
     let migrationURL: URL
-    /// `nil` where the team has no key of its own at Apple: then codes are not exchanged and nothing is revoked.
+    /// `nil` where the team has no key of its own at Apple. Codes are then not exchanged, and nothing is revoked.
     let clientSecret: AppleClientSecret?
 
-    /// For the whole answer: an answer that stalls in the middle of its body must not hold up the requests after it.
+    /// For the whole response. A response that stalls in its body must not delay the requests after it.
     var timeout = Duration.seconds(3)
-    /// Longer, because a code serves once: without Apple's answer its token could never be revoked. No client waits for
-    /// an exchange. It and the first attempt at a revocation end before the task's claim does.
+    /// Longer, because a code is single-use: without Apple's response its token could never be revoked. No client waits
+    /// for an exchange. An exchange and the first attempt at a revocation together end before the task's claim expires.
     var exchangeTimeout = Duration.seconds(10)
     private static let maximumAnswer = 64 * 1024
 
@@ -39,10 +39,10 @@ struct AppleServer: Sendable {
         return try AppleKeySet(jwks: body)
     }
 
-    /// What Apple gives for a code.
+    /// Apple's response to the exchange of a code.
     struct Exchange: Decodable {
         var refreshToken: String
-        /// Tells whose code it was. It comes from Apple itself over TLS, so that its signature need not be verified
+        /// Identifies the user of the code. It comes from Apple itself over TLS, so its signature need not be verified
         /// (OpenID Connect Core 1.0 §3.1.3.7).
         var identityToken: String?
 
@@ -51,7 +51,7 @@ struct AppleServer: Sendable {
             case identityToken = "id_token"
         }
 
-        /// Whether Apple gave the code for that user and that app.
+        /// Whether Apple issued the code for that user and that app.
         func isOf(subject: String, clientID: String) -> Bool {
             guard let identityToken, let parts = JWSParts(identityToken),
                 let claims = try? StrictJSON.decode(AppleIdentityClaims.self, from: parts.payload)
@@ -60,8 +60,8 @@ struct AppleServer: Sendable {
         }
     }
 
-    /// `POST /auth/token`: a refresh token for an authorization code.
-    /// - Returns: `nil` when Apple no longer takes the code.
+    /// `POST /auth/token`: exchanges an authorization code for a refresh token.
+    /// - Returns: `nil` when Apple no longer accepts the code.
     func exchange(_ code: AppleGrant, secret: AppleClientSecret) async throws -> Exchange? {
         var form = [
             ("client_id", code.clientID),
@@ -75,7 +75,7 @@ struct AppleServer: Sendable {
         return try StrictJSON.decode(Exchange.self, from: Array(body))
     }
 
-    /// `POST /auth/revoke`. That Apple does not know the token any more counts as done.
+    /// `POST /auth/revoke`. A token that Apple no longer knows counts as revoked.
     func revoke(refreshToken: String, clientID: String, secret: AppleClientSecret) async throws {
         let (status, body) = try await post(
             revokeURL,
@@ -90,7 +90,7 @@ struct AppleServer: Sendable {
 
     private static func isInvalidGrant(_ body: Data) -> Bool { error(in: body) == "invalid_grant" }
 
-    /// What Apple says is wrong (RFC 6749 §5.2).
+    /// Apple's error code (RFC 6749 §5.2).
     static func error(in body: Data) -> String? {
         struct Answer: Decodable {
             var error: String
@@ -126,8 +126,8 @@ extension AppleServer {
     }
 }
 
-/// The team's `client_secret` at Apple: a JWT that is signed with the team's own key. It is made anew for each call; one
-/// that was made once would expire some day, and sign-in would end with it.
+/// The team's `client_secret` at Apple: a JWT signed with the team's own key. It is created for each call. A fixed one
+/// would expire, and sign-in would then fail.
 struct AppleClientSecret: Sendable {
     let teamID: String
     let keyID: String
@@ -136,11 +136,11 @@ struct AppleClientSecret: Sendable {
     /// Seconds; Apple allows six months.
     static let lifetime: TimeInterval = 300
 
-    /// - Parameter pem: the `.p8` file that Apple gave out (PKCS #8, P-256).
+    /// - Parameter pem: the `.p8` file from Apple (PKCS #8, P-256).
     init(teamID: String, keyID: String, pem: String) throws {
         self.teamID = teamID
         self.keyID = keyID
-        // RFC 7468 allows lines of comment before the key; the parser does not.
+        // RFC 7468 allows text before the key; the parser does not.
         let start = pem.range(of: "-----BEGIN")?.lowerBound ?? pem.startIndex
         key = try P256.Signing.PrivateKey(pemRepresentation: String(pem[start...]))
     }

@@ -5,7 +5,7 @@ import Hummingbird
 import Logging
 import ServiceKit
 
-/// Sign in with Apple. Only linking asks for a bearer.
+/// Sign in with Apple. Only linking requires an access token.
 struct AppleRoutes: Sendable {
     let signIn: AppleSignIn
     let nonces: AppleNonceIssuer
@@ -46,9 +46,9 @@ struct AppleSignIn: Sendable {
     let sessions: SessionIssuer
     let limits: AttemptLimits
     let worker: OutboxWorker
-    /// Whether the team has a key of its own at Apple. Without it an authorization code is of no use.
+    /// Whether the team has a key of its own at Apple. Without one an authorization code is of no use.
     let exchangesCodes: Bool
-    /// Where Apple's page may lead to on the web.
+    /// Redirect URIs that are allowed on the web.
     let redirectURIs: Set<VerbatimString>
     let logger: Logger
 
@@ -74,8 +74,8 @@ struct AppleSignIn: Sendable {
         return issued.auth
     }
 
-    /// Uses the nonce up, last of all, so that an attempt that failed half-way can be repeated. If two identity tokens
-    /// have come this far with one nonce, the session of the second is taken back.
+    /// Uses the nonce up as the last step, so that an attempt that failed earlier can be repeated. If two identity
+    /// tokens reach this step with one nonce, the session of the second is revoked.
     private func use(_ nonce: NonceUse?, for issued: SessionIssuer.Issued, context: GatehouseRequestContext)
         async throws
     {
@@ -93,8 +93,8 @@ struct AppleSignIn: Sendable {
         }
     }
 
-    /// Has the code exchanged for Apple's refresh token, which is revoked when the user's account is deleted. Nothing
-    /// about it may fail or delay the sign-in.
+    /// Enqueues the exchange of the code for Apple's refresh token, which is revoked when the user's account is
+    /// deleted. A failure must not fail or delay the sign-in.
     private func keep(
         _ code: String?, for redirectURI: String?, of account: Account, from proof: AppleProof
     ) async {
@@ -110,7 +110,7 @@ struct AppleSignIn: Sendable {
     }
 }
 
-/// Linking an Apple account to the account of somebody who is signed in (`POST /v1/auth/identities/apple`).
+/// Links an Apple account to the account of a signed-in user (`POST /v1/auth/identities/apple`).
 struct AppleLinking: Sendable {
     let identities: AppleIdentityStore
     let proofs: AppleProofs
@@ -143,7 +143,7 @@ struct AppleLinking: Sendable {
     }
 }
 
-/// Proving oneself again by Sign in with Apple, with the Apple account that is linked.
+/// Verifies a signed-in user again with Sign in with Apple, by the Apple account that is linked.
 struct AppleReauthentication: Sendable {
     let identities: AppleIdentityStore
     let nonces: NonceStore
@@ -152,7 +152,8 @@ struct AppleReauthentication: Sendable {
     let age: AuthenticationAge
     let reauthentication: Reauthentication
 
-    /// - Throws: `INVALID_APPLE_TOKEN`, also for another Apple account's token, and for one that is no recent proof.
+    /// - Throws: `INVALID_APPLE_TOKEN`, also for the token of another Apple account and for a token that was not issued
+    ///   recently.
     func callAsFunction(
         _ identityToken: String, nonce: String?, of user: ForwardedUser, context: GatehouseRequestContext
     ) async throws {
@@ -163,21 +164,22 @@ struct AppleReauthentication: Sendable {
     }
 
     /// The account that the Apple account is linked to.
-    /// - Parameter userID: which it has to be; `nil`: any.
-    /// - Throws: `INVALID_APPLE_TOKEN`, also for a token that is no recent proof.
+    /// - Parameter userID: the required user; `nil`: any.
+    /// - Throws: `INVALID_APPLE_TOKEN`, also for a token that was not issued recently.
     func account(
         provenBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce, context: context)
-        // It is taken for an hour at a sign-in: then it would make a proof of an hour ago a new one.
+        // A sign-in accepts a token for an hour. Here an hour-old token would count as recent authentication.
         guard age.accepts(proof.issuedAt, now: .now) else { throw Problem(.invalidAppleToken) }
         let deadline = context.deadline.forDatabase
         let found = try await identities.account(subject: proof.subject, deadline: deadline)
         guard let account = found?.account, userID == nil || account.id == userID else {
             throw Problem(.invalidAppleToken, "This is not the Apple account of this user.")
         }
-        // Before anything is changed. A repetition within the minute is accepted, if the answer was lost.
+        // Before anything is changed. A repetition within a minute is accepted, because the response may have been
+        // lost.
         if let nonce {
             guard try await nonces.use(nonce, deadline: deadline) else { throw Problem(.invalidAppleToken) }
         }

@@ -2,8 +2,8 @@ import Bytes
 import Crypto
 import Foundation
 
-/// What Apple says of a user in an identity token
-/// (developer.apple.com, "Authenticating users with Sign in with Apple").
+/// The claims about a user in Apple's identity token (developer.apple.com, "Authenticating users with Sign in with
+/// Apple").
 struct AppleIdentityClaims: Sendable, Equatable, Decodable {
     var issuer: String
     var subject: String
@@ -15,7 +15,8 @@ struct AppleIdentityClaims: Sendable, Equatable, Decodable {
     var email: String?
     var emailVerified: Bool
     var isPrivateEmail: Bool
-    /// Sixty days long after the app has changed teams at Apple: the name that the former team knows too (TN3159).
+    /// Present for 60 days after the app has moved to another team at Apple: the transfer identifier, which the former
+    /// team knows too (TN3159).
     var transferSubject: String?
 
     enum CodingKeys: String, CodingKey {
@@ -84,7 +85,7 @@ private struct AppleBool: Decodable {
     }
 }
 
-/// Which of Apple's identity tokens are accepted, once their signature has been verified.
+/// Which identity tokens of Apple are accepted once their signature has been verified.
 struct AppleTokenPolicy: Sendable {
     /// Apple's two issuers. The second appeared unannounced in June 2025.
     static let appleIssuers: Set<VerbatimString> = ["https://appleid.apple.com", "https://account.apple.com"]
@@ -92,7 +93,7 @@ struct AppleTokenPolicy: Sendable {
     enum NonceRule: String, CaseIterable, Sendable {
         /// If the request or the token carries a nonce, both must, and they must match.
         case optional
-        /// A sign-in without a nonce is refused. Each nonce serves once, also those that the app has chosen.
+        /// A sign-in without a nonce is refused. Each nonce is single-use, including those that the app has chosen.
         case required
     }
 
@@ -100,12 +101,12 @@ struct AppleTokenPolicy: Sendable {
     /// The app's bundle and service identifiers.
     var clientIDs: Set<VerbatimString>
     var nonceRule: NonceRule
-    /// Seconds since it was issued after which a token no longer proves presence.
+    /// Seconds after it was issued in which a token is accepted.
     var maximumAge: Int64 = 3600
-    /// Seconds by which Apple's clock and ours may differ.
+    /// Allowed difference between Apple's clock and ours, in seconds.
     var clockSkew: Int64 = 60
 
-    /// Why a token is refused. It is logged, and not told to the client.
+    /// Why a token is refused. The reason is logged and not sent to the client.
     enum Flaw: String, Error, Equatable {
         case issuer, audience, subject, expired, issuedInFuture, tooOld, nonceMissing, nonceMismatch
     }
@@ -124,7 +125,7 @@ struct AppleTokenPolicy: Sendable {
         try checkNonce(of: claims, against: nonce)
     }
 
-    /// From when on a token is too old, in seconds since 1970.
+    /// When a token becomes too old, in seconds since 1970.
     func end(of claims: AppleIdentityClaims) -> Int64 {
         claims.issuedAt + maximumAge + 1
     }
@@ -139,7 +140,7 @@ struct AppleTokenPolicy: Sendable {
                 throw .nonceMismatch
             }
         case (_?, nil):
-            // On platforms where Apple does not support nonces the token says so.
+            // On platforms where Apple does not support nonces, the token says so.
             guard nonceRule == .optional, claims.nonceSupported == false else { throw .nonceMissing }
         case (nil, _?):
             throw .nonceMissing
@@ -147,16 +148,16 @@ struct AppleTokenPolicy: Sendable {
     }
 }
 
-/// What a verified identity token of Apple says of the user.
+/// What a verified identity token of Apple says about the user.
 struct AppleProof: Sendable {
     var subject: String
-    /// The app's identifier that the token was made for.
+    /// The app's identifier that the token was issued for.
     var clientID: String
     var email: EmailAddress?
     var emailVerified: Bool
     /// When Apple issued the token.
     var issuedAt: Date
-    /// The user's name at Apple while the app changes teams.
+    /// The user's identifier while the app moves to another team at Apple.
     var transferSubject: String?
 
     init(_ claims: AppleIdentityClaims) {
@@ -169,17 +170,17 @@ struct AppleProof: Sendable {
         issuedAt = Date(timeIntervalSince1970: Double(claims.issuedAt))
     }
 
-    /// The address that Apple vouches for.
+    /// The address that Apple has verified.
     var provenEmail: Identifier? {
         emailVerified ? email.map(Identifier.email) : nil
     }
 }
 
-/// A nonce that serves once, and the identity token that carries it, as their SHA-256.
+/// A single-use nonce, and the identity token that contains it, as their SHA-256.
 struct NonceUse: Sendable {
     let nonce: [UInt8]
     let token: [UInt8]
-    /// Seconds since 1970; from then on the nonce or its token has expired.
+    /// Seconds since 1970. At this time the nonce or its token has expired.
     let expiresAt: Int64
 
     init(of nonce: String, with identityToken: String, expiresAt: Int64) {

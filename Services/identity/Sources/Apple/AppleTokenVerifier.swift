@@ -5,7 +5,7 @@ import Foundation
 import Logging
 import ServiceKit
 
-/// Finds out who somebody is by an identity token, for signing in and for linking.
+/// Verifies an identity token and identifies its user, for signing in and for linking.
 struct AppleProofs: Sendable {
     let verifier: AppleTokenVerifier
     let policy: AppleTokenPolicy
@@ -15,8 +15,8 @@ struct AppleProofs: Sendable {
     let logger: Logger
 
     /// - Parameter nonce: the nonce of the request, raw.
-    /// - Returns: the proof, and the nonce that has to be used up with it.
-    /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys cannot be had.
+    /// - Returns: the verified claims, and the nonce to use up with them.
+    /// - Throws: `INVALID_APPLE_TOKEN`; `UNAVAILABLE` when Apple's keys are not available.
     func verify(
         _ identityToken: String, nonce: String?, context: GatehouseRequestContext
     ) async throws -> (AppleProof, NonceUse?) {
@@ -46,7 +46,7 @@ struct AppleProofs: Sendable {
         return (proof, use)
     }
 
-    /// Until when a nonce that serves once has to be remembered; `nil` for one that only has to match.
+    /// How long a single-use nonce has to be remembered; `nil` for a nonce that only has to match.
     private func lastUse(of nonce: String, in claims: AppleIdentityClaims, now: Int64) throws(Problem) -> Int64? {
         switch issuer.verify(nonce, now: now) {
         case .ours(let expiresAt): expiresAt
@@ -56,7 +56,7 @@ struct AppleProofs: Sendable {
     }
 }
 
-/// Verifies that a JWS is Apple's, and reads it: its form and its signature. ``AppleTokenPolicy`` judges the claims.
+/// Verifies the form and signature of Apple's JWS, and decodes it. ``AppleTokenPolicy`` checks the claims.
 struct AppleTokenVerifier: Sendable {
     let keys: AppleKeys
     let logger: Logger
@@ -65,7 +65,7 @@ struct AppleTokenVerifier: Sendable {
     static let maximumLength = 8192
 
     /// - Returns: `nil` when the token is not Apple's or not well-formed.
-    /// - Throws: `UNAVAILABLE` when Apple's keys cannot be had.
+    /// - Throws: `UNAVAILABLE` when Apple's keys are not available.
     func claims<Claims: Decodable>(_ type: Claims.Type, of token: String) async throws(Problem) -> Claims? {
         guard token.utf8.count <= Self.maximumLength, let parts = JWSParts(token), let kid = parts.keyID,
             let key = try await keys.key(kid)
@@ -83,7 +83,7 @@ struct AppleTokenVerifier: Sendable {
     }
 }
 
-/// The three parts of a JWS in compact form (RFC 7515 §7.1), each in its one canonical spelling.
+/// The three parts of a JWS in compact form (RFC 7515 §7.1), each in its one canonical encoding.
 struct JWSParts {
     /// The header's `kid`; `nil` unless the header says RS256 and has no parameter that this code does not implement.
     let keyID: String?
@@ -105,8 +105,7 @@ struct JWSParts {
             var kid: String
             var typ: String?
         }
-        // Parameters that would change how the token has to be read are refused, whatever their value (RFC 7515
-        // §4.1.11).
+        // Parameters that would change how the token must be read are refused, whatever their value (RFC 7515 §4.1.11).
         struct Extensions: Decodable {
             var isEmpty: Bool
 
@@ -123,7 +122,7 @@ struct JWSParts {
         return fields.kid
     }
 
-    /// `typ` may be left out; capitals are only recommended (RFC 7519 §5.1).
+    /// `typ` is optional, and its upper case only recommended (RFC 7519 §5.1).
     private static func isJWT(_ type: String?) -> Bool {
         type.map { $0.utf8.count == 3 && $0.uppercased() == "JWT" } ?? true
     }

@@ -1,32 +1,32 @@
 import Foundation
 import ServiceKit
 
-/// Takes the users of Sign in with Apple along when the app changes teams at Apple (TN3159), for the command line.
+/// Migrates the users of Sign in with Apple when the app moves to another team at Apple (TN3159), for the command line.
 ///
-/// Both steps go over the users page by page and keep each user's answer at once: a run that was cut off is repeated,
-/// and goes on with those who are left.
+/// Both steps process the users page by page and store each user's result at once. An interrupted run is repeated, and
+/// continues with the remaining users.
 public struct AppleTransfer: Sendable {
     let store: AppleTransferStore
     let apple: AppleServer
     let secret: AppleClientSecret
-    /// Between the attempts at one question.
+    /// Pauses between the attempts at one request.
     var pauses: [Duration] = [.seconds(1), .seconds(2), .seconds(4), .seconds(8)]
 
     /// Users that are read at once.
     static let page = 500
-    /// Questions that are under way at the same time.
+    /// Concurrent requests.
     static let width = 8
-    /// Seconds that a token has to be good for when a page begins.
+    /// Seconds for which the token must still be valid when a page begins.
     private static let margin = 1800.0
 
-    /// Why something was not done, in words for the operator.
+    /// Why a command failed, in words for the operator.
     public struct Failure: Error, CustomStringConvertible {
         public let description: String
     }
 
-    /// Before the transfer: asks Apple by which name each user goes to the other team, and keeps it.
+    /// Before the transfer: fetches each user's transfer identifier for the new team from Apple, and stores it.
     /// - Parameters:
-    ///   - team: the id of the team that is going to have the app.
+    ///   - team: the id of the team that will receive the app.
     ///   - progress: is called after each page.
     public func prepare(
         to team: String, progress: (AppleTransferSummary) -> Void = { _ in }
@@ -48,7 +48,8 @@ public struct AppleTransfer: Sendable {
         }
     }
 
-    /// After the transfer, with the new team's key: asks Apple for each user's new subject and private relay address.
+    /// After the transfer, with the new team's key: fetches each user's new subject and private relay address from
+    /// Apple.
     public func finish(
         progress: (AppleTransferSummary) -> Void = { _ in }
     ) async throws -> AppleTransferSummary {
@@ -99,7 +100,7 @@ public struct AppleTransfer: Sendable {
         }
     }
 
-    /// A few at a time.
+    /// Runs `body` for a few users at a time.
     private func forEach<Value: Sendable>(
         _ users: [TransferringUser], _ body: @escaping @Sendable (TransferringUser) async throws -> Value,
         then: (Value) -> Void
@@ -113,7 +114,7 @@ public struct AppleTransfer: Sendable {
         }
     }
 
-    /// Tries again where Apple is away or busy.
+    /// Retries while Apple is unavailable or busy.
     private func persistently<Value>(_ body: () async throws -> Value) async throws -> Value {
         for pause in pauses {
             do {
@@ -142,9 +143,9 @@ extension AppleTransfer {
     }
 }
 
-/// What Apple is asked when an app changes teams (TN3159).
+/// Apple's endpoints for moving an app to another team (TN3159).
 extension AppleServer {
-    /// With which a team asks about its users.
+    /// Authenticates a team's requests about its users.
     struct MigrationToken: Sendable, Decodable {
         var accessToken: String
         /// Seconds.
@@ -156,7 +157,7 @@ extension AppleServer {
         }
     }
 
-    /// The user as the new team knows one.
+    /// The user's data at the new team.
     struct Arrival: Sendable, Decodable {
         var subject: String
         var email: String?
@@ -179,8 +180,8 @@ extension AppleServer {
         return try StrictJSON.decode(MigrationToken.self, from: Array(body))
     }
 
-    /// `POST /auth/usermigrationinfo` by the team that gives the app away.
-    /// - Returns: `nil` for a user whom Apple does not know.
+    /// `POST /auth/usermigrationinfo` by the team that transfers the app.
+    /// - Returns: `nil` for a user unknown to Apple.
     func transferSubject(
         of subject: String, to team: String, clientID: String, secret: AppleClientSecret, token: String
     ) async throws -> String? {
@@ -194,8 +195,8 @@ extension AppleServer {
         )?.transferSubject
     }
 
-    /// `POST /auth/usermigrationinfo` by the team that has the app now.
-    /// - Returns: `nil` for a user whom Apple does not know.
+    /// `POST /auth/usermigrationinfo` by the team that has received the app.
+    /// - Returns: `nil` for a user unknown to Apple.
     func arrival(
         of transferSubject: String, clientID: String, secret: AppleClientSecret, token: String
     ) async throws -> Arrival? {
@@ -217,18 +218,19 @@ extension AppleServer {
     }
 }
 
-/// What a run of a transfer's command has done.
+/// The result of a run of a transfer command.
 public struct AppleTransferSummary: Sendable, Equatable, Encodable {
-    /// Users about whom Apple was asked.
+    /// Users that were sent to Apple.
     public var asked = 0
-    /// Before the transfer: users whose transfer identifier is kept now. After it: users who have their new one.
+    /// Before the transfer: users whose transfer identifier is now stored. After it: users who have their new subject.
     public var done = 0
-    /// Users whom Apple does not know, because they have withdrawn their consent.
+    /// Users unknown to Apple, because they have withdrawn their consent.
     public var unknownToApple = 0
-    /// Users whose new identifier has become another account's here, by a sign-in without the transfer identifier.
+    /// Users whose new subject already belongs to another account here, after a sign-in without the transfer
+    /// identifier.
     public var taken = 0
 
-    /// What became of one user.
+    /// The result for one user.
     enum Outcome: Sendable, Equatable {
         case done, unknownToApple, taken
     }

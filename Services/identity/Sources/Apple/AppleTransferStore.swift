@@ -2,11 +2,11 @@ import Bytes
 import Foundation
 import Postgres
 
-/// Users on their way to another team at Apple (table `apple_transfers`).
+/// Users who are being transferred to another team at Apple (table `apple_transfers`).
 struct AppleTransferStore: Sendable {
     let database: PostgresPool
 
-    /// A user about whom Apple is to be asked.
+    /// A user to be sent to Apple.
     struct TransferringUser: Sendable {
         var userID: UUID
         /// Before the transfer the team's own subject, after it the transfer identifier.
@@ -14,8 +14,8 @@ struct AppleTransferStore: Sendable {
         var clientID: String
     }
 
-    /// Users who have no identifier for a transfer to the team yet, by their subjects.
-    /// - Parameter last: the one after whom to go on.
+    /// Users who have no identifier for a transfer to the team yet, in the order of their subjects.
+    /// - Parameter last: the last user of the previous page.
     func unprepared(for team: String, after last: TransferringUser?, limit: Int) async throws -> [TransferringUser] {
         try await database.query(
             """
@@ -27,7 +27,7 @@ struct AppleTransferStore: Sendable {
         ).decode((UUID, String, String).self).map(TransferringUser.init)
     }
 
-    /// Users who are prepared for a transfer to the team and have not arrived.
+    /// Users who are prepared for a transfer to the team and have no new subject yet.
     func prepared(for team: String, after last: TransferringUser?, limit: Int) async throws -> [TransferringUser] {
         try await database.query(
             """
@@ -39,7 +39,7 @@ struct AppleTransferStore: Sendable {
         ).decode((UUID, String, String).self).map(TransferringUser.init)
     }
 
-    /// Keeps the name under which the user goes to the team, unless the Apple account has been unlinked meanwhile.
+    /// Stores the user's transfer identifier for the team, unless the Apple account has been unlinked meanwhile.
     func keep(_ transferSubject: String, of traveller: TransferringUser, to team: String) async throws {
         try await database.query(
             """
@@ -51,8 +51,8 @@ struct AppleTransferStore: Sendable {
             """)
     }
 
-    /// Finds the user whom an identity token names by a transfer identifier. From here on the user is found by the
-    /// subject of the new team.
+    /// Finds the user by the transfer identifier in an identity token, and stores the subject of the new team. From
+    /// then on that subject identifies the user.
     func adopt(_ proof: AppleProof, deadline: ContinuousClock.Instant) async throws {
         guard let transferSubject = proof.transferSubject else { return }
         let userID = try await database.query(
@@ -77,13 +77,13 @@ struct AppleTransferStore: Sendable {
                 WHERE t.user_id = \(userID) AND t.transfer_subject = \(transferSubject)
                 """
             ).first
-            // Somebody was here before: a sign-in, or this command.
+            // The user already has the new subject, from a sign-in or from an earlier run of this command.
             guard let former else { return .done }
             let holder = try await transaction.query(
                 "SELECT user_id FROM apple_identities WHERE subject = \(subject)"
             ).first?.decode(UUID.self)
             guard holder == nil || holder == userID else { return .taken }
-            // The former team's refresh token is of no use to this one.
+            // The former team's refresh token is of no use to the new team.
             try await transaction.query(
                 """
                 UPDATE apple_identities SET subject = \(subject), refresh_token = NULL,
