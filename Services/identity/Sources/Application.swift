@@ -11,7 +11,7 @@ public import ServiceKit
 public import ServiceKitPostgres
 public import Settings
 
-/// The identity service: who the users are, how they prove it, and how their accounts live and end.
+/// The identity service: users, their authentication, and the lifecycle of their accounts.
 public enum IdentityApplication: MigratingApplication {
     public static let name = "identity"
     public static let defaultPort = 8081
@@ -58,7 +58,7 @@ public enum IdentityApplication: MigratingApplication {
     }
 }
 
-/// What several features of the service share. Each feature is built from it by a property below.
+/// Dependencies that several features share. Each feature is built from them by a property below.
 struct IdentityParts {
     private let configuration: IdentityConfiguration
     private let httpClient: HTTPClient
@@ -73,7 +73,7 @@ struct IdentityParts {
     private let devices: DevicesClient
     private let apple: AppleServer
 
-    // Tables.
+    // Stores.
     private let accounts: AccountStore
     private let identifiers: IdentifierStore
     private let passwords: PasswordStore
@@ -218,7 +218,7 @@ struct IdentityParts {
             screening: screening, delivery: delivery, outbox: outbox, home: configuration.home)
     }
 
-    /// Ends what works in the background when it is not run as a service.
+    /// Ends the background work where it is not run as a service.
     func close() async throws {
         database.close()
         try await hasher.stop()
@@ -375,7 +375,7 @@ extension IdentityParts {
 // MARK: - Commands
 
 extension IdentityParts {
-    /// Runs `body` for a command, and ends all threads and connections after it.
+    /// Runs `body` for a command, then ends all threads and connections.
     static func run(
         _ configuration: IdentityConfiguration, _ body: (IdentityParts) async throws -> Void
     ) async throws {
@@ -385,7 +385,7 @@ extension IdentityParts {
                 configuration, httpClient: httpClient, eventLoopGroup: HTTPClient.defaultEventLoopGroup,
                 logger: Logger(label: IdentityApplication.name) { _ in SwiftLogNoOpLogHandler() })
             do {
-                // The audit log names who has run the command.
+                // The audit log names the operator who ran the command.
                 try await AuditScope.$current.withValue(AuditScope(name: operatorsName)) { try await body(parts) }
             } catch {
                 try await parts.close()

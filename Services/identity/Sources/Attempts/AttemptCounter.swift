@@ -1,37 +1,37 @@
 import Redis
 import Synchronization
 
-/// One attempt, of those that an allowance leaves to a key.
+/// One attempt, charged to one key of an allowance.
 struct Attempt: Sendable {
     var allowance: AttemptAllowance
     var key: String
 }
 
-/// Keeps count of attempts.
+/// Counts attempts.
 protocol AttemptCounter: Sendable {
-    /// Takes all of them, or none if there is no room for one.
-    /// - Parameter cost: how often each counts, 1 or more.
+    /// Takes all attempts, or none if any of them has no room.
+    /// - Parameter cost: how often each attempt counts, 1 or more.
     func take(_ attempts: [Attempt], cost: Int) async -> AttemptOutcome
 
-    /// Puts back attempts that were taken and shall not count.
+    /// Refunds attempts that were taken.
     /// - Parameters:
-    ///   - cost: as it was taken.
+    ///   - cost: the cost with which they were taken.
     ///   - isShared: as in the outcome.
     func refund(_ attempts: [Attempt], cost: Int, isShared: Bool) async
 }
 
 enum AttemptOutcome: Sendable {
-    /// - Parameter isShared: whether other replicas know of it.
+    /// - Parameter isShared: whether the count is shared with other replicas.
     case taken(isShared: Bool)
     case refused(retryAfter: Duration)
 }
 
-/// Counts for all replicas together, in Redis. While Redis is away each replica counts for itself.
+/// Counts for all replicas together, in Redis. While Redis is unavailable, each replica counts for itself.
 final class RedisAttemptCounter: AttemptCounter {
     private let redis: RedisClient
     private let buckets = Mutex<[AttemptAllowance: [RedisTokenBuckets]]>([:])
 
-    /// - Parameter allowances: those whose metrics are there from the start, also when nothing was counted yet.
+    /// - Parameter allowances: the allowances whose metrics exist from the start, before anything was counted.
     init(redis: RedisClient, allowances: [AttemptAllowance]) {
         self.redis = redis
         for allowance in allowances { _ = buckets(of: allowance) }
@@ -53,7 +53,8 @@ final class RedisAttemptCounter: AttemptCounter {
             attempts.flatMap { attempt in buckets(of: attempt.allowance).map { ($0, attempt.key) } }, cost: cost)
     }
 
-    /// The allowance's buckets, one for each tier. They are made once: while Redis is away they hold the count.
+    /// The allowance's buckets, one for each tier. They are created once, because they hold the count while Redis is
+    /// unavailable.
     private func buckets(of allowance: AttemptAllowance) -> [RedisTokenBuckets] {
         buckets.withLock { buckets in
             if let known = buckets[allowance] { return known }

@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import ServiceKit
 
-/// Passwords and codes that are tried.
+/// Limits for passwords and codes that are tried.
 extension AttemptLimits {
     /// Runs `body`, which compares a password with that of the identifier's account.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; an `INVALID_CREDENTIALS` counts as a wrong guess.
@@ -26,7 +26,7 @@ extension AttemptLimits {
         return try await counting(taken, body)
     }
 
-    /// The same for a user who is signed in and has to enter the current password.
+    /// The same for a signed-in user who has to enter the current password.
     func guess<Value>(
         passwordOf userID: UUID, from address: String, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -50,13 +50,13 @@ extension AttemptLimits {
 
     /// Runs `body`, which compares a code with those that were sent to the identifier.
     ///
-    /// The guess counts once for each code that it is compared with. It is charged before it is compared, and given back
-    /// where it was right, or where nothing was compared because something was away. Whatever is answered to a wrong one
-    /// makes no difference.
+    /// The guess counts once for each code that it is compared with. It is charged before the comparison, and refunded
+    /// if the code was right, or if nothing was compared because a dependency was unavailable. The response to a wrong
+    /// code does not affect the charge.
     /// - Parameters:
-    ///   - open: how many codes there are to compare with, 1 or more. Where there is room for fewer, the first are
-    ///     compared.
-    ///   - body: compares with so many codes, and returns `nil` where none is right.
+    ///   - open: the number of codes to compare with, 1 or more. Where the allowance has room for fewer, only the first
+    ///     ones are compared.
+    ///   - body: compares with the given number of codes, and returns `nil` where none is right.
     /// - Throws: `RATE_LIMITED`, or what `body` throws.
     func guess<Value>(
         codeOf identifier: Identifier, open: Int, from address: String, on device: SessionDevice?, deadline: Deadline,
@@ -94,7 +94,7 @@ extension AttemptLimits {
         }
     }
 
-    /// As many as there is room for.
+    /// Takes as many as there is room for.
     private func take(asManyOf charges: [Charge], upTo count: Int) async throws(Problem) -> Taken {
         let largest = charges.flatMap { allowance($0.allowance).tiers.map(\.atOnce) }.min() ?? count
         var count = min(count, largest)

@@ -3,20 +3,21 @@ import Foundation
 import Instruments
 import ServiceKit
 
-/// Messages: how many are asked for, and how many are sent.
+/// Limits for messages that are requested, and for messages that are sent.
 extension AttemptLimits {
     /// How a message was admitted.
     struct Admission: Sendable {
-        /// What names the known device that asked, in parts; `nil` for all others.
+        /// The key of the known device that requested the message, in parts; `nil` for all other devices.
         var knownDevice: [String]?
-        /// Whether a known device or network asked of the user who has verified the identifier.
+        /// Whether the request came from a known device or network of the user who has verified the identifier.
         var isAskerKnown = false
-        /// Whether two tries of the code are reserved for the device that asked.
+        /// Whether two tries of the code are reserved for the device that requested it.
         var reservesTries = true
     }
 
-    /// Runs `body`, which keeps a code and enqueues its message. Whether there is an account makes no difference here.
-    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    /// Runs `body`, which stores a code and enqueues its message. The limits do not depend on whether an account
+    /// exists.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
     func asking<Value>(
         codeTo identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
         _ body: (Admission) async throws -> Value
@@ -39,18 +40,18 @@ extension AttemptLimits {
     func admit(
         resetOf identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline
     ) async throws -> Admission {
-        // By the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
+        // Counted by the site, not by the /64: a site has 65,536 of these, and few messages are allowed.
         let network = Charge(allowance: .address(.forgot), subject: [ClientNetwork.site(of: address)])
         return try await admit(
             .resets, to: identifier, from: address, on: device, network: network, work: .reset, deadline: deadline
         ).1
     }
 
-    /// Takes a place for a message from the first allowance that has room (``MessageAllowances``).
+    /// Charges a message to the first allowance that has room (``MessageAllowances``).
     /// - Parameters:
-    ///   - network: what one network may ask for, for all identifiers. It does not hold for a known device, since
-    ///     others in its network can use it up.
-    ///   - work: bounds the look-ups in the database where no place of the first row is free.
+    ///   - network: limits one network's requests for all identifiers. It does not apply to a known device, because
+    ///     other clients in the device's network can use it up.
+    ///   - work: limits the database look-ups where the first row's allowances have no room.
     private func admit(
         _ allowances: MessageAllowances, to identifier: Identifier, from address: String, on device: SessionDevice?,
         network: Charge, work: AttemptPurpose, deadline: Deadline
@@ -118,7 +119,7 @@ extension AttemptLimits {
     /// - Parameters:
     ///   - isKnown: whether an account has the identifier.
     ///   - isAskerKnown: ``Admission/isAskerKnown``.
-    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
     func sending(
         _ kind: MessageKind, to identifier: Identifier, isKnown: Bool, isAskerKnown: Bool = false,
         _ body: () async throws -> Void
@@ -140,9 +141,9 @@ extension AttemptLimits {
         }
     }
 
-    /// Runs `body`, which sends a link for a new password or finds that there is none to send.
+    /// Runs `body`, which sends a link for a new password, or finds that none has to be sent.
     /// - Parameters:
-    ///   - number: where Gatehouse itself sends a text message.
+    ///   - number: set where Gatehouse itself sends a text message.
     ///   - isAskerKnown: ``Admission/isAskerKnown``.
     ///   - body: returns whether it has sent a message.
     func sendingReset(to number: PhoneNumber?, isAskerKnown: Bool, _ body: () async throws -> Bool) async throws {
@@ -162,16 +163,16 @@ extension AttemptLimits {
         }
     }
 
-    /// Runs `body`, which sends a message, while each of the budgets has room.
+    /// Runs `body`, which sends a message, if every budget has room.
     ///
-    /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: an attacker
-    /// cannot use the total up by asking for identifiers that have no account. The outbox tries again later.
+    /// Messages cost the team money, so the total to all users is limited. Only messages that are sent count: an
+    /// attacker cannot use the total up by asking for identifiers that have no account. The outbox retries later.
     /// - Parameter body: returns whether it has sent a message.
-    /// - Throws: `RATE_LIMITED`, or what `body` throws; then nothing counts.
+    /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
     private func sending(within budgets: [Charge], _ body: () async throws -> Bool) async throws {
         var taken: [Taken] = []
         do {
-            // One after the other, so that the metric names the one that is spent.
+            // One after the other, so that the metric names the exhausted budget.
             for budget in budgets {
                 do {
                     taken.append(try await take([budget]))

@@ -6,23 +6,23 @@ import Instruments
 import Sealing
 import ServiceKit
 
-/// How often somebody may try to sign in, to register, and to have messages sent. Passwords cannot be guessed by
-/// patience, and a stranger who guesses does not keep the user out.
+/// Limits attempts to sign in and to register, and requests for messages. The limits prevent guessing of passwords, and
+/// an attacker who guesses does not lock the user out.
 ///
-/// An attempt to sign in counts for the identifier from one network, and for the identifier from everywhere. A device on
-/// which the user has signed in before has an allowance of its own, which nobody else can use up. Only wrong passwords
-/// count: an attempt whose password was right, or was never compared, is given back.
+/// A sign-in attempt counts for the identifier from one network, and for the identifier from all networks. A device on
+/// which the user has signed in before has its own allowance, which other parties cannot use up. Only wrong passwords
+/// count: an attempt is refunded if its password was right or was never compared.
 struct AttemptLimits: Sendable {
-    /// `nil` in load tests only: then nothing is counted.
+    /// `nil` in load tests only: nothing is counted then.
     private let counter: (any AttemptCounter)?
     let knownDevices: any DeviceRecognition
     private let key: SymmetricKey
     let budget: MessageBudget
     private let overrides: [String: AttemptAllowance]
-    /// Messages that waited for a budget, by the setting that raises it.
+    /// Counts messages that had to wait for a budget, by the setting that raises it.
     let held: [String: Counter]
 
-    /// Everything that is counted.
+    /// All allowances.
     static func allowances(budget: MessageBudget) -> [AttemptAllowance] {
         AttemptPurpose.allCases.map(AttemptAllowance.address) + [
             .loginFromNetwork, .loginFromAnywhere, .loginOnKnownDevice, .passwordChange, .registration,
@@ -32,10 +32,10 @@ struct AttemptLimits: Sendable {
     }
 
     /// - Parameters:
-    ///   - keys: those of the passwords' pepper. Redis keys hold an HMAC under one derived from them, since a plain hash
-    ///     of a phone number would be found by hashing all phone numbers.
+    ///   - keys: the keys of the passwords' pepper. Redis keys contain an HMAC under a key derived from them. A plain
+    ///     hash of a phone number could be reversed by hashing all phone numbers.
     ///   - budget: how many messages are sent to all users together.
-    ///   - overrides: allowances that take the place of those with the same name.
+    ///   - overrides: allowances that replace those with the same name.
     init(
         counter: (any AttemptCounter)?, knownDevices: any DeviceRecognition, keys: KeyRing,
         budget: MessageBudget = MessageBudget(), overrides: [String: AttemptAllowance] = [:]
@@ -53,12 +53,12 @@ struct AttemptLimits: Sendable {
             })
     }
 
-    /// What an attempt takes from one allowance.
+    /// The part of an attempt that is charged to one allowance.
     struct Charge {
         var allowance: AttemptAllowance
-        /// Whose attempts the allowance counts, in parts.
+        /// The subject that the allowance counts attempts for, in parts.
         var subject: [String]
-        /// Whether it is given back unless a wrong password or code was tried.
+        /// Whether the charge is refunded unless a wrong password or code was tried.
         var isForWrongGuesses = true
     }
 
@@ -81,15 +81,15 @@ struct AttemptLimits: Sendable {
         ])
     }
 
-    /// What an attempt has taken.
+    /// The charges that an attempt has taken.
     struct Taken {
         var charges: [Charge] = []
         var cost = 1
         var isShared = false
     }
 
-    /// Takes them all, or none.
-    /// - Parameter cost: how often each counts.
+    /// Takes all charges, or none.
+    /// - Parameter cost: how often each charge counts.
     @discardableResult
     func take(_ charges: [Charge], cost: Int = 1) async throws(Problem) -> Taken {
         guard let counter else { return Taken() }
@@ -113,9 +113,9 @@ struct AttemptLimits: Sendable {
         Attempt(allowance: allowance(charge.allowance), key: name(of: charge.subject))
     }
 
-    /// The subject's HMAC, which stands in Redis in its place.
+    /// The subject's HMAC, which replaces it in Redis.
     private func name(of subject: [String]) -> String {
-        // No part holds a NUL, so that two subjects never make the same text.
+        // No part contains a NUL, so two subjects never produce the same text.
         let text = Data(subject.joined(separator: "\0").utf8)
         return Base64URL.string(HMAC<SHA256>.authenticationCode(for: text, using: key).prefix(16))
     }

@@ -1,20 +1,21 @@
 import Foundation
 
-/// How many attempts of one kind are allowed: some at once, and then one in each interval.
+/// How many attempts of one kind are allowed: a burst at once, and then one per interval.
 ///
-/// An attempt needs room in every tier. The first tier is the smallest and fills up fastest. When it is empty there is
-/// an attempt every half minute, say, and when the second is empty too, one every quarter of an hour.
+/// An attempt needs room in every tier. The first tier is the smallest and refills fastest. For example, one attempt is
+/// allowed every half minute once the first tier is used up, and one every quarter of an hour once the second is used
+/// up too.
 struct AttemptAllowance: Sendable, Hashable {
     struct Tier: Sendable, Hashable {
         var atOnce: Int
-        /// Seconds until one attempt comes back.
+        /// Seconds until one attempt is available again.
         var interval: Double
     }
 
     /// Part of the names of its keys in Redis.
     let name: String
     let tiers: [Tier]
-    /// The environment variable that sets it, where it has one of its own.
+    /// The environment variable that sets this allowance, where it has one of its own.
     let setting: String?
 
     init(_ name: String, _ tiers: (Int, every: Double)...) {
@@ -27,9 +28,8 @@ struct AttemptAllowance: Sendable, Hashable {
         self.setting = setting
     }
 
-    /// Reads `NAME=COUNT/SECONDS`, or several tiers as in `NAME=10/30+30/900`: so many at once, then one in so many
-    /// seconds.
-    /// - Parameter known: the allowances that there are.
+    /// Reads `NAME=COUNT/SECONDS`, or several tiers as in `NAME=10/30+30/900`: COUNT at once, then one per SECONDS.
+    /// - Parameter known: the existing allowances.
     init(parsing text: String, among known: [AttemptAllowance]) throws(Refusal) {
         let parts = text.split(separator: "=", omittingEmptySubsequences: false)
         guard parts.count == 2, let named = known.first(where: { $0.name.utf8.elementsEqual(parts[0].utf8) }) else {
@@ -51,14 +51,14 @@ struct AttemptAllowance: Sendable, Hashable {
     }
 }
 
-/// What is attempted. Each purpose has an allowance of its own, so that none is used up by another.
+/// The purpose of an attempt. Each purpose has its own allowance, so that no purpose uses up another's.
 enum AttemptPurpose: String, Sendable, CaseIterable {
     case login, register, apple, forgot, reset, passwordChange, code, undo
 }
 
 extension AttemptAllowance {
-    /// For one address and all users. Generous, since thousands of phones share a carrier's address; small where messages
-    /// are sent.
+    /// For one client address and all users. It is generous, because thousands of phones share a carrier's address, but
+    /// small where messages are sent.
     static func address(_ purpose: AttemptPurpose) -> AttemptAllowance {
         switch purpose {
         case .forgot: AttemptAllowance("forgot:address", (30, every: 120))
@@ -69,12 +69,12 @@ extension AttemptAllowance {
 
     /// Wrong passwords for one identifier from one network.
     static let loginFromNetwork = AttemptAllowance("login:network", (10, every: 30), (30, every: 900))
-    /// Wrong passwords for one identifier from everywhere except known devices. It limits a stranger who has many
-    /// networks.
+    /// Wrong passwords for one identifier from all networks, except from known devices. It limits an attacker who has
+    /// many networks.
     static let loginFromAnywhere = AttemptAllowance("login:anywhere", (300, every: 180))
     /// Wrong passwords on a device on which the user has signed in before.
     static let loginOnKnownDevice = AttemptAllowance("login:device", (10, every: 30), (30, every: 900))
-    /// Wrong current passwords of somebody who is signed in.
+    /// Wrong current passwords of a signed-in user.
     static let passwordChange = AttemptAllowance("passwordChange:account", (10, every: 30), (30, every: 900))
     /// Registrations of one identifier from one network.
     static let registration = AttemptAllowance("register:network", (10, every: 30), (30, every: 900))
@@ -84,28 +84,29 @@ extension AttemptAllowance {
     }
 }
 
-/// Codes and links for new passwords that are asked for, and codes that are tried.
+/// Codes and links for new passwords that are requested, and codes that are tried.
 ///
 /// Two tries of a code are reserved for the device that asked (``CodeRules``), so each code that is sent with them adds
-/// two to what can be guessed at one identifier in a day. All others are charged to ``codeFromAnywhere``. Without a known
-/// device that is 2 × (3 + 8 + 2) + 6 = 32 comparisons at once, and 2 × (1 + 4 + 4) + 4 = 22 a day after that. One in a
+/// two guesses at one identifier in a day. All other tries are charged to ``codeFromAnywhere``. Without a known device
+/// that is 2 × (3 + 8 + 2) + 6 = 32 comparisons at once, and 2 × (1 + 4 + 4) + 4 = 22 a day after that. One code in a
 /// million is right.
 extension AttemptAllowance {
-    /// Codes that one network asks for, for all identifiers: mails.
+    /// Mails with codes that one network requests, for all identifiers.
     static let codeMailsFromNetwork = AttemptAllowance("code:mail:network", (60, every: 30))
     /// The same for text messages, which cost money.
     static let codeTextsFromNetwork = AttemptAllowance("code:phone:network", (20, every: 180))
 
-    /// Wrong codes for one identifier from one network, counted once for each open code that one is compared with.
+    /// Wrong codes for one identifier from one network. A wrong code counts once for each open code that it is compared
+    /// with.
     static let codeFromNetwork = AttemptAllowance("code:guess:network", (4, every: 28_800))
-    /// Wrong codes for one identifier from everywhere, except on known devices.
+    /// Wrong codes for one identifier from all networks, except on known devices.
     static let codeFromAnywhere = AttemptAllowance("code:guess:anywhere", (6, every: 21_600))
     /// Wrong codes on a device on which the user has signed in before.
     static let codeOnKnownDevice = AttemptAllowance("code:guess:device", (5, every: 7200))
-    /// The same on all such devices of a user together: a user may have made any number of them.
+    /// The same on all known devices of a user together, because a user may have created any number of them.
     static let codeOnKnownDevices = AttemptAllowance("code:guess:devices", (10, every: 3600))
 
-    /// What limits messages to all users together.
+    /// Limits for messages to all users together.
     static func messages(within budget: MessageBudget) -> [AttemptAllowance] {
         Identifier.Kind.allCases.flatMap { kind in
             MessageShare.allCases.map { allCodes(to: kind, $0, within: budget) }
@@ -134,10 +135,10 @@ extension AttemptAllowance {
             share == .new ? max(1, count / 2) : count, "IDENTITY_CODE_TEXTS_PER_COUNTRY_PER_HOUR")
     }
 
-    /// Security notices (``MessageKind/isSecurityNotice``) to all users together. Only a change of an account sends one,
-    /// so strangers who ask for codes cannot use this up.
-    /// - Parameter withUndo: those that hold a link that undoes the change. They are counted apart: a user sends the
-    ///   others to themselves by changing a password again and again.
+    /// Security notices (``MessageKind/isSecurityNotice``) to all users together. Only a change of an account sends
+    /// one, so an attacker who requests codes cannot use this up.
+    /// - Parameter withUndo: the notices with a link that undoes the change. They are counted apart, because a user can
+    ///   cause the other notices at will by changing a password again and again.
     static func allNotices(
         to kind: Identifier.Kind, withUndo: Bool, within budget: MessageBudget
     ) -> AttemptAllowance {
@@ -148,27 +149,27 @@ extension AttemptAllowance {
         }
     }
 
-    /// Security notices of one kind to one identifier: one account cannot use up what all have.
+    /// Security notices of one kind to one identifier. One account cannot use up the allowance of all users.
     static let noticesForOne = AttemptAllowance("notice:identifier", (6, every: 3600))
 }
 
-/// A share of the messages to all users together, by who asks for them.
+/// A share of the messages to all users together, by the party that requests them.
 enum MessageShare: String, Sendable, CaseIterable {
-    /// Everybody but those of ``known``.
+    /// All requests except those of ``known``.
     case anybody = "all"
-    /// Of these, the messages to identifiers that no account has. Strangers ask for any number of identifiers.
+    /// Messages of that share to identifiers that no account has. An attacker can request any number of identifiers.
     case new
-    /// A known device, or a known network, of the user who has verified the identifier. It is counted apart, so
-    /// strangers cannot use it up.
+    /// Requests from a known device or network of the user who has verified the identifier. They are counted apart, so
+    /// an attacker cannot use this share up.
     case known
 }
 
-/// What limits the messages of one purpose to one identifier.
+/// The limits on messages of one purpose to one identifier.
 ///
-/// A request is admitted by the first of these that has room. Each is counted apart, so that an attacker who uses one up
-/// leaves the others to the user:
+/// The first allowance in this table that has room admits a request. Each is counted apart, so an attacker who uses one
+/// up leaves the others to the user:
 ///
-/// | asks | limited by |
+/// | requested by | limited by |
 /// |---|---|
 /// | a known device | ``onKnownDevice``, ``onKnownDevices`` |
 /// | any network | ``fromNetwork``, ``forOne`` |
@@ -186,15 +187,15 @@ struct MessageAllowances: Sendable {
     let firstFromNetwork: AttemptAllowance
     let firsts: AttemptAllowance
     let more: AttemptAllowance?
-    /// Whether a device or network is known only where the user has verified the identifier.
+    /// Whether a device or network counts as known only if the user has verified the identifier.
     let needsVerified: Bool
 
-    /// Each place adds to what can be guessed. An attacker who registers somebody else's address has known devices, so
-    /// these count for a verified address alone.
+    /// Each allowance adds to the number of possible guesses. An attacker who registers another person's address has
+    /// known devices, so known devices count only for a verified address.
     static let codes = MessageAllowances(
         "code", forOne: (3, 86_400), onKnownNetworks: (2, 21_600), firsts: (8, 21_600), more: (6, 14_400),
         needsVerified: true)
-    /// A link for a new password cannot be guessed: these limit the number of messages alone.
+    /// A link for a new password cannot be guessed. These allowances only limit the number of messages.
     static let resets = MessageAllowances(
         "forgot", forOne: (6, 14_400), onKnownNetworks: (4, 14_400), firsts: (8, 21_600), more: nil,
         needsVerified: false)
@@ -229,15 +230,15 @@ struct MessageAllowances: Sendable {
     }
 }
 
-/// Which addresses belong to the same client, and are counted together.
+/// Groups client addresses that belong to the same client, so that they are counted together.
 enum ClientNetwork {
     /// A subscriber's IPv6 addresses share their first 64 bits.
     static func subscriber(of address: String) -> String {
         prefix(of: address, groups: 4)
     }
 
-    /// A site's IPv6 addresses share their first 48 bits. Counting them together keeps out an attacker who has a whole
-    /// site. It harms no other user there, since only attempts at one identifier are counted in this way.
+    /// A site's IPv6 addresses share their first 48 bits. Counting them together limits an attacker who has a whole
+    /// site. Other users of the site are not affected, because only attempts at one identifier are counted in this way.
     static func site(of address: String) -> String {
         prefix(of: address, groups: 3)
     }
@@ -256,17 +257,18 @@ enum ClientNetwork {
 
 /// How many messages are sent to all users together, within an hour. Text messages cost much more than mails.
 struct MessageBudget: Sendable {
-    /// Codes. Known devices and networks have as many again (``MessageShare``).
+    /// Codes. Known devices and networks have the same number again (``MessageShare``).
     var mailsPerHour = 600
     var textsPerHour = 60
-    /// Of these, to identifiers that no account has.
+    /// Codes among those, to identifiers that no account has.
     var newMailsPerHour = 300
     var newTextsPerHour = 30
-    /// To the numbers of one country: half to those that no account has, and as many again to known devices and networks.
+    /// Texts to the numbers of one country. Half of them may go to identifiers that no account has. Known devices and
+    /// networks have the same number again.
     var textsPerCountryPerHour = 30
-    /// Security notices, which are counted apart from codes. Those that undo a change have as many again.
+    /// Security notices, which are counted apart from codes. Notices that undo a change have the same number again.
     var noticeMailsPerHour = 600
     var noticeTextsPerHour = 60
-    /// Links for new passwords. Known devices and networks have as many again.
+    /// Links for new passwords. Known devices and networks have the same number again.
     var resetsPerHour = 600
 }

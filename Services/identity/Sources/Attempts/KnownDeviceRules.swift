@@ -2,12 +2,12 @@ import Bytes
 import Crypto
 import Foundation
 
-/// Says that a user has signed in on a device: on it the user's own attempts are counted apart from strangers'. The app
-/// keeps it, and nothing of it is kept here.
+/// Shows that a user has signed in on a device, so that attempts on the device are counted apart from other parties'
+/// attempts. The app stores the token; Gatehouse stores none of it.
 ///
 /// `ghdt_` and in base64url: a version, the device's id, the user's, the time of issue, an HMAC-SHA-256 of these.
 struct DeviceToken: Sendable, Equatable {
-    /// Chosen at random with the device's first token, and the same in those that follow it.
+    /// Random. Chosen with the device's first token, and kept when the token is renewed.
     var deviceID: UUID
     var userID: UUID
     /// Seconds since 1970.
@@ -31,9 +31,9 @@ struct DeviceToken: Sendable, Equatable {
         return Self.prefix + Base64URL.string(payload + HMAC<SHA256>.authenticationCode(for: payload, using: key))
     }
 
-    /// `nil` when the text is no token, was signed with none of the keys, or is too old.
+    /// `nil` when the text is not a token, was signed with none of the keys, or is too old.
     init?(_ text: String, keys: [SymmetricKey], now: Int64) {
-        // All have this length: nothing longer is decoded.
+        // Every token has this length, so no longer text is decoded.
         guard text.utf8.count == Self.prefix.utf8.count + (Self.length * 8 + 5) / 6, text.hasPrefix(Self.prefix),
             let bytes = Base64URL.decode(text.dropFirst(Self.prefix.count)), bytes.count == Self.length,
             bytes[0] == Self.version

@@ -5,32 +5,32 @@ import Foundation
 import Postgres
 import Sealing
 
-/// Remembers the devices and networks on which a user has signed in (tables `known_devices`, `known_networks`). Each
-/// has an allowance of its own, which an attacker elsewhere cannot use up. Of a device's `installationId` only an HMAC
-/// is stored, under a key that is not in the database.
+/// Stores the devices and networks on which a user has signed in (tables `known_devices`, `known_networks`). Each has
+/// its own allowance, which an attacker elsewhere cannot use up. Only an HMAC of a device's `installationId` is stored,
+/// under a key that is not in the database.
 struct KnownDeviceStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
     private let networkKeys: KeyRing
 
-    /// For each user; of more, those that were used longest ago are forgotten.
+    /// Devices for each user. Beyond this number, the least recently used are forgotten.
     static let maximum = 20
-    /// Days after which a device that was not used is forgotten.
+    /// Days after which an unused device is forgotten.
     static let lifetime = 180
-    /// The same for a network. The next user of an address is a stranger.
+    /// Days after which an unused network is forgotten. The next user of an address is another person.
     static let networkLifetime = 90
-    /// In bytes of UTF-8. A shorter identifier, such as the name of a model, can be guessed.
+    /// In bytes of UTF-8. A shorter identifier, such as a model name, can be guessed.
     static let minimumLength = 16
 
-    /// - Parameter keys: those of the passwords' pepper. When one is taken out of its file, the devices that were
-    ///   remembered under it are forgotten.
+    /// - Parameter keys: the keys of the passwords' pepper. When a key is removed from its file, the devices that were
+    ///   stored under it are forgotten.
     init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity known devices")
         networkKeys = keys.derived(for: "gatehouse identity known networks")
     }
 
-    /// Notes that the user has signed in from the network, at most once a day.
+    /// Records that the user has signed in from the network, at most once a day.
     /// - Parameter network: ``ClientNetwork/site(of:)``.
     func remember(network: String, of userID: UUID, deadline: ContinuousClock.Instant) async throws {
         let digest = Self.digest(network, of: userID, networkKeys.current.secret)
@@ -67,13 +67,13 @@ struct KnownDeviceStore: Sendable {
         }.map { KnownOrigin(parts: [$0.0.uuidString, network], isVerified: $0.2) }
     }
 
-    /// Notes that the user has signed in on the device, at most once a day. A device is forgotten where the credentials
-    /// have changed since the sign-in: the former password may have been a stranger's.
-    /// - Parameter account: as it was when it was proved.
+    /// Records that the user has signed in on the device, at most once a day. The device is forgotten instead where the
+    /// credentials have changed since the sign-in, because an attacker may have used the former password.
+    /// - Parameter account: as it was when the user was verified.
     func remember(_ installationID: String?, of account: Account, deadline: ContinuousClock.Instant) async throws {
         guard let installationID, installationID.utf8.count >= Self.minimumLength else { return }
         let (userID, digest) = (account.id, Self.digest(installationID, keys.current.secret))
-        // The lock waits for a change that is under way, and reads the version again after it.
+        // The lock waits for a change in progress; the version is read again after it.
         let written = try await database.query(
             """
             INSERT INTO known_devices (user_id, digest)
@@ -93,7 +93,7 @@ struct KnownDeviceStore: Sendable {
             """, deadline: deadline)
     }
 
-    /// Forgets the devices and networks of a user whose row is locked, and ends the tokens of all devices.
+    /// Forgets the devices and networks of a user whose row is locked, and revokes the device tokens.
     static func forget(devicesOf userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query("DELETE FROM known_devices WHERE user_id = \(userID)")
         try await transaction.query("DELETE FROM known_networks WHERE user_id = \(userID)")
@@ -119,8 +119,8 @@ struct KnownDeviceStore: Sendable {
     }
 
     /// The token's device, if the token belongs to the user who has the identifier, and was issued after the last new
-    /// password and the last undo. An attacker who had the former credentials may hold many tokens. The clocks may differ
-    /// by half a minute.
+    /// password and the last undo. An attacker who had the former credentials may hold many tokens. The clocks may
+    /// differ by half a minute.
     func device(
         _ token: DeviceToken, of identifier: Identifier, deadline: ContinuousClock.Instant
     ) async throws -> KnownOrigin? {
@@ -138,7 +138,7 @@ struct KnownDeviceStore: Sendable {
         }
     }
 
-    /// When each of the user's devices was used last, which is all that is known of one.
+    /// When each of the user's devices was last used. Nothing else is known of a device.
     func devices(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
         try await database.query(
             "SELECT last_used_at FROM known_devices WHERE user_id = \(userID) ORDER BY last_used_at DESC",
@@ -146,7 +146,7 @@ struct KnownDeviceStore: Sendable {
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
     }
 
-    /// When the user last signed in from each network, which is all that is known of one.
+    /// When the user last signed in from each network. Nothing else is known of a network.
     func networks(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.KnownDevice] {
         try await database.query(
             "SELECT last_used_at FROM known_networks WHERE user_id = \(userID) ORDER BY last_used_at DESC",
@@ -154,7 +154,7 @@ struct KnownDeviceStore: Sendable {
         ).decode(Date.self).map(AccountExport.KnownDevice.init)
     }
 
-    /// With the user: the table does not tell who share a network.
+    /// The digest includes the user, so the table does not show which users share a network.
     private static func digest(_ network: String, of userID: UUID, _ key: SymmetricKey) -> String {
         digest("\(userID.uuidString)\0\(network)", key)
     }
@@ -166,13 +166,13 @@ struct KnownDeviceStore: Sendable {
 
 /// A device or network on which the user who has an identifier has signed in before.
 struct KnownOrigin: Sendable {
-    /// What names it among those of the user, in parts, the user's first.
+    /// The key of the device or network, in parts, beginning with the user's id.
     var parts: [String]
-    /// Whether the user has verified the identifier. An attacker may have registered somebody else's.
+    /// Whether the user has verified the identifier. An attacker may have registered another person's identifier.
     var isVerified: Bool
 }
 
-/// Knows the devices and networks on which a user has signed in before.
+/// Recognizes the devices and networks on which a user has signed in before.
 protocol DeviceRecognition: Sendable {
     /// - Returns: `nil` where the user who has the identifier has not signed in on the device.
     func knownDevice(
@@ -186,7 +186,7 @@ protocol DeviceRecognition: Sendable {
     ) async throws -> KnownOrigin?
 }
 
-/// By the token that the device shows, or for apps that have none, by the `installationId` that they have chosen.
+/// Recognizes a device by its device token or, for apps without one, by the `installationId` that the app has chosen.
 struct KnownDevices: DeviceRecognition {
     let tokens: DeviceTokens
     let store: KnownDeviceStore
@@ -213,14 +213,15 @@ struct KnownDevices: DeviceRecognition {
 struct DeviceTokens: Sendable {
     private let keys: KeyRing
 
-    /// - Parameter keys: those of the passwords' pepper. Tokens that were signed under one that is taken out of its file
-    ///   say nothing any more.
+    /// - Parameter keys: the keys of the passwords' pepper. Tokens that were signed under a key that is removed from
+    ///   its file become invalid.
     init(keys: KeyRing) {
         self.keys = keys.derived(for: "gatehouse identity device tokens")
     }
 
-    /// For a user who has signed in on the device.
-    /// - Parameter former: the token that the device showed. If it was this user's, the device stays the same one.
+    /// Issues a token for a user who has signed in on the device.
+    /// - Parameter former: the token that the device presented. If it was this user's, the new token names the same
+    ///   device.
     func issue(to userID: UUID, renewing former: String?) -> String {
         let known = read(former).flatMap { $0.userID == userID ? $0.deviceID : nil }
         return DeviceToken(deviceID: known ?? UUID(), userID: userID, issuedAt: Self.now).signed(

@@ -3,17 +3,17 @@ public import Foundation
 import Postgres
 import ServiceKit
 
-/// What operators do with the audit log, for the command line.
+/// Operator commands for the audit log.
 public struct AuditAdministration: Sendable {
     let log: AuditLog
     let seals: AuditSealStore
     let users: UserAdministration
-    /// Days; `nil` for ever.
+    /// Days; `nil` keeps entries for ever.
     let retention: Int?
 
     /// An entry as operators see it.
     public struct Entry: Sendable, Encodable {
-        /// Also what to go on from: `--before`.
+        /// Also the value of `--before` for the next page.
         public var id: Int64
         public var at: Date
         public var userId: String
@@ -45,15 +45,15 @@ public struct AuditAdministration: Sendable {
         }
     }
 
-    /// What following the chain of hashes has shown.
+    /// The result of verifying the hash chain.
     public struct Report: Sendable, Encodable {
         public var isIntact: Bool
         public var seals: Int
         public var entries: Int
-        /// Seals of which only the hashes were compared, because the key of their tags is not in the file any more.
+        /// Seals of which only the hashes were compared, because the key of their tags is no longer in the file.
         public var sealsWithoutKey: Int
         public var firstSeal: Int64?
-        /// The newest seal, `NUMBER:DIGEST`: what to note elsewhere, and give as `--noted` another time.
+        /// The newest seal, `NUMBER:DIGEST`. The operator notes it elsewhere and passes it as `--noted` to a later run.
         public var head: String?
         public var flaws: [String]
     }
@@ -66,18 +66,18 @@ public struct AuditAdministration: Sendable {
 
     /// Entries from the newest to the oldest.
     /// - Parameters:
-    ///   - user: an id, also of an account that is gone, an e-mail address or a phone number; `nil` for all users.
-    ///   - before: the id of the last entry of the page before.
+    ///   - user: an id, also of a deleted account, an e-mail address or a phone number; `nil` for all users.
+    ///   - before: the id of the previous page's last entry.
     public func list(user: String?, before: Int64?, limit: Int) async throws -> [Entry] {
         var userID: UUID?
         if let user { userID = try await users.find(user) }
         return try await log.page(of: userID, before: before, limit: limit).map(Entry.init)
     }
 
-    /// Follows the chain of hashes through the whole log.
+    /// Verifies the hash chain of the whole log.
     /// - Parameters:
     ///   - noted: a head that was noted before, `NUMBER:DIGEST`.
-    ///   - progress: is told how many entries were read.
+    ///   - progress: receives the number of entries read.
     public func verify(noted: String?, progress: (Int) -> Void) async throws -> Report {
         var head: (number: Int64, digest: [UInt8])?
         if let noted {

@@ -4,20 +4,20 @@ import Postgres
 
 /// Sign-ins, refused sign-ins and registrations in steps of five minutes (table `audit_counts`).
 ///
-/// Entries are added up once they are sealed: no entry with a lower id can appear then, so each is counted once. The few
-/// that have no seal yet are counted when they are read.
+/// Entries are added up once they are sealed. No entry with a lower id can appear after that, so each is counted once.
+/// The few entries without a seal are counted when the figures are read.
 struct AuditCountStore: Sendable {
     let database: PostgresPool
 
     /// Entries that are added up in one transaction.
     static let batch = 5000
-    /// Entries that are read beyond those that are added up.
+    /// The most entries that are read in addition to those already added up.
     static let mostUncounted = 20_000
     /// Seconds that one row covers.
     static let step = 300
 
     /// Adds up the next sealed entries. Does nothing while another replica does it.
-    /// - Returns: how many entries that were.
+    /// - Returns: the number of entries added up.
     func countNext(limit: Int = batch) async throws -> Int {
         try await database.withTransaction { transaction in
             let through = try await transaction.query(
@@ -49,7 +49,7 @@ struct AuditCountStore: Sendable {
         }
     }
 
-    /// What happened within the last 25 hours. Reads 300 rows, and the entries that are not added up yet.
+    /// Counts of the last 25 hours. Reads 300 rows, and the entries that are not added up yet.
     func recent(deadline: ContinuousClock.Instant) async throws -> [AuditCount] {
         try await database.query(Self.recentCounts, deadline: deadline)
             .decode((Int64, Int, Int, Int).self)
@@ -80,12 +80,12 @@ struct AuditCountStore: Sendable {
     private static let stepOfEntry = "(floor(extract(epoch FROM at) / \(step)) * \(step))"
 }
 
-/// Figures for operators: cheap however many users there are, since each count ends at a bound.
+/// Figures for operators. Their cost does not grow with the number of users, because each count has a limit.
 struct FigureStore: Sendable {
     let database: PostgresPool
     let counts: AuditCountStore
 
-    /// Rows that each count reads at most. Beyond it, PostgreSQL's own estimate serves for users.
+    /// Rows that each count reads at most. For users, PostgreSQL's own estimate is used beyond it.
     static let mostCounted = 10_000
 
     init(database: PostgresPool) {

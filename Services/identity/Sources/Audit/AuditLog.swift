@@ -6,17 +6,17 @@ import Hummingbird
 import Postgres
 import ServiceKit
 
-/// What has happened to accounts (tables `audit_entries` and `audit_origins`).
+/// The history of accounts (tables `audit_entries` and `audit_origins`).
 ///
-/// An entry is kept beyond the account, so it holds nothing of the person but the user's id. Where somebody was and with
-/// which client stands beside it, and goes with the account.
+/// An entry outlives the account, so it contains no personal data but the user's id. The actor's address and client are
+/// stored in a separate row, which is deleted with the account.
 struct AuditLog: Sendable {
     let database: PostgresPool
 
-    /// Adds an entry, in the transaction of what it tells of.
+    /// Adds an entry, in the transaction of the change that it records.
     /// - Parameters:
-    ///   - actorID: which user it was, where that is not the one who is signed in.
-    ///   - detail: a word of ours, nothing of a person's.
+    ///   - actorID: the acting user, where that is not the signed-in user.
+    ///   - detail: a fixed word, never personal data.
     ///   - count: how often it happened.
     static func record(
         _ event: AuditEvent, _ userID: UUID, by actor: AuditActor, actorID: UUID? = nil, detail: String? = nil,
@@ -26,7 +26,7 @@ struct AuditLog: Sendable {
         let scope = AuditScope.current
         let person = actor == .user ? actorID ?? scope?.userID ?? userID : actorID ?? scope?.userID
         let name = person.map { $0.uuidString.lowercased() } ?? scope?.name
-        // Nothing but the bare id is to be left of an account that is gone. An operator's whereabouts are the operator's.
+        // A deleted account leaves nothing but the bare id. An operator's origin is the operator's data.
         guard event != .deleted || actor == .operator, let origin = scope?.origin else {
             try await database.query(
                 """
@@ -36,8 +36,8 @@ struct AuditLog: Sendable {
             return
         }
         let salt = [UInt8].random(count: 16)
-        // The origin belongs to whoever acted, and to nobody else's export. Where that account is being deleted, the
-        // statement waits, and there is no origin then.
+        // The origin belongs to the actor, and appears in no other user's export. Where the actor's account is being
+        // deleted, the statement waits and then stores no origin.
         let owner = actor == .operator ? person : person ?? userID
         try await database.query(
             """
@@ -55,7 +55,7 @@ struct AuditLog: Sendable {
             """, deadline: deadline)
     }
 
-    /// The latest thousand entries about the user, the newest first, with what they say of the user's own whereabouts.
+    /// The latest thousand entries about the user, newest first, with the user's own origins.
     func events(of userID: UUID, deadline: ContinuousClock.Instant) async throws -> [AccountExport.Event] {
         try await page(of: userID, before: nil, limit: 1000, deadline: deadline).map { record in
             let origin = record.originOwner == userID ? record.origin : nil
@@ -79,10 +79,11 @@ struct AuditLog: Sendable {
 }
 
 extension AuditLog {
-    /// Adds the entry of a sign-in whose session has been made, unless the account has changed since the proof: then the
-    /// session is not given out (``SignInOutcome``), and there is no entry. One statement, because each sign-in runs it.
-    /// - Parameter account: as it was when the proof was made.
-    /// - Returns: what the account is like now; `nil` when it is gone.
+    /// Adds the entry of a sign-in whose session has been created, unless the account has changed since the user was
+    /// verified. In that case the session is not issued (``SignInOutcome``), and no entry is added. It is one
+    /// statement, because each sign-in runs it.
+    /// - Parameter account: as it was when the user was verified.
+    /// - Returns: the account's present standing; `nil` when it is gone.
     static func recordSignIn(
         to account: Account, by methods: [AuthenticationMethod], session: UUID, on database: some PostgresQuerying,
         deadline: ContinuousClock.Instant
@@ -116,8 +117,8 @@ extension AuditLog {
 }
 
 extension AuditLog {
-    /// Entries from the newest to the oldest: those of one user by their ids, others by their times.
-    /// - Parameter cursor: where the page before ended; `nil` for the first page.
+    /// Entries from the newest to the oldest. Those of one user are ordered by id, others by time.
+    /// - Parameter cursor: where the previous page ended; `nil` for the first page.
     func search(
         _ search: AuditSearch, after cursor: AuditCursor?, limit: Int, deadline: ContinuousClock.Instant
     ) async throws -> [AuditRecord] {
@@ -127,8 +128,8 @@ extension AuditLog {
 
     /// Entries from the newest to the oldest, by their ids.
     /// - Parameters:
-    ///   - userID: only what happened to this user.
-    ///   - before: the id of the last entry of the page before; `nil` for the first page.
+    ///   - userID: only entries about this user.
+    ///   - before: the id of the previous page's last entry; `nil` for the first page.
     func page(
         of userID: UUID?, before: Int64?, limit: Int, deadline: ContinuousClock.Instant? = nil
     ) async throws -> [AuditRecord] {
@@ -136,14 +137,14 @@ extension AuditLog {
         return try await read(query, deadline)
     }
 
-    /// Each has an index for one user or for all.
+    /// Each order has an index for one user or for all.
     enum Order {
         case id(before: Int64)
         case time(after: AuditCursor?)
     }
 
-    /// What an older version has written stands in `audit`. Each table gives its newest in the order of an index: over
-    /// both, PostgreSQL would sort the whole log.
+    /// Table `audit` holds entries of an older version. Each table returns its newest entries in the order of an index.
+    /// Over both together, PostgreSQL would sort the whole log.
     static func entries(_ search: AuditSearch, _ order: Order, limit: Int) -> PostgresQuery {
         let newestFirst = if case .id = order { "1 DESC" } else { "2 DESC, 1 DESC" }
         return """
@@ -195,7 +196,7 @@ extension PostgresQuery.Interpolation {
     }
 }
 
-/// An entry of the audit log as somebody reads it, with where its actor was as long as that is kept.
+/// An entry of the audit log for reading, with its actor's origin as long as that is stored.
 struct AuditRecord: Sendable {
     var id: Int64
     var at: Date
@@ -206,16 +207,16 @@ struct AuditRecord: Sendable {
     var detail: String?
     var sessionID: UUID?
     var count: Int
-    /// Whose whereabouts `origin` is; `nil` where it is no user's.
+    /// The user that `origin` belongs to; `nil` where it belongs to no user.
     var originOwner: UUID?
     var origin: AuditOrigin?
 
-    /// Over the entries `e` and their origins `o` of a statement.
+    /// Columns over the entries `e` and their origins `o` of a statement.
     static let columns = """
         e.id, e.at, e.user_id, e.actor, e.actor_id, e.event, e.detail, e.session_id, e.count, o.user_id,
         o.entry_id IS NOT NULL, o.address, o.user_agent, o.device, o.app_version
         """
-    /// The same of the table that was before, `f`.
+    /// The same columns over the former table `f`.
     static let formerColumns = """
         f.id, f.at, f.user_id, f.actor, NULL::text, f.event, NULL::text, NULL::uuid, 1, NULL::uuid,
         false, NULL::text, NULL::text, NULL::text, NULL::text
@@ -239,17 +240,17 @@ struct AuditRecord: Sendable {
     }
 }
 
-/// Who is acting, and from where, as far as the audit log wants to know: set once for a request or a command, and read
-/// where an entry is written, so that nothing in between has to hand it on.
+/// The actor and origin for the audit log. The scope is set once for a request or command, and read where an entry is
+/// written, so that the functions in between need not pass it on.
 struct AuditScope: Sendable {
     @TaskLocal static var current: AuditScope?
 
-    /// The user who is signed in.
+    /// The signed-in user.
     var userID: UUID?
-    /// Who it is where it is no user of ours: an operator's name on the machine.
+    /// The actor where it is not a user: an operator's name on the machine, for example.
     var name: String?
     var origin: AuditOrigin?
-    /// The one of the request, however often the scope is copied.
+    /// The attempt of the request. All copies of the scope share it.
     let attempt = AuditedAttempt()
 
     init(userID: UUID? = nil, name: String? = nil, origin: AuditOrigin? = nil) {
@@ -258,7 +259,7 @@ struct AuditScope: Sendable {
         self.origin = origin
     }
 
-    /// The same with what the app says of its device.
+    /// The same scope with the device as the app describes it.
     func on(_ device: SessionDevice?) -> AuditScope {
         guard let device else { return self }
         var scope = self
@@ -269,7 +270,7 @@ struct AuditScope: Sendable {
     }
 }
 
-/// Sets the scope of each request, and records refused credentials: every attempt to open an account passes here.
+/// Sets the scope of each request, and records refused credentials. Every attempt to open an account passes through it.
 struct AuditMiddleware: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 

@@ -1,15 +1,15 @@
 import Crypto
 import Foundation
 
-/// One entry of the audit log, as it is kept for as long as the log is.
+/// One entry of the audit log, as it is stored for the log's retention time.
 struct AuditEntry: Sendable, Equatable {
     var id: Int64
     /// In microseconds since 1970, as PostgreSQL keeps it.
     var at: Int64
-    /// Whom it happened to.
+    /// The user that the entry is about.
     var userID: UUID
     var actor: String
-    /// Which user or operator; `nil` where nobody knows.
+    /// The acting user or operator; `nil` where the actor is unknown.
     var actorID: String?
     var event: String
     var detail: String?
@@ -18,7 +18,7 @@ struct AuditEntry: Sendable, Equatable {
     var count: Int
     var originDigest: [UInt8]?
 
-    /// What the chain of hashes covers.
+    /// The bytes that the hash chain covers.
     var bytes: [UInt8] {
         var fields = AuditFields()
         fields.append(id)
@@ -36,25 +36,25 @@ struct AuditEntry: Sendable, Equatable {
 enum AuditEvent: String, Sendable, CaseIterable {
     case registered
     case signedIn = "signed_in"
-    /// Wrong passwords, codes and Apple tokens, merges that were refused, and attempts to sign in to a disabled account.
-    /// One entry counts those of some minutes.
+    /// Wrong passwords, codes and Apple tokens, refused merges, and attempts to sign in to a disabled account. One
+    /// entry counts those of some minutes.
     case signInRefused = "sign_in_refused"
     case profileChanged = "profile_changed"
-    /// An identifier became the user's, or was proved.
+    /// An identifier was added to the account, or verified.
     case identifierChanged = "identifier_changed"
     case identifierLost = "identifier_lost"
     /// By the user or an operator.
     case identifierRemoved = "identifier_removed"
-    /// A change was undone by whoever reads at the former one.
+    /// A change was undone by the link that was sent to the former identifier.
     case identifierRestored = "identifier_restored"
     case identifierVerified = "identifier_verified"
     case messageRefused = "message_refused"
-    /// A message that was sent has come back.
+    /// A message that was sent has bounced.
     case messageBounced = "message_bounced"
     case passwordChanged = "password_changed"
     case passwordReset = "password_reset"
     case passwordRemoved = "password_removed"
-    /// Somebody who was signed in has proved again who they are.
+    /// A signed-in user has authenticated again.
     case reauthenticated
     case appleLinked = "apple_linked"
     case appleUnlinked = "apple_unlinked"
@@ -63,32 +63,32 @@ enum AuditEvent: String, Sendable, CaseIterable {
     case roleChanged = "role_changed"
     case disabled
     case enabled
-    /// The account has become part of another one of the same person, which the entry names.
+    /// The account was merged into another one of the same person, which the entry names.
     case merged
-    /// Another account has become part of this one.
+    /// Another account was merged into this one.
     case absorbed
     case deleted
     /// An operator has ended one session, or all of them.
     case sessionEnded = "session_ended"
     case sessionsEnded = "sessions_ended"
-    /// A session has ended, for the reason that tokens has told.
+    /// A session has ended, for the reason that tokens reported.
     case sessionRevoked = "session_revoked"
-    /// An operator has read what is kept of the user, or has looked for users.
+    /// An operator has read stored data about the user, or has searched for users.
     case viewed
 }
 
-/// Who did it.
+/// The party that acted.
 enum AuditActor: String, Sendable {
     case user, `operator`, apple, system
-    /// Somebody who did not prove who they are.
+    /// A party that was not authenticated.
     case unknown
 }
 
-/// Where somebody was who did something, and with which client: as the client says, except the address.
+/// The address and client of an actor. All fields except the address are as the client reports them.
 struct AuditOrigin: Sendable, Equatable {
     var address: String?
     var userAgent: String?
-    /// The device's own name, or else its model.
+    /// The device's own name, or its model where it has none.
     var device: String?
     var appVersion: String?
 
@@ -102,8 +102,8 @@ struct AuditOrigin: Sendable, Equatable {
         self.appVersion = Self.shown(appVersion)
     }
 
-    /// Proves, to who has the salt, that an entry was made with this origin. Without the salt it tells nothing: there
-    /// are so few addresses that one could try all.
+    /// A party that has the salt can verify that an entry was created with this origin. Without the salt the digest
+    /// reveals nothing. The salt is needed because there are so few addresses that all of them could be tried.
     func digest(salt: [UInt8]) -> [UInt8] {
         var fields = AuditFields()
         fields.append(salt)
@@ -111,7 +111,7 @@ struct AuditOrigin: Sendable, Equatable {
         return Array(SHA256.hash(data: fields.bytes))
     }
 
-    /// Bounded, and without what a reader would not see.
+    /// The text shortened, and without invisible characters.
     static func shown(_ text: String?) -> String? {
         guard let text, !text.isEmpty else { return nil }
         var visible = String.UnicodeScalarView()
@@ -120,7 +120,7 @@ struct AuditOrigin: Sendable, Equatable {
     }
 }
 
-/// Fields one after the other, each with its length, so that no two lists of fields give the same bytes.
+/// Encodes fields one after the other, each with its length, so that two different lists never produce the same bytes.
 struct AuditFields {
     private(set) var bytes: [UInt8] = []
 
@@ -140,9 +140,9 @@ struct AuditFields {
     }
 }
 
-/// How much happened in five minutes, or in an hour.
+/// The counts of five minutes, or of an hour.
 struct AuditCount: Sendable, Equatable {
-    /// When the time began, in seconds since 1970.
+    /// When the period began, in seconds since 1970.
     var at: Int64
     var signIns = 0
     var refusals = 0
@@ -154,14 +154,14 @@ struct AuditCount: Sendable, Equatable {
         sum.registrations += part.registrations
     }
 
-    /// All steps that began within so many seconds before `now`, added up.
+    /// The sum of all steps that began within the given seconds before `now`.
     static func sum(of steps: [AuditCount], within seconds: Int64, before now: Int64) -> AuditCount {
         steps.reduce(into: AuditCount(at: now - seconds)) { sum, step in
             if step.at > now - seconds { sum += step }
         }
     }
 
-    /// The last 24 hours of the clock, oldest first. The last one is the present hour.
+    /// The last 24 clock hours, oldest first. The last one is the current hour.
     static func hours(of steps: [AuditCount], before now: Int64) -> [AuditCount] {
         let present = now / 3600
         var hours = (present - 23...present).map { AuditCount(at: $0 * 3600) }
@@ -173,21 +173,21 @@ struct AuditCount: Sendable, Equatable {
     }
 }
 
-/// Counts refused attempts to open an account. The audit log has one entry for those of some minutes, because attackers
-/// decide how many there are.
+/// Counts refused attempts to open an account. The audit log has one entry for the attempts of some minutes, because
+/// attackers decide how many there are.
 struct RefusalTally: Sendable {
     struct Key: Hashable, Sendable {
         var userID: UUID
-        /// Why: a word of ours.
+        /// The reason, as a fixed word.
         var detail: String
-        /// The user who is signed in.
+        /// The signed-in user.
         var by: UUID?
     }
 
     struct Refusals: Sendable, Equatable {
         var count = 1
         var since: ContinuousClock.Instant
-        /// Of the latest.
+        /// The origin of the latest attempt.
         var origin: AuditOrigin?
     }
 
@@ -213,7 +213,7 @@ struct RefusalTally: Sendable {
         return true
     }
 
-    /// Takes out what has been counted for long enough.
+    /// Takes out the refusals whose window has ended.
     /// - Parameter all: takes out the rest, too.
     mutating func take(at now: ContinuousClock.Instant, all: Bool = false) -> [Key: Refusals] {
         let due = counts.filter { all || $0.value.since + Self.window <= now }
@@ -221,7 +221,7 @@ struct RefusalTally: Sendable {
         return due
     }
 
-    /// Puts back what could not be written.
+    /// Puts back refusals that could not be written.
     mutating func putBack(_ refusals: Refusals, for key: Key) {
         if var newer = counts[key] {
             newer.count += refusals.count

@@ -1,26 +1,27 @@
 import Crypto
 
-/// A link of the chain over the audit log: it covers the entries after those of the link before, and that link.
+/// A link of the hash chain over the audit log. It covers the previous link and the entries since then.
 ///
-/// The chain alone shows who changes an entry that a later link covers. Who may write the whole database could make a
-/// new chain; the tag needs a key that is not there.
+/// The chain alone reveals a changed entry that a later link covers. An attacker who can write the whole database could
+/// create a new chain, but not its tags: their key is not in the database.
 struct AuditSeal: Sendable, Equatable {
     /// From 1, without a gap.
     var number: Int64
     /// In microseconds since 1970, as is `previousAt`.
     var at: Int64
-    /// When the link before was made: it may have been removed since, and tells whether that was too soon.
+    /// When the previous link was created. That link may have been removed since; its time shows whether the removal
+    /// was too early.
     var previousAt: Int64?
-    /// The last entry that it covers.
+    /// The id of the last entry that the link covers.
     var lastID: Int64
     var count: Int
-    /// The digest of the link before.
+    /// The digest of the previous link.
     var previous: [UInt8]
     var digest: [UInt8]
     var keyID: String
     var tag: [UInt8]
 
-    /// What the first link names as the digest before it.
+    /// The previous digest of the first link.
     static let beginning = [UInt8](repeating: 0, count: SHA256.byteCount)
 
     /// The link that follows `last`.
@@ -39,7 +40,7 @@ struct AuditSeal: Sendable, Equatable {
         tag = Self.tag(of: digest, key: key)
     }
 
-    /// The digest that a link with these fields has over these entries.
+    /// The digest that a link with these fields must have over these entries.
     func expectedDigest(over entries: [AuditEntry]) -> [UInt8] {
         var hash = SHA256()
         var fields = AuditFields()
@@ -66,7 +67,7 @@ struct AuditSeal: Sendable, Equatable {
         Array(HMAC<SHA256>.authenticationCode(for: digest, using: key))
     }
 
-    /// From what is kept.
+    /// From the stored row.
     init(
         number: Int64, at: Int64, previousAt: Int64?, lastID: Int64, count: Int, previous: [UInt8], digest: [UInt8],
         keyID: String, tag: [UInt8]
@@ -85,20 +86,20 @@ struct AuditSeal: Sendable, Equatable {
 
 /// Follows the chain over the audit log from its oldest link to its newest, and notes where it is broken.
 struct AuditVerification: Sendable {
-    /// What is wrong, in words for the operator.
+    /// The flaws found, in words for the operator.
     private(set) var flaws: [String] = []
     private(set) var seals = 0
     private(set) var entries = 0
-    /// Links whose tag was made under a key that is no longer there: only their hashes were compared.
+    /// Links whose tag was made under a key that has been removed. Only their hashes were compared.
     private(set) var withoutKey = 0
     private(set) var first: AuditSeal?
     private(set) var last: AuditSeal?
 
-    /// Flaws that are told one by one.
+    /// Flaws that are listed one by one.
     static let mostFlaws = 100
 
     /// Checks the next link and the entries that it covers.
-    /// - Parameter key: that of the link's name, if it is still there.
+    /// - Parameter key: the key that the link names, if it still exists.
     mutating func check(_ seal: AuditSeal, over found: [AuditEntry], key: SymmetricKey?) {
         if let last {
             if seal.number != last.number + 1 {
@@ -138,7 +139,7 @@ struct AuditVerification: Sendable {
         }
     }
 
-    /// Checks, at the end, that a link which somebody has noted elsewhere is still what it was.
+    /// Checks, at the end, that a link that the operator noted elsewhere is unchanged.
     mutating func check(noted number: Int64, found: AuditSeal?, digest: [UInt8]) {
         guard let found else {
             if number > (last?.number ?? 0) {

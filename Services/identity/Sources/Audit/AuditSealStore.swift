@@ -4,22 +4,22 @@ import Postgres
 import Sealing
 import ServiceKitPostgres
 
-/// The chain of hashes over the audit log (table `audit_seals`).
+/// The hash chain over the audit log (table `audit_seals`).
 ///
-/// Nobody who writes an entry waits for the chain. A task in the background seals entries in the order of their ids, some
-/// seconds later, when no transaction can be under way any more that has taken one of these ids: entries are not
-/// committed in the order of their ids, and a seal cannot be changed.
+/// Writing an entry does not wait for the chain. A background task seals entries in the order of their ids, some
+/// seconds later. By then, every transaction that took one of these ids must have ended: entries are not committed in
+/// the order of their ids, and a seal cannot be changed.
 struct AuditSealStore: Sendable {
     let database: PostgresPool
     private let keys: KeyRing
 
-    /// Entries that one seal covers at most.
+    /// The most entries that one seal covers.
     static let batch = 1000
-    /// Of the advisory lock that who adds or removes seals holds, so that one replica does at a time.
+    /// The id of the advisory lock that a process holds while it adds or removes seals, so that one replica at a time
+    /// does.
     static let lock: Int64 = 0x6761_7465_6175_6469
 
-    /// - Parameter keys: those of the passwords' pepper, which stay in their file for as long as a password was hashed
-    ///   with them.
+    /// - Parameter keys: the keys of the passwords' pepper. A key stays in its file as long as a password hash uses it.
     init(database: PostgresPool, keys: KeyRing) {
         self.database = database
         self.keys = keys.derived(for: "gatehouse identity audit seals")
@@ -31,7 +31,7 @@ struct AuditSealStore: Sendable {
         var transaction: UInt64
     }
 
-    /// Marks where the log ends now.
+    /// Marks the current end of the log.
     /// - Returns: `nil` where everything is sealed.
     func mark() async throws -> Mark? {
         let newest = try await database.query(
@@ -41,12 +41,13 @@ struct AuditSealStore: Sendable {
             """
         ).first?.decode(Int64.self)
         guard let newest else { return nil }
-        // Later than that statement: who has taken one of the ids had a transaction number before, and it is lower.
+        // Read after that statement: a transaction that has taken one of the ids already had its number, which is
+        // lower.
         let transaction = try await database.query("SELECT pg_current_xact_id()::text")[0].decode(String.self)
         return Mark(id: newest, transaction: UInt64(transaction) ?? .max)
     }
 
-    /// Whether all entries up to the mark can be seen.
+    /// Whether all entries up to the mark are visible.
     func isComplete(_ mark: Mark) async throws -> Bool {
         let oldest = try await database.query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text")[0]
             .decode(String.self)
@@ -54,7 +55,7 @@ struct AuditSealStore: Sendable {
     }
 
     /// Seals the next entries up to the mark.
-    /// - Returns: the seal; `nil` where nothing was to be sealed, or another process is sealing.
+    /// - Returns: the seal; `nil` where nothing has to be sealed, or another process is sealing.
     func seal(upTo mark: Mark, limit: Int = batch) async throws -> AuditSeal? {
         try await database.withTransaction { transaction in
             guard try await Self.lock(transaction) else { return nil }
@@ -70,8 +71,8 @@ struct AuditSealStore: Sendable {
         }
     }
 
-    /// Removes the oldest seal with its entries, if it was made more than `days` ago. The newest stays: the next one
-    /// follows from it. Ids of deleted users are kept in `deleted_users` until an import may use them again.
+    /// Removes the oldest seal with its entries, if it was created more than `days` ago. The newest seal stays, because
+    /// the next one refers to it. Ids of deleted users are kept in `deleted_users` until an import may use them again.
     /// - Returns: whether one was removed.
     func removeOldest(olderThan days: Int) async throws -> Bool {
         try await database.withTransaction { transaction in
@@ -105,7 +106,7 @@ struct AuditSealStore: Sendable {
         }
     }
 
-    /// Seconds since the oldest entry that has no seal yet; `nil` where all have one.
+    /// The age in seconds of the oldest entry without a seal; `nil` where all have one.
     func oldestUnsealedAge() async throws -> Double? {
         try await database.query(
             """
@@ -116,11 +117,11 @@ struct AuditSealStore: Sendable {
         ).first?.decode(Double.self)
     }
 
-    /// Follows the chain through a whole log.
+    /// Verifies the hash chain of the whole log.
     /// - Parameters:
-    ///   - days: for which entries are kept; `nil` for ever.
-    ///   - noted: the number and digest of a seal that somebody has noted elsewhere.
-    ///   - progress: is told how many entries were read.
+    ///   - days: the retention of entries; `nil` keeps them for ever.
+    ///   - noted: the number and digest of a seal that the operator noted elsewhere.
+    ///   - progress: receives the number of entries read.
     func verify(
         days: Int?, noted: (number: Int64, digest: [UInt8])? = nil, progress: (Int) -> Void = { _ in }
     ) async throws -> AuditVerification {
@@ -135,7 +136,7 @@ struct AuditSealStore: Sendable {
             ).map(AuditSeal.init(row:))
             guard !seals.isEmpty else { break }
             for seal in seals {
-                // One more than there should be, so that an entry too many is seen.
+                // One more than expected, so that a surplus entry is found.
                 let entries = try await Self.entries(
                     after: lastID, upTo: seal.lastID, limit: seal.count + 1, on: database)
                 // Retention may have removed both since the seals were read.
@@ -171,7 +172,7 @@ extension AuditSealStore {
         "(extract(epoch FROM \(column)) * 1000000)::bigint"
     }
 
-    /// - Returns: whether no other process has it. It is held until the transaction ends.
+    /// - Returns: whether no other process holds the lock. It is held until the transaction ends.
     static func lock(_ transaction: PostgresTransaction) async throws -> Bool {
         try await transaction.query("SELECT pg_try_advisory_xact_lock(\(lock))")[0].decode(Bool.self)
     }

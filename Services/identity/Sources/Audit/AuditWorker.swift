@@ -5,7 +5,7 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// Seals the audit log, adds its entries up for the overview, and writes into it how many sign-ins were refused.
+/// Seals the audit log, adds its entries up for the overview, and writes the number of refused sign-ins into it.
 final class AuditWorker: Service, Sendable {
     private let log: AuditLog
     private let seals: AuditSealStore
@@ -31,7 +31,7 @@ final class AuditWorker: Service, Sendable {
 
     /// Between two rounds.
     private static let interval = Duration.seconds(5)
-    /// How often the newest seal is logged, so that somebody else has it.
+    /// How often the newest seal is logged, so that a copy exists outside the database.
     private static let headInterval = Duration.seconds(3600)
 
     init(log: AuditLog, seals: AuditSealStore, logger: Logger) {
@@ -41,9 +41,9 @@ final class AuditWorker: Service, Sendable {
         self.logger = logger
     }
 
-    /// Counts a refused attempt for the account that it concerns: the one that was found, or else that of the user who is
-    /// signed in. One identity token may name nobody, and one identifier no account.
-    /// - Parameter detail: why, in a word of ours.
+    /// Counts a refused attempt for the account that it concerns: the account that was found, or else that of the
+    /// signed-in user. An identity token may belong to no user, and an identifier to no account.
+    /// - Parameter detail: the reason, as a fixed word.
     func refused(_ scope: AuditScope, detail: String, deadline: ContinuousClock.Instant) async {
         var user = scope.userID
         switch scope.attempt.target {
@@ -72,7 +72,6 @@ final class AuditWorker: Service, Sendable {
         await writeRefusals(all: true)
     }
 
-    /// Does what is due.
     func round() async {
         await writeRefusals(all: false)
         do {
@@ -86,7 +85,7 @@ final class AuditWorker: Service, Sendable {
         }
     }
 
-    /// Seals what the round before has found, and marks what the next one is to seal.
+    /// Seals up to the previous round's mark, and marks what the next round has to seal.
     private func seal() async throws {
         if let mark = state.withLock(\.mark) {
             guard try await seals.isComplete(mark) else { return }
@@ -110,7 +109,7 @@ final class AuditWorker: Service, Sendable {
             metadata: ["seal": "\(seal.number)", "digest": "\(Hexadecimal.string(seal.digest))"])
     }
 
-    /// - Parameter all: also those that are still being counted.
+    /// - Parameter all: also writes those that are still being counted.
     func writeRefusals(all: Bool) async {
         for (key, counted) in refusals.withLock({ $0.take(at: .now, all: all) }) {
             do {

@@ -2,7 +2,8 @@ import Contracts
 import Foundation
 import Synchronization
 
-/// Which account a request tries to open, and how, as far as the request has come. ``AuditMiddleware`` records a refusal.
+/// The account that a request tries to open, and the method, as far as the request has been processed.
+/// ``AuditMiddleware`` records a refusal.
 final class AuditedAttempt: Sendable {
     enum Target: Sendable, Equatable {
         case user(UUID)
@@ -10,7 +11,7 @@ final class AuditedAttempt: Sendable {
         case identifier(Identifier)
     }
 
-    /// What the log says of a credential that was refused.
+    /// The credential's name in the log entry of a refusal.
     enum Method: String, Sendable {
         case password, code
     }
@@ -23,26 +24,26 @@ final class AuditedAttempt: Sendable {
         state.withLock { $0 = (target, method) }
     }
 
-    /// Notes it for the request that is being answered.
+    /// Notes the method and account for the current request.
     static func note(_ method: Method, of target: Target? = nil) {
         AuditScope.current?.attempt.note(method, of: target)
     }
 
     /// The entry's detail where the request was refused for its credential; `nil` where it was not.
-    /// - Parameter bearerError: of the request.
+    /// - Parameter bearerError: the error of the request's access token.
     func refusal(_ problem: Problem, path: String, bearerError: ErrorCode?) -> String? {
         let (target, method) = state.withLock { $0 }
-        // Each route has two spellings.
+        // Each route exists with and without the prefix.
         let path = path.hasPrefix("/api/") ? String(path.dropFirst(4)) : path
         let reason: String
         switch problem.code {
         case .invalidCredentials: reason = method.rawValue
         case .invalidAppleToken: reason = "apple"
         case .accountDisabled: reason = "disabled"
-        // A registration that is repeated with another password than the account's.
+        // A repeated registration with a password other than the account's.
         case .identifierTaken where path == "/v1/auth/register" && target != nil: reason = method.rawValue
         case .forbidden where path == "/v1/auth/merge": return "merge"
-        // A wrong code beside a bearer that was refused.
+        // A wrong code, sent with an access token that was refused.
         case bearerError where method == .code: reason = method.rawValue
         default: return nil
         }
