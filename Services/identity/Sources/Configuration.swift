@@ -7,7 +7,7 @@ import ServiceKit
 import ServiceKitPostgres
 import Settings
 
-/// Everything that identity is told from outside.
+/// The settings of identity.
 public struct IdentityConfiguration: Sendable {
     var database: DatabaseConfiguration
     var redis: RedisConfiguration
@@ -27,17 +27,17 @@ public struct IdentityConfiguration: Sendable {
     var home: PhoneRegion?
     var resetHook: HookSettings?
     var messages: MessageConfiguration
-    /// Allowances that take the place of those with the same name.
+    /// Allowances that replace those with the same name.
     var allowances: [String: AttemptAllowance]
-    /// How old a proof may be for what a stolen access token must not do.
+    /// How recent authentication has to be for actions that a stolen access token must not allow.
     var authenticationAge: AuthenticationAge
-    /// Of the users who may administer others.
+    /// The role of users who may administer other users.
     var operatorRole: Role
     /// Days for which the audit log is kept; `nil` keeps it for ever.
     var auditRetention: Int?
-    /// Days for which it is kept where those were who the audit log tells of.
+    /// Days for which the origins of the audit log's actors are kept.
     var auditOriginRetention: Int
-    /// Days after which an account that has verified nothing and is not used is deleted; `nil` keeps it.
+    /// Days after which an unused account that has verified nothing is deleted; `nil` keeps it.
     var unverifiedRetention: Int?
     /// Where events are posted to.
     var webhooks: [Webhook]
@@ -47,7 +47,7 @@ public struct IdentityConfiguration: Sendable {
         var name: String
         var urls: [URL]
         var credential: String
-        /// How long the other service may itself wait, for its database for example.
+        /// How long the other service may itself wait, for example for its database.
         var patience: Duration
 
         func client(_ httpClient: HTTPClient) -> ServiceClient {
@@ -58,7 +58,8 @@ public struct IdentityConfiguration: Sendable {
     init(settings: Settings) {
         database = DatabaseConfiguration(settings: settings)
         let redisURL = settings.string("redisURL", secret: true)
-        // The placeholder of an address that is missing or wrong. It is on this machine, so that TLS is no second fault.
+        // The placeholder for an address that is missing or invalid. It is on this machine, so that it does not cause a
+        // second error about TLS.
         redis =
             settings.read("redisURL", from: redisURL) { try RedisConfiguration(url: $0) }
             ?? RedisConfiguration(host: "localhost")
@@ -124,7 +125,7 @@ public struct IdentityConfiguration: Sendable {
         resetHook = HookSettings.read(settings, url: "resetHookURL", secret: "resetHookSecret")
     }
 
-    /// As many secrets as addresses, in the same order.
+    /// The lists of secrets and addresses must have the same length and order.
     private static func webhooks(_ settings: Settings) -> [Webhook] {
         let urls = settings.optionalString("webhookURLs") == nil ? [] : settings.urls("webhookURLs")
         let secrets = settings.optionalSecrets("webhookSecrets")
@@ -143,15 +144,15 @@ public struct IdentityConfiguration: Sendable {
     }
 }
 
-/// An address of the team's own that is told of something, and the secret by which it knows who tells.
+/// One of the team's own endpoints, and the secret that authenticates Gatehouse's requests to it.
 struct HookSettings: Sendable {
     var url: URL
     var secret: String
 
-    /// In production an address on another machine begins with `https://`, unless `IDENTITY_HOOKS_TLS` is `optional`:
-    /// hooks carry codes and reset tokens.
+    /// In production an address on another machine must begin with `https://`, unless `IDENTITY_HOOKS_TLS` is
+    /// `optional`, because hooks transmit codes and reset tokens.
     ///
-    /// - Returns: `nil` where neither is set; one without the other is a problem.
+    /// - Returns: `nil` where neither is set. One without the other is reported as a problem.
     static func read(_ settings: Settings, url urlKey: String, secret secretKey: String) -> HookSettings? {
         let url = settings.optionalString(urlKey) == nil ? nil : settings.url(urlKey)
         let secret = settings.optionalString(secretKey, secret: true)

@@ -6,7 +6,7 @@ import Logging
 import Sealing
 import ServiceKit
 
-/// Proves an identifier by a code that was sent there, whatever follows from it.
+/// Verifies an identifier by a code that was sent there, for every purpose of codes.
 struct CodeProofs: Sendable {
     let codes: CodeStore
     let limits: AttemptLimits
@@ -15,11 +15,11 @@ struct CodeProofs: Sendable {
 
     static let wrong = Problem(.invalidCredentials, "The code is not right, or it is no longer valid.")
 
-    /// Compares the code, and uses it up for `body`. If that fails through no fault of the user's, the code serves again:
-    /// the client repeats its request.
+    /// Compares the code, and uses it up for `body`. If `body` fails through no fault of the user, the code becomes
+    /// valid again, so that the client can repeat its request.
     /// - Parameters:
-    ///   - purposes: of the codes that are compared, for the identifier that one was sent to.
-    ///   - body: what the code was asked for.
+    ///   - purposes: the purposes of the codes to compare, for the identifier that the code was sent to.
+    ///   - body: the action that the code was requested for.
     func verify<Value>(
         _ request: VerifyCodeRequest, context: GatehouseRequestContext,
         for purposes: (Identifier) async throws -> [CodePurpose],
@@ -43,8 +43,8 @@ struct CodeProofs: Sendable {
         }
     }
 
-    /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them. Nobody
-    /// guesses the token of a link, so that costs no guess.
+    /// Compares with as many open codes as the allowances have room for, and charges one guess for each of them. The
+    /// token of a link cannot be guessed, so comparing it is not charged.
     private func compare(
         _ shown: Shown, of identifier: Identifier, for purposes: [CodePurpose], on device: SessionDevice?,
         context: GatehouseRequestContext
@@ -76,12 +76,12 @@ struct CodeProofs: Sendable {
         }
     }
 
-    /// A text message proves less than a mail (NIST SP 800-63B §5.1.3): the access token says which it was.
+    /// A text message is weaker evidence than a mail (NIST SP 800-63B §5.1.3), so the access token names the channel.
     static func methods(of identifier: Identifier) -> [AuthenticationMethod] {
         identifier.kind == .phone ? [.oneTimeCode, .textMessage] : [.oneTimeCode]
     }
 
-    /// What the client shows, and where it says that the code was sent.
+    /// The code that the client submits, and where it was sent according to the client.
     private struct Shown {
         enum Answer {
             case code(OneTimeCode)
@@ -90,9 +90,9 @@ struct CodeProofs: Sendable {
 
         var answer: Answer
         var identifier: Identifier?
-        /// The request that asked.
+        /// The request that asked for the code.
         var request: UUID?
-        /// The same, as it was kept.
+        /// The stored request of that id.
         var found: CodeStore.Request?
     }
 
@@ -119,9 +119,9 @@ struct CodeProofs: Sendable {
         return Shown(answer: .code(code), identifier: identifier, request: id)
     }
 
-    /// Beside digits, a `codeRequest` counts as absent that has no code of its own: the request was answered without a new
-    /// message (``CodeDispatch``), or its code has expired and the digits are of another.
-    /// - Returns: `nil` where nothing says where the code was sent, or two things differ.
+    /// With digits, a `codeRequest` without a code of its own counts as absent. Either the request was answered without
+    /// a new message (``CodeDispatch``), or its code has expired and the digits belong to another code.
+    /// - Returns: `nil` where no field says where the code was sent, or two fields disagree.
     private func identifier(of shown: inout Shown, deadline: ContinuousClock.Instant) async throws -> Identifier? {
         guard let id = shown.request else { return shown.identifier }
         shown.found = try await codes.request(id, deadline: deadline)
@@ -133,7 +133,8 @@ struct CodeProofs: Sendable {
         return shown.identifier == nil || shown.identifier == found.identifier ? found.identifier : nil
     }
 
-    /// A bearer that was refused may be why no code was found. The app refreshes it and asks again.
+    /// A refused access token may be the reason that no code was found. The app refreshes the token and repeats the
+    /// request.
     private static func wrong(for context: GatehouseRequestContext) -> Problem {
         context.bearerError.map { Problem($0) } ?? wrong
     }
@@ -157,7 +158,7 @@ struct CodeProofs: Sendable {
     }
 }
 
-/// Showing a code (`POST /v1/auth/code/verify`). What comes of it is what the code was asked for.
+/// Verifies a code (`POST /v1/auth/code/verify`), and does what the code was requested for.
 struct CodeVerification: Sendable {
     let proofs: CodeProofs
     let accounts: CodeAccountStore
@@ -165,7 +166,7 @@ struct CodeVerification: Sendable {
     let reauthentication: Reauthentication
     let worker: OutboxWorker
 
-    /// - Returns: a session, where the code was asked for to sign in.
+    /// - Returns: a session, where the code was requested for signing in.
     func callAsFunction(
         _ request: VerifyCodeRequest, context: GatehouseRequestContext
     ) async throws -> AuthResponse? {
@@ -175,7 +176,7 @@ struct CodeVerification: Sendable {
             guard let user = context.user?.id,
                 let isProved = try await accounts.isProved(identifier, by: user, deadline: deadline)
             else { return [.signIn] }
-            // Who reads at an address that the user has not proved need not be the user.
+            // The reader of an address that the user has not verified may be another person.
             return isProved ? [.signIn, .verify, .stepUp] : [.signIn, .verify]
         } then: { identifier, purpose in
             switch (purpose, context.user) {
@@ -201,18 +202,18 @@ struct CodeVerification: Sendable {
     }
 }
 
-/// What is kept in place of identifiers, codes and link tokens: HMACs under a key that is not in the database. There are
-/// so few codes and phone numbers that a plain hash would hide none.
+/// HMACs that are stored in place of identifiers, codes and link tokens, under a key that is not in the database. Codes
+/// and phone numbers are so few that a plain hash could be reversed.
 struct CodeKeys: Sendable {
     private let keys: KeyRing
 
-    /// - Parameter keys: those of the passwords' pepper. When one is taken out of its file, the codes that were sent
-    ///   under it are no longer valid.
+    /// - Parameter keys: the keys of the passwords' pepper. When a key is removed from its file, the codes that were
+    ///   sent under it become invalid.
     init(_ keys: KeyRing) {
         self.keys = keys.derived(for: "gatehouse identity codes")
     }
 
-    /// A value's digests: under the key for what is new, and under each.
+    /// A value's digests: `current` under the key for new values, `all` under each key.
     struct Digests: Sendable {
         var current: String
         var all: [String]
@@ -222,7 +223,7 @@ struct CodeKeys: Sendable {
         digests("subject", identifier.kind.rawValue, identifier.value)
     }
 
-    /// A code is bound to what it was sent to and what it was sent for.
+    /// A code is bound to its identifier and its purpose.
     func code(_ code: OneTimeCode, to identifier: Identifier, for purpose: String) -> Digests {
         digests("code", identifier.kind.rawValue, identifier.value, purpose, code.digits)
     }
@@ -231,13 +232,13 @@ struct CodeKeys: Sendable {
         digests("link", request.uuidString, token)
     }
 
-    /// Who asks: a device that is known, or else a network.
+    /// The party that asks: a known device, or else a network.
     func asker(_ address: String, _ knownDevice: [String]?) -> Digests {
         if let knownDevice { return digests("device", knownDevice.joined(separator: "\0")) }
         return digests("network", ClientNetwork.site(of: address))
     }
 
-    /// No part holds a NUL, so that two lists of parts never make the same text.
+    /// No part contains a NUL, so two lists of parts never produce the same text.
     private func digests(_ parts: String...) -> Digests {
         let text = Data(parts.joined(separator: "\0").utf8)
         func digest(_ key: SymmetricKey) -> String {

@@ -4,7 +4,7 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// Codes that are sent to an identifier and prove it.
+/// Codes that are sent to an identifier and verify it.
 struct CodeRoutes: Sendable {
     let dispatch: CodeDispatch
     let verification: CodeVerification
@@ -23,10 +23,10 @@ struct CodeRoutes: Sendable {
     }
 }
 
-/// Asking for a code (`POST /v1/auth/code`).
+/// Requests a code (`POST /v1/auth/code`).
 ///
-/// The answer and its time do not depend on whether there is an account: the statements are the same, and the message is
-/// sent later, by the outbox.
+/// Neither the response nor its time depends on whether an account exists: the statements are the same, and the outbox
+/// sends the message later.
 struct CodeDispatch: Sendable {
     let codes: CodeStore
     let messages: MessageQueue
@@ -34,7 +34,7 @@ struct CodeDispatch: Sendable {
     let worker: OutboxWorker
     let home: PhoneRegion?
 
-    /// - Parameter acceptLanguage: the client's field, which chooses the message's language.
+    /// - Parameter acceptLanguage: the client's header field, which selects the message's language.
     func callAsFunction(
         _ request: CodeRequest, acceptLanguage: String?, context: GatehouseRequestContext
     ) async throws -> CodeResponse {
@@ -64,8 +64,8 @@ struct CodeDispatch: Sendable {
             }
         } catch let soon as TooSoon {
             let refusal = Problem(.rateLimited, retryAfter: soon.seconds)
-            // A double tap waits, and keeps the request that was answered first. Longer waits are made by others in the
-            // same network.
+            // A double tap waits, and the client keeps the request that was answered first. Longer waits are caused by
+            // other clients in the same network.
             guard soon.seconds > CodeRules.delay(after: 1) else { throw refusal }
             return try await withoutMessage(new, refusal, deadline: context.deadline.forDatabase)
         } catch let refusal as Problem where refusal.code == .rateLimited {
@@ -81,9 +81,9 @@ struct CodeDispatch: Sendable {
         var seconds: Int
     }
 
-    /// Where no more messages may be sent to the identifier, the user can still open the link of a code that was sent
-    /// before, with the `codeRequest` of this answer, or show the digits with the identifier. The `codeRequest` names no
-    /// code: tries of the code that others asked for are not the caller's.
+    /// The response where no more messages may be sent to the identifier. The user can still open the link of a code
+    /// that was sent before, with the `codeRequest` of this response, or enter the digits with the identifier. The
+    /// `codeRequest` gives no reserved tries: the reserved tries of other callers' codes are not this caller's.
     private func withoutMessage(
         _ new: CodeStore.New, _ refusal: Problem, deadline: ContinuousClock.Instant
     ) async throws -> CodeResponse {

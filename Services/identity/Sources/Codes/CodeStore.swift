@@ -3,8 +3,8 @@ import Foundation
 import Postgres
 import Sealing
 
-/// Codes that were asked for (table `codes`). The table names nobody: whether the identifier belongs to an account makes
-/// no difference to it.
+/// Codes that were requested (table `codes`). The table contains no names, and does not depend on whether the
+/// identifier belongs to an account.
 struct CodeStore: Sendable {
     let database: PostgresPool
     let keys: CodeKeys
@@ -23,13 +23,14 @@ struct CodeStore: Sendable {
 
     enum Asking: Sendable {
         case kept(resendAfter: Int)
-        /// It is too soon.
+        /// A code was requested too recently.
         case wait(seconds: Int)
     }
 
-    /// Keeps a code, unless the last one was asked for a moment ago.
+    /// Stores a code, unless the last one was requested too recently.
     /// - Parameters:
-    ///   - address: who asks. Others who ask for the same identifier make nobody wait.
+    ///   - address: the address of the client that asks. Other clients that ask for the same identifier do not delay
+    ///     this one.
     ///   - admission: how the message was admitted.
     ///   - send: puts the message into the outbox, in the same transaction.
     func ask(
@@ -39,7 +40,7 @@ struct CodeStore: Sendable {
     ) async throws -> Asking {
         let (subject, asker) = (keys.subject(new.identifier), keys.asker(address, admission.knownDevice))
         return try await database.withTransaction(deadline: deadline) { transaction in
-            // Two that are asked for at the same moment are seen by each other.
+            // Serializes two simultaneous requests, so that each sees the other.
             try await transaction.query("SELECT pg_advisory_xact_lock(hashtextextended(\(subject.current), 0))")
             let (asked, age) = try await transaction.query(
                 """
@@ -64,11 +65,12 @@ struct CodeStore: Sendable {
         }
     }
 
-    /// A request for a code that was answered 202.
+    /// A request for a code that was answered with 202.
     struct Request: Sendable {
         var id: UUID
         var identifier: Identifier
-        /// Where no message was sent (``repeatLast(_:byLink:deadline:)``): the purpose of the codes whose links serve.
+        /// Set where no message was sent (``repeatLast(_:byLink:deadline:)``): the purpose of the codes whose links are
+        /// accepted.
         var repeats: CodePurpose?
     }
 
@@ -87,7 +89,7 @@ struct CodeStore: Sendable {
         return Request(id: id, identifier: identifier, repeats: purpose.map(CodePurpose.init(rawValue:)))
     }
 
-    /// A code that was right, and serves no more.
+    /// A code that was right, and is used up.
     struct Proof: Sendable {
         var id: UUID
         var purpose: CodePurpose
@@ -99,12 +101,12 @@ struct CodeStore: Sendable {
         var payer: CodeRules.Payer
     }
 
-    /// The codes that a guess is compared with: first those that the caller's network asked for, then the newest. The
-    /// allowance may have room for the first few alone, and others may have asked for newer ones.
+    /// The codes that a guess is compared with: first those that the caller's network requested, then the newest. The
+    /// allowance may have room for the first few only, and other clients may have requested newer ones.
     /// - Parameters:
-    ///   - address: who shows the guess.
-    ///   - request: shown with the guess, which is then compared with the code of that request alone.
-    ///   - purposes: other codes are not compared.
+    ///   - address: the address of the client that sends the guess.
+    ///   - request: sent with the guess, which is then compared with the code of that request only.
+    ///   - purposes: codes for other purposes are not compared.
     func open(
         _ identifier: Identifier, request: UUID?, from address: String, for purposes: [CodePurpose],
         deadline: ContinuousClock.Instant
@@ -121,13 +123,13 @@ struct CodeStore: Sendable {
         }
     }
 
-    /// The answer to a request for which no message is sent: the codes that were sent before still serve.
+    /// The response to a request for which no message is sent. The codes that were sent before stay valid.
     ///
-    /// All who ask for the same are given the same request. It has no tries of a code. With it serves the link of any open
-    /// code, which has 256 bits and is read by the identifier's owner alone. Another identifier's link does not: otherwise
-    /// an attacker could sign a user in to the attacker's account.
-    /// - Parameter byLink: whether messages hold links. Otherwise a code with all tries used up is of no use.
-    /// - Returns: the request, and for how many seconds the code that was sent last is valid; `nil` where none is open.
+    /// All clients that ask for the same get the same request. It has no tries of its own. With it, the link of any
+    /// open code is accepted: a link has 256 bits, and only the identifier's owner reads it. The link of another
+    /// identifier is not accepted. Otherwise an attacker could sign a user in to the attacker's account.
+    /// - Parameter byLink: whether messages contain links. Without links, a code whose tries are used up is of no use.
+    /// - Returns: the request, and for how many seconds the last sent code is valid; `nil` where no code is open.
     func repeatLast(
         _ new: New, byLink: Bool, deadline: ContinuousClock.Instant
     ) async throws -> (request: UUID, expiresIn: Int)? {
@@ -149,8 +151,8 @@ struct CodeStore: Sendable {
         ).decode((UUID, Int).self).first.map { ($0.0, $0.1) }
     }
 
-    /// Compares with codes that ``open(_:request:from:for:deadline:)`` has found. Counting the try and comparing are one
-    /// statement, so that no race gives another try, and no code serves twice.
+    /// Compares with codes that ``open(_:request:from:for:deadline:)`` has found. Counting the try and comparing are
+    /// one statement, so that a race neither gives another try nor accepts a code twice.
     ///
     /// - Returns: `nil` where none is right.
     func verify(
@@ -179,8 +181,8 @@ struct CodeStore: Sendable {
         return rows.filter(\.2).max { $0.3 < $1.3 }.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
 
-    /// Compares with the link of the request's code, or where the request repeats others, with those of all open codes.
-    /// No try is counted: nobody guesses 256 bits.
+    /// Compares with the link of the request's code or, where the request repeats others, with the links of all open
+    /// codes. No try is counted, because 256 bits cannot be guessed.
     ///
     /// - Returns: `nil` where none is right.
     func verify(
@@ -204,12 +206,12 @@ struct CodeStore: Sendable {
         ).decode((UUID, String).self).first.map { Proof(id: $0.0, purpose: CodePurpose(rawValue: $0.1)) }
     }
 
-    /// Lets a code serve after all, because nothing came of it.
+    /// Makes a used code valid again, because its action failed.
     func release(_ proof: Proof) async throws {
         try await database.query("UPDATE codes SET used_at = NULL WHERE id = \(proof.id)")
     }
 
-    /// Ends the other codes for the same: who has proved the identifier needs none of them.
+    /// Closes the other codes for the same purpose: a user who has verified the identifier no longer needs them.
     func close(_ identifier: Identifier, for purpose: CodePurpose, deadline: ContinuousClock.Instant) async throws {
         try await database.query(
             """
@@ -224,13 +226,14 @@ struct CodeStore: Sendable {
     }
 }
 
-/// Whose account somebody gets who has proved an identifier by a code.
+/// Accounts that a user signs in to by verifying an identifier with a code.
 struct CodeAccountStore: Sendable {
     let database: PostgresPool
 
-    /// The account that has proved the identifier before, or else a new one, which has it from now on.
+    /// The account that has verified the identifier before, or else a new account, for which it is now verified.
     func account(provenBy identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account {
-        // Two who prove it at the same time may both make an account. One fails to, and finds the other's.
+        // Two requests that verify the identifier at the same time may both create an account. One fails, retries, and
+        // finds the other's.
         for _ in 0..<3 {
             if let account = try await owner(of: identifier, deadline: deadline) { return account }
             if let account = try await makeAccount(for: identifier, deadline: deadline) { return account }
@@ -238,8 +241,8 @@ struct CodeAccountStore: Sendable {
         throw StoreConflict()
     }
 
-    /// Notes that the user has proved an identifier of theirs.
-    /// - Returns: whether it is the user's.
+    /// Marks an identifier of the user as verified.
+    /// - Returns: whether the identifier is the user's.
     func verify(_ identifier: Identifier, of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
             guard try await AccountStore.lock(userID, on: transaction),
@@ -277,7 +280,7 @@ struct CodeAccountStore: Sendable {
         ).decode(Bool.self).first
     }
 
-    /// The account that has proved the identifier.
+    /// The account that has verified the identifier.
     func owner(of identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account? {
         try await database.query(
             """
@@ -288,7 +291,7 @@ struct CodeAccountStore: Sendable {
         ).first.map(Account.init(row:))
     }
 
-    /// - Returns: `nil` when somebody else has proved the identifier in between.
+    /// - Returns: `nil` when another request has verified the identifier in between.
     private func makeAccount(
         for identifier: Identifier, deadline: ContinuousClock.Instant
     ) async throws -> Account? {

@@ -5,7 +5,7 @@ import Postgres
 import ServiceKit
 import ServiceKitPostgres
 
-/// The feed of events, for other systems. They show a credential of their own.
+/// The feed of events, for other systems. They authenticate with a credential of their own.
 struct EventRoutes: Sendable {
     let feed: EventFeed
 
@@ -13,24 +13,24 @@ struct EventRoutes: Sendable {
         router.internal(callers: "events").get("/events", use: events)
     }
 
-    /// A long poll: `after` the cursor of the page before, `wait` in seconds.
+    /// A long poll: `after` is the cursor of the previous page, `wait` is in seconds.
     @Sendable func events(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let end = try context.longPollEnd(of: request)
         return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))
     }
 }
 
-/// What happened to users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
+/// Events about users, for other systems (`GET /internal/events`): the audit log's entries, without their actors and
 /// origins, for as long as the log is kept.
 struct EventFeed: Sendable {
     private let feed: TransactionFeed<Entry>
 
-    /// An entry of the audit log; `event` is `nil` where it is none.
+    /// An entry of the audit log; `event` is `nil` where the entry is not an event.
     private struct Entry: Sendable {
         var event: AccountEvent?
     }
 
-    /// The cursor with which a reader begins that wants nothing of before.
+    /// The cursor of a reader that wants no earlier events.
     static let latest = "latest"
 
     static let pageSize = 1000
@@ -43,10 +43,11 @@ struct EventFeed: Sendable {
             pool: database, pageSize: pageSize, pollInterval: .milliseconds(500), decode: Self.entry)
     }
 
-    /// The events after `cursor`; if there are none yet, waits for some until `end`. A page may be empty sooner, since
-    /// the audit log has entries that are no events.
+    /// The events after `cursor`. If there are none yet, it waits until `end` for some. A page may be empty before
+    /// `end`, because some entries of the audit log are not events.
     ///
-    /// - Parameter cursor: that of an earlier page; `nil` or empty begins with the oldest event, ``latest`` at the end.
+    /// - Parameter cursor: the cursor of an earlier page; `nil` or empty begins with the oldest event, ``latest`` at
+    ///   the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> AccountEventPage {
         if cursor == Self.latest {
             return AccountEventPage(events: [], cursor: try await feed.end(), reset: false, more: false)

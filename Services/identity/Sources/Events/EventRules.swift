@@ -2,7 +2,8 @@ import Contracts
 import Foundation
 
 extension AccountEventType {
-    /// What others are told of an entry of the audit log; `nil` where it is none of their business, or of a newer version.
+    /// The event that other systems see for an entry of the audit log; `nil` where the entry is internal or from a
+    /// newer version.
     init?(auditing event: String) {
         switch AuditEvent(rawValue: event) {
         case .registered: self = .userCreated
@@ -25,7 +26,7 @@ extension AccountEventType {
     }
 }
 
-/// Where events are posted to, and the secret by which the receiver knows that they are Gatehouse's.
+/// The endpoint that receives events, and the secret that authenticates Gatehouse to it.
 struct Webhook: Sendable {
     var url: URL
     var secret: String
@@ -33,7 +34,7 @@ struct Webhook: Sendable {
     /// In bytes.
     static let minimumSecretLength = 16
 
-    /// The address without what may be a secret in it: for metrics and logs.
+    /// The address without parts that may be secret, for metrics and logs.
     var name: String {
         var parts = URLComponents(url: url, resolvingAgainstBaseURL: false)
         parts?.query = nil
@@ -43,22 +44,22 @@ struct Webhook: Sendable {
     }
 }
 
-/// What a webhook is sent when its cursor no longer means anything, as after a crash of PostgreSQL or a fail-over: the
-/// feed is read from its beginning, and what was delivered long before is left out.
+/// How a webhook resumes when its cursor is no longer valid, for example after a crash of PostgreSQL or a failover. The
+/// feed is read from its beginning, and events that were delivered long before are left out.
 struct WebhookCatchUp: Sendable {
-    /// When the newest event happened that was delivered; `nil` where everything is wanted.
+    /// When the newest delivered event happened; `nil` where no event is left out.
     var through: Date?
     /// Days for which events are kept; `nil` for ever.
     var retention: Int?
 
-    /// Seconds: longer than a transaction lasts, so that an event that was committed late is not left out.
+    /// Seconds. Longer than a transaction lasts, so that an event that was committed late is not left out.
     static let overlap: TimeInterval = 3600
 
     func isWanted(_ happenedAt: Date) -> Bool {
         through.map { happenedAt >= $0.addingTimeInterval(-Self.overlap) } ?? true
     }
 
-    /// Whether events may be missing that were never delivered, since they are too old to be kept.
+    /// Whether undelivered events may have been removed, because they were older than the retention.
     func isGap(now: Date) -> Bool {
         guard let through, let retention else { return false }
         return through < now.addingTimeInterval(-Double(retention) * 86_400 + Self.overlap)

@@ -6,14 +6,14 @@ import Postgres
 import ServiceKit
 import ServiceLifecycle
 
-/// Follows tokens' revocation feed, so that the audit log and the events tell of every session that ends.
+/// Follows tokens' revocation feed, so that the audit log and the events include every session that ends.
 ///
-/// One replica follows at a time. Another goes on where it stopped once its claim has run out, or at once where it could
-/// release it.
+/// One replica follows at a time. Another replica continues from its position once the claim has expired, or at once
+/// where the claim was released.
 struct RevocationFollower: Service {
     /// Seconds for which tokens holds a request while there are no new entries.
     static let wait = 20
-    /// Between two looks at whether the feed is free.
+    /// The pause between two attempts to claim the feed.
     private static let interval = Duration.seconds(1)
     private static let backoff: ClosedRange<Double> = 0.5...8
 
@@ -36,7 +36,7 @@ struct RevocationFollower: Service {
         self.logger = logger
     }
 
-    /// tokens is of a version that cannot say where its feed ends.
+    /// The version of tokens cannot say where its feed ends.
     struct UnknownEnd: Error {}
 
     func run() async throws {
@@ -68,50 +68,50 @@ struct RevocationFollower: Service {
         await release(claim)
     }
 
-    /// Asks for the page after the claim's cursor, and writes it down. Whoever has never read begins at the end.
-    /// - Returns: what to go on with; `nil` where another process has the feed now.
+    /// Reads the page after the claim's cursor, and stores it. Without a cursor it begins at the feed's end.
+    /// - Returns: the claim for the next page; `nil` where another process has the feed now.
     func readPage(
         _ claim: RevocationStore.Claim, waiting seconds: Int = wait
     ) async throws -> RevocationStore.Claim? {
         let page = try await tokens.client.revocations(after: claim.cursor ?? RevocationPage.latest, waiting: seconds)
         if page.reset {
             guard claim.cursor != nil else { throw UnknownEnd() }
-            // What tokens has removed before it was read is lost; what it has is read again.
+            // Entries that tokens removed before they were read are lost. The remaining ones are read again.
             logger.error("revocation feed was lost: the end of some sessions may not be told")
             resets.increment()
         }
         return try await store.write(page, claim)
     }
 
-    /// Should this fail, the claim runs out.
+    /// If this fails, the claim expires.
     private func release(_ claim: RevocationStore.Claim?) async {
         guard let claim else { return }
-        // Also where this task has been cancelled.
+        // Runs also when this task has been cancelled.
         await Task { try? await store.release(claim) }.value
     }
 }
 
-/// How far tokens' revocation feed has been read (table `revocation_feed`), and the sessions whose end it has told.
+/// The position in tokens' revocation feed (table `revocation_feed`), and the sessions whose end it reported.
 ///
-/// Its statements use the pool's reserve, so that the feed is followed also while requests hold all other connections.
+/// Its statements use the pool's reserve, so that the feed is followed even while requests hold all other connections.
 struct RevocationStore: Sendable {
     let database: PostgresPool
 
-    /// The right to read the feed on.
+    /// The right to continue reading the feed.
     struct Claim: Sendable, Equatable {
-        /// `nil` where it was never read.
+        /// `nil` where the feed was never read.
         var cursor: String?
-        /// Counts up with each claim, so that a process that has lost its own writes nothing.
+        /// Increases with each claim, so that a process that has lost its claim writes nothing.
         var revision: Int64
     }
 
-    /// Seconds for which the feed belongs to the process that has claimed it or has written a page: longer than a page
+    /// Seconds for which the feed belongs to the process that claimed it or wrote the last page. Longer than a page
     /// takes.
     static let claimLifetime = 40.0
-    /// Nobody waits for a page to be written.
+    /// No client waits for a page to be written.
     private static let patience = Duration.seconds(10)
 
-    /// - Returns: `nil` while another process has it.
+    /// - Returns: `nil` while another process has the claim.
     func claim() async throws -> Claim? {
         try await database.query(
             """
@@ -126,15 +126,15 @@ struct RevocationStore: Sendable {
         }
     }
 
-    /// Lets another process go on at once.
+    /// Lets another process continue at once.
     func release(_ claim: Claim) async throws {
         try await database.query(
             "UPDATE revocation_feed SET claimed_until = now() WHERE revision = \(claim.revision)", usesReserve: true)
     }
 
-    /// Writes the page's sessions into the audit log, and moves the cursor, in one transaction. A session that is there
-    /// already is left out: after a reset the feed tells again what it has told.
-    /// - Returns: what to go on with; `nil` where another process has the feed, and nothing was written.
+    /// Writes the page's sessions into the audit log, and moves the cursor, in one transaction. A session that is
+    /// already there is left out, because after a reset the feed repeats entries.
+    /// - Returns: the claim for the next page; `nil` where another process has the feed, and nothing was written.
     func write(_ page: RevocationPage, _ claim: Claim) async throws -> Claim? {
         let deadline = ContinuousClock.now + Self.patience
         let isMine = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
@@ -166,7 +166,7 @@ struct RevocationStore: Sendable {
             """)
     }
 
-    /// When some process was last at the feed's end.
+    /// When a process last reached the feed's end.
     func readAt() async throws -> Date? {
         try await database.query("SELECT read_at FROM revocation_feed", usesReserve: true).first?.decode(Date.self)
     }

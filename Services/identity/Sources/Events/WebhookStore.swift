@@ -1,17 +1,17 @@
 import Foundation
 import Postgres
 
-/// How far each webhook's receiver has come (table `webhooks`).
+/// The delivery position of each webhook (table `webhooks`).
 struct WebhookStore: Sendable {
     let database: PostgresPool
 
-    /// What a process does next for a webhook.
+    /// The next delivery of a webhook, claimed by a process.
     struct Claim: Sendable {
         var cursor: String
         var attempts: Int
-        /// When the newest event happened that was delivered; `nil` where everything after the cursor is wanted.
+        /// When the newest delivered event happened; `nil` where everything after the cursor has to be delivered.
         var through: Date?
-        /// Changes when somebody sets the cursor, so that a delivery under way does not undo it.
+        /// Changes when an operator sets the cursor, so that a delivery in progress does not overwrite it.
         var revision: Int64
     }
 
@@ -21,14 +21,14 @@ struct WebhookStore: Sendable {
         var cursor: String
         var attempts: Int
         var deliveredAt: Date?
-        /// Seconds since the oldest event that could not be delivered; `nil` where there is none.
+        /// The age in seconds of the oldest event that could not be delivered; `nil` where there is none.
         var oldestAge: Double?
     }
 
-    /// Seconds for which a webhook belongs to the process that claimed it: longer than an attempt takes.
+    /// Seconds for which a webhook belongs to the process that claimed it. Longer than an attempt takes.
     static let claimLifetime = 20.0
 
-    /// Notes a webhook that is new: it is sent what happens from now on.
+    /// Adds a new webhook. It receives the events from now on.
     func add(_ webhook: Webhook, cursor: String) async throws {
         try await database.query(
             """
@@ -41,7 +41,7 @@ struct WebhookStore: Sendable {
         try await !database.query("SELECT url FROM webhooks WHERE url = \(webhook.url.absoluteString)").isEmpty
     }
 
-    /// Claims the webhook, if it is due. No other process gets it as long as the claim lasts.
+    /// Claims the webhook, if it is due. No other process gets it until the claim expires.
     func claim(_ webhook: Webhook) async throws -> Claim? {
         try await database.query(
             """
@@ -56,10 +56,10 @@ struct WebhookStore: Sendable {
         }
     }
 
-    /// Notes that everything before `cursor` is delivered.
+    /// Stores that everything before `cursor` is delivered.
     /// - Parameters:
-    ///   - newest: when the newest event happened that was just delivered; `nil` where there was none.
-    ///   - seconds: until the next look.
+    ///   - newest: when the newest event of this delivery happened; `nil` where there was none.
+    ///   - seconds: until the next attempt.
     func advance(_ webhook: Webhook, _ claim: Claim, to cursor: String, newest: Date?, seconds: Double) async throws {
         try await database.query(
             """
@@ -71,8 +71,8 @@ struct WebhookStore: Sendable {
             """)
     }
 
-    /// Has it tried again.
-    /// - Parameter oldest: when the first event of those happened that could not be delivered.
+    /// Schedules a retry.
+    /// - Parameter oldest: when the first undelivered event happened.
     func postpone(_ webhook: Webhook, _ claim: Claim, oldest: Date?, seconds: Double) async throws {
         try await database.query(
             """
@@ -82,7 +82,7 @@ struct WebhookStore: Sendable {
             """)
     }
 
-    /// Has the receiver sent everything after `cursor`, again if need be.
+    /// Delivers everything after `cursor`, including events that were delivered before.
     /// - Returns: whether there is such a webhook.
     func replay(_ url: String, after cursor: String) async throws -> Bool {
         try await database.query(

@@ -7,8 +7,8 @@ import NIOCore
 import ServiceKit
 import ServiceLifecycle
 
-/// Posts what happens to each webhook, in the order of the feed: what fails is tried again for as long as it takes, and
-/// nothing that comes after it is sent before.
+/// Posts events to each webhook, in the order of the feed. A failed event is retried without limit, and no later event
+/// is sent before it.
 struct WebhookWorker: Service {
     let webhooks: [Webhook]
     let store: WebhookStore
@@ -19,7 +19,7 @@ struct WebhookWorker: Service {
     let logger: Logger
     private let metrics: [String: Metrics]
 
-    /// Between two looks when there is nothing to tell.
+    /// The pause between two attempts when no events wait.
     private static let interval = 1.0
 
     private struct Metrics: Sendable {
@@ -75,12 +75,12 @@ struct WebhookWorker: Service {
         }
     }
 
-    /// Does what is due for one webhook.
-    /// - Returns: whether more waits.
+    /// Delivers what is due for one webhook.
+    /// - Returns: whether more events wait.
     func work(on webhook: Webhook) async -> Bool {
         do {
             if let claim = try await store.claim(webhook) { return try await deliver(to: webhook, claim) }
-            // Unless it is new, another process has it, or it is not due.
+            // A known webhook is claimed by another process, or is not due.
             if try await !store.knows(webhook) {
                 try await store.add(webhook, cursor: feed.page(after: EventFeed.latest, waitingUntil: .now).cursor)
             }
@@ -118,7 +118,7 @@ struct WebhookWorker: Service {
         _ webhook: Webhook, _ claim: WebhookStore.Claim, oldest: Date?, _ error: any Error
     ) async -> Bool {
         let delay = OutboxSchedule.delay(after: claim.attempts, spread: .random(in: 0...1))
-        // Should this fail, the webhook is due again when the claim runs out.
+        // If this fails, the webhook is due again when the claim expires.
         try? await store.postpone(webhook, claim, oldest: oldest, seconds: delay)
         guard !Task.isCancelled else { return false }
         metrics[webhook.url.absoluteString]?.failed.increment()
@@ -150,20 +150,20 @@ struct WebhookSender: Sendable {
     }
 }
 
-/// What operators do with webhooks, for the command line.
+/// Operator commands for webhooks.
 public struct WebhookAdministration: Sendable {
     let store: WebhookStore
     let feed: EventFeed
 
-    /// A webhook, and how far its receiver has come.
+    /// A webhook, and its delivery position.
     public struct Entry: Sendable, Encodable {
         public var url: String
         /// Everything before it is delivered.
         public var cursor: String
-        /// Since the last one that succeeded.
+        /// Since the last successful attempt.
         public var failedAttempts: Int
         public var deliveredAt: Date?
-        /// Of the oldest event that waits after an attempt that failed.
+        /// The age of the oldest event that waits after a failed attempt.
         public var oldestEventAge: Int?
     }
 
@@ -173,7 +173,7 @@ public struct WebhookAdministration: Sendable {
         try await IdentityParts.run(configuration) { try await body($0.webhookAdministration) }
     }
 
-    /// Every webhook that was ever set.
+    /// Every webhook that was ever configured.
     public func list() async throws -> [Entry] {
         try await store.standings().map { standing in
             Entry(
@@ -182,9 +182,9 @@ public struct WebhookAdministration: Sendable {
         }
     }
 
-    /// Has a receiver sent what comes after a cursor, again if need be.
-    /// - Parameter cursor: one that the receiver was sent; empty for everything that is kept; `latest` for nothing of
-    ///   before.
+    /// Delivers the events after a cursor, including those that were delivered before.
+    /// - Parameter cursor: a cursor that the receiver was sent; empty for everything that is kept; `latest` to skip
+    ///   everything that waits.
     public func replay(_ url: String, after cursor: String) async throws {
         var cursor = cursor
         if cursor == EventFeed.latest { cursor = try await feed.page(after: cursor, waitingUntil: .now).cursor }

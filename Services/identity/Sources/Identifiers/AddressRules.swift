@@ -1,16 +1,16 @@
 import Foundation
 
-/// An e-mail address in the one form in which Gatehouse keeps and compares it.
+/// An e-mail address in the one form in which Gatehouse stores and compares it.
 ///
-/// NFKC and lower case throughout: no mail service of today tells `Ada@` from `ada@`, and people do not either.
-/// Quoted local parts, comments and address literals (RFC 5321 §4.1.2, §4.1.3) are refused; letters of every script
-/// are allowed (RFC 6531).
+/// NFKC and lower case throughout: no current mail service distinguishes `Ada@` from `ada@`, and neither do users.
+/// Quoted local parts, comments and address literals (RFC 5321 §4.1.2, §4.1.3) are refused; letters of every script are
+/// allowed (RFC 6531).
 struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
     let value: String
 
     /// RFC 5321 §4.5.3.1 with erratum 1690, in UTF-8 bytes.
     static let maximumLength = 254
-    /// In bytes before NFKC, which leaves a quarter of them at least.
+    /// In bytes before NFKC, which keeps at least a quarter of them.
     private static let bytesBefore = 4 * maximumLength
 
     init(_ text: String) throws(Refusal) {
@@ -74,12 +74,12 @@ struct EmailAddress: Hashable, Sendable, CustomStringConvertible {
 
 /// A telephone number in E.164: `+`, country code, subscriber number, at most 15 digits.
 ///
-/// Read are the spellings people use: `+49 (0)171 123-45`, `0049 171 12345`, `tel:+49-171-12345`, and, where the team
+/// Accepted are the usual spellings: `+49 (0)171 123-45`, `0049 171 12345`, `tel:+49-171-12345`, and, where the team
 /// has named its own country, `0171 12345`. Letters and extensions are refused.
 struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
     let value: String
 
-    /// In bytes, with whatever people write between the digits.
+    /// In bytes, including separators between the digits.
     private static let longestSpelling = 256
 
     init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
@@ -109,7 +109,7 @@ struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
     private static func dialled(_ text: String, home: PhoneRegion?) throws(Refusal) -> (String, Bool) {
         var rest = text[...]
         if rest.lowercased().hasPrefix("tel:") { rest = rest.dropFirst(4) }
-        // "+49 (0)171": the trunk prefix, for readers at home.
+        // "+49 (0)171": the trunk prefix, which is dialled only within the country.
         let withoutTrunk = rest.replacingOccurrences(of: "(0)", with: "")
         var digits = ""
         var hasPlus = false
@@ -135,7 +135,7 @@ struct PhoneNumber: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The country whose national numbers are understood without a country code.
+/// The country whose national numbers are accepted without a country code.
 struct PhoneRegion: Sendable, Equatable {
     /// The country's calling code, 1 to 3 digits (ITU-T E.164).
     let callingCode: String
@@ -149,13 +149,13 @@ struct PhoneRegion: Sendable, Equatable {
         self.callingCode = String(digits)
     }
 
-    /// What is dialled before a country code: 011 in North America, 00 nearly everywhere else.
+    /// The prefix dialled before a country code: 011 in North America, 00 nearly everywhere else.
     var internationalPrefix: String {
         callingCode == "1" ? "011" : "00"
     }
 
-    /// What is dialled before a national number and is no part of the international one. In Italy and San Marino the 0
-    /// is part of it.
+    /// The prefix dialled before a national number that is not part of the international one. In Italy and San Marino
+    /// the 0 is part of it.
     private var trunkPrefix: String {
         switch callingCode {
         case "1": "1"
@@ -175,9 +175,9 @@ struct PhoneRegion: Sendable, Equatable {
 }
 
 extension PhoneNumber {
-    /// By which text messages are counted, so that nobody pumps them to the expensive numbers of one country: the
-    /// country's calling code. Behind 1 stand a country and islands with tariffs of their own, so that the next three
-    /// digits count as well.
+    /// The key by which text messages are counted, so that an attacker cannot have many sent to expensive numbers of
+    /// one country. It is the country's calling code. Calling code 1 includes islands with tariffs of their own, so the
+    /// next three digits count as well.
     var destination: String {
         let digits = value.dropFirst()
         return String(digits.prefix(digits.first == "1" ? 4 : callingCode.count))

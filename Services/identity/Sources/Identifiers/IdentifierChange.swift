@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import ServiceKit
 
-/// Changing one's own address or number (`PUT` and `DELETE /v1/auth/identifiers/{kind}`).
+/// Changes the user's own address or number (`PUT` and `DELETE /v1/auth/identifiers/{kind}`).
 struct IdentifierChange: Sendable {
     let identifiers: IdentifierStore
     let proofs: CodeProofs
@@ -13,7 +13,7 @@ struct IdentifierChange: Sendable {
     let home: PhoneRegion?
 
     /// - Throws: `REAUTHENTICATION_REQUIRED`; `INVALID_CREDENTIALS` for a wrong code; `IDENTIFIER_TAKEN` where another
-    ///   user has proved it.
+    ///   user has verified the identifier.
     func set(
         _ kind: Identifier.Kind, to request: ChangeIdentifierRequest, of user: ForwardedUser,
         context: GatehouseRequestContext
@@ -37,7 +37,7 @@ struct IdentifierChange: Sendable {
         }
     }
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` where it is the last way to sign in; `NOT_FOUND`.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; `FORBIDDEN` where it is the account's last credential; `NOT_FOUND`.
     func remove(
         _ kind: Identifier.Kind, of user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> User {
@@ -58,11 +58,11 @@ struct IdentifierChange: Sendable {
 enum UndoOutcome: Sendable {
     /// - Parameter revocation: the task in the outbox that ends all sessions.
     case undone(OutboxEntry)
-    /// Two parties that may each be the owner have used a token: the account is disabled until an operator decides.
+    /// Two parties that may each be the owner have used a token. The account is disabled until an operator decides.
     case locked
-    /// There is no such token, or it has expired or served.
+    /// The token does not exist, has expired or was used.
     case unknown
-    /// Another user has proved the identifier since. The token still serves.
+    /// Another user has verified the identifier since. The token stays valid.
     case taken
 }
 
@@ -71,7 +71,7 @@ struct IdentifierChangeStore: Sendable {
     let database: PostgresPool
     let grants: AppleGrantStore
 
-    /// Gives the former identifier back, ends all sessions, and removes what a thief may sign in with.
+    /// Restores the former identifier, ends all sessions, and removes credentials that an attacker may have.
     func undo(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> UndoOutcome {
         struct Taken: Error {}
         do {
@@ -127,7 +127,7 @@ struct IdentifierChangeStore: Sendable {
         }
     }
 
-    /// Older tokens stay: the account's owner may have them.
+    /// Older tokens stay valid, because the account's owner may have them.
     private func settle(_ tokens: [Token], after used: Token, on transaction: PostgresTransaction) async throws {
         for token in tokens {
             switch token.digest == used.digest ? .ends : IdentifierUndo.fate(of: token.change, undoing: used.change) {
@@ -175,29 +175,29 @@ struct IdentifierChangeStore: Sendable {
             .revokeSessions(reason: .passwordChanged, except: nil, below: version), user: userID, on: transaction)
     }
 
-    /// An operator's word is final: what was changed before can no longer be undone.
+    /// An operator's change is final. Earlier changes can no longer be undone.
     static func forget(_ kind: Identifier.Kind, of userID: UUID, on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             "DELETE FROM identifier_changes WHERE user_id = \(userID) AND kind = \(kind.rawValue)")
     }
 }
 
-/// Undoing a change of an identifier (`POST /v1/auth/identifiers/undo`), by the token that was sent to the former one.
+/// Undoes a change of an identifier (`POST /v1/auth/identifiers/undo`), with the token that was sent to the former one.
 struct IdentifierUndoing: Sendable {
     let changes: IdentifierChangeStore
     let delivery: OutboxDelivery
     let limits: AttemptLimits
     let worker: OutboxWorker
 
-    /// - Throws: `INVALID_REQUEST` for every token that does not count, whatever the reason; `IDENTIFIER_TAKEN` where
-    ///   another user has proved the identifier since; `ACCOUNT_DISABLED` where a token was used before whose holder may
-    ///   be the owner as well.
+    /// - Throws: `INVALID_REQUEST` for every invalid token, whatever the reason; `IDENTIFIER_TAKEN` where another user
+    ///   has verified the identifier since; `ACCOUNT_DISABLED` where a token was used before whose holder may also be
+    ///   the owner.
     func callAsFunction(_ request: UndoIdentifierChangeRequest, context: GatehouseRequestContext) async throws {
         try await limits.admit(.undo, from: context.clientAddress)
         switch try await changes.undo(UndoToken.digest(request.token), deadline: context.deadline.forDatabase) {
         case .undone(let entry):
             worker.wake()
-            // If tokens is away now, the outbox ends the sessions once it is back.
+            // If tokens is unavailable now, the outbox ends the sessions later.
             try? await delivery.deliver(entry)
         case .locked:
             worker.wake()

@@ -3,14 +3,14 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// A user's own addresses and numbers. Undoing a change asks for no bearer: its message went to whoever reads the former
-/// one.
+/// A user's own addresses and numbers. Undoing a change requires no access token: its message went to the owner of the
+/// former identifier.
 struct IdentifierRoutes: Sendable {
     let change: IdentifierChange
     let undoing: IdentifierUndoing
 
     func add(to router: ServiceRouter) {
-        // One route for each kind: a route with a parameter would be hidden by the one that is spelled out.
+        // One route for each kind. A route with a path parameter would be shadowed by the literal route.
         for kind in Identifier.Kind.allCases {
             router.put("/v1/auth/identifiers/\(kind.rawValue)") { request, context in
                 let user = try context.requireUser()
@@ -31,11 +31,11 @@ struct IdentifierRoutes: Sendable {
 }
 
 extension IdentifierOutcome {
-    /// The account whose identifiers are as they were wanted.
+    /// The account after a successful change of its identifiers.
     /// - Parameters:
-    ///   - taken: what to say where another user has proved it.
-    ///   - noSuchUser: what to say where the user is gone.
-    /// - Throws: why they are not: `IDENTIFIER_TAKEN`, `FORBIDDEN`, `NOT_FOUND`.
+    ///   - taken: the error where another user has verified the identifier.
+    ///   - noSuchUser: the error where the user is gone.
+    /// - Throws: why the change failed: `IDENTIFIER_TAKEN`, `FORBIDDEN`, `NOT_FOUND`.
     func account(taken: Problem = Problem(.identifierTaken), noSuchUser: Problem) throws(Problem) -> Account {
         switch self {
         case .changed(let account): return account
@@ -49,7 +49,7 @@ extension IdentifierOutcome {
 }
 
 extension Problem {
-    /// Nobody could sign in to the account any more.
+    /// Removing it would leave the account without a credential.
     static var lastWayIn: Problem {
         Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
     }

@@ -2,12 +2,12 @@ import Bytes
 import Crypto
 import Foundation
 
-/// What a person signs in with beside a password.
+/// An e-mail address or phone number that a user signs in with.
 enum Identifier: Hashable, Sendable {
     case email(EmailAddress)
     case phone(PhoneNumber)
 
-    /// - Parameter home: the country whose national phone numbers are understood; without one they are refused.
+    /// - Parameter home: the country whose national phone numbers are accepted; without one they are refused.
     init(_ text: String, home: PhoneRegion? = nil) throws(Refusal) {
         guard text.utf8.count <= 1024, !Text.trimmed(text).isEmpty else {
             throw Refusal("Please enter an e-mail address or a phone number.")
@@ -19,7 +19,7 @@ enum Identifier: Hashable, Sendable {
         }
     }
 
-    /// One of a certain kind.
+    /// Reads an identifier of the given kind.
     init(_ text: String, of kind: Kind, home: PhoneRegion? = nil) throws(Refusal) {
         self = try Identifier(text, home: home)
         guard self.kind == kind else {
@@ -39,7 +39,7 @@ enum Identifier: Hashable, Sendable {
         }
     }
 
-    /// The form that is kept and compared.
+    /// The form that is stored and compared.
     var value: String {
         switch self {
         case .email(let address): address.value
@@ -48,16 +48,16 @@ enum Identifier: Hashable, Sendable {
     }
 }
 
-/// Who gets an identifier that somebody claims.
+/// Decides which user gets a claimed identifier.
 ///
-/// An identifier that its account has not proved goes to the first who proves it; the former account goes on without it.
-/// An identifier that is proved stays with the account that proved it first.
+/// An identifier that its account has not verified goes to the first user who verifies it; the former account continues
+/// without it. A verified identifier stays with the account that verified it first.
 enum IdentifierClaim: Equatable {
-    /// Nobody has it.
+    /// No user has it.
     case free
-    /// The claimant has it already.
+    /// The claimant already has it.
     case own
-    /// It moves from an account that never proved it.
+    /// It moves from an account that never verified it.
     case takeOver(from: UUID)
     /// It stays with the account that has it.
     case refused
@@ -74,55 +74,55 @@ enum IdentifierClaim: Equatable {
     }
 }
 
-/// Since when an account has a credential, and from which account the credential came.
+/// When an account got a credential, and from which account the credential came.
 struct CredentialOrigin: Sendable, Equatable {
-    /// `nil`: since before such times were kept.
+    /// `nil`: before such times were recorded.
     var since: Date?
-    /// The account that had it before a merge; `nil`: the account itself.
+    /// The account that had it before a merge; `nil`: it always belonged to this account.
     var mergedFrom: UUID?
     /// When that account was merged into the present one.
     var mergedAt: Date?
 }
 
-/// Undoing a change of an identifier, by whoever reads what is sent to the former one.
+/// Rules for undoing a change of an identifier with the link that was sent to the former one.
 ///
-/// The change may have been a thief's. The undo removes the password, which the thief may know, and every credential of an
-/// account that was merged less than ``suspicion`` before the change. It removes every other credential that is not older
-/// than the change by ``suspicion``, unless the restored identifier is younger still: of two young credentials, the older
-/// one is more likely the owner's.
+/// An attacker may have made the change. The undo removes the password, which the attacker may know, and every
+/// credential of an account that was merged less than ``suspicion`` before the change. It removes every other
+/// credential that is not older than the change by ``suspicion``, unless the restored identifier is younger still: of
+/// two young credentials, the older one is more likely the owner's.
 enum IdentifierUndo {
     /// Seconds for which a change may be undone.
     static let lifetime: TimeInterval = 3 * 86_400
-    /// Seconds before the change. A thief may have added a credential of their own first.
+    /// Seconds before the change. An attacker may have added a credential first.
     static let suspicion: TimeInterval = 3 * 86_400
 
-    /// What is undone.
+    /// The change to undo.
     struct Change: Sendable {
         /// The identifier that is restored.
         var former: Identifier
         var origin: CredentialOrigin
-        /// When it was changed, removed, or merged.
+        /// When the identifier was changed, removed, or merged.
         var at: Date
     }
 
-    /// What becomes of another change's token.
+    /// What happens to another change's token.
     enum Fate: Sendable, Equatable {
         case stays
-        /// It would undo the undo.
+        /// Using it would undo the undo.
         case ends
         /// It belongs to the other side of a merge, or its identifier is young, but older than the restored one. Either
-        /// may be the thief's: using both tokens disables the account.
+        /// may be the attacker's. Using both tokens disables the account.
         case isContested
     }
 
-    /// Whether a credential of the account goes.
+    /// Whether the undo removes a credential of the account.
     static func removes(_ credential: CredentialOrigin, undoing change: Change) -> Bool {
         isOfOtherAccount(credential, change)
             || isYoung(credential, change) && !isOlderThanRestored(credential, change)
     }
 
-    /// Whether the account's role and stores go. A merge leaves those of the account that stays, which are not the
-    /// other side's.
+    /// Whether the undo removes the account's role and stores. After a merge they stay, because they belong to the
+    /// account that stayed and not to the other side.
     static func removesRights(undoing change: Change) -> Bool {
         isOfOtherAccount(CredentialOrigin(), change)
     }
@@ -135,7 +135,7 @@ enum IdentifierUndo {
     }
 
     /// Whether the credential came from another account than the restored identifier, by a merge that is not older than
-    /// the change by ``suspicion``. Two accounts that were merged before that are one person's.
+    /// the change by ``suspicion``. Accounts that were merged earlier count as one person's.
     private static func isOfOtherAccount(_ credential: CredentialOrigin, _ change: Change) -> Bool {
         guard credential.mergedFrom != change.origin.mergedFrom else { return false }
         let merges = [credential.mergedAt, change.origin.mergedAt].compactMap(\.self)
@@ -152,7 +152,7 @@ enum IdentifierUndo {
     }
 }
 
-/// A token for undoing a change: 256 random bits, of which the hash is kept.
+/// A token for undoing a change: 256 random bits. Only its hash is stored.
 struct UndoToken: Sendable {
     let text: String
     var digest: [UInt8] { Self.digest(text) }
@@ -166,17 +166,17 @@ struct UndoToken: Sendable {
     }
 }
 
-/// What has become of a change of somebody's identifier.
+/// The result of a change of a user's identifier.
 enum IdentifierOutcome: Sendable {
-    /// - Parameter account: whose identifiers are as they were wanted; of a move, the one that has it now.
+    /// - Parameter account: the changed account; after a move, the account that has the identifier now.
     case changed(Account)
-    /// Another user has proved it, and keeps it.
+    /// Another user has verified the identifier, and keeps it.
     case taken
-    /// Without it nobody could sign in to the account any more.
+    /// Removing it would leave the account without a credential.
     case lastOne
-    /// The user who is to have it has another one of its kind.
+    /// The receiving user already has another identifier of its kind.
     case occupied
-    /// The user has none of the kind.
+    /// The user has no identifier of the kind.
     case missing
     case noSuchUser
 }

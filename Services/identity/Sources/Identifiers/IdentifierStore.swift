@@ -2,10 +2,10 @@ import Bytes
 import Foundation
 import Postgres
 
-/// E-mail addresses and phone numbers, and whose they are (tables `identifiers` and `lost_identifiers`).
+/// E-mail addresses and phone numbers, and the users they belong to (tables `identifiers` and `lost_identifiers`).
 struct IdentifierStore: Sendable {
     let database: PostgresPool
-    /// Kinds of identifiers to which codes for signing in are sent.
+    /// Kinds of identifiers to which sign-in codes are sent.
     var codeKinds: Set<Identifier.Kind> = []
 
     /// - Returns: `nil` when the user has no phone number.
@@ -25,12 +25,12 @@ struct IdentifierStore: Sendable {
         try await transaction.query("DELETE FROM identifiers WHERE user_id = \(userID) AND kind = 'email'")
     }
 
-    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. What the user has of the same kind has
-    /// to be removed before. When another transaction has changed
-    /// the identifier's row in between, it decides again.
+    /// Gives the identifier to the user, under the rules of ``IdentifierClaim``. The user's previous identifier of the
+    /// same kind has to be removed before. When another transaction has changed the identifier's row in between, it
+    /// decides again.
     /// - Parameters:
-    ///   - proves: whether the claimant has proved the identifier.
-    ///   - isNewUser: whether the claimant is made in the same transaction, so that nothing changes for anybody.
+    ///   - proves: whether the claimant has verified the identifier.
+    ///   - isNewUser: whether the claimant is created in the same transaction, which is no change of an account.
     /// - Returns: whether the user has it now.
     static func claim(
         _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, isNewUser: Bool = false,
@@ -86,7 +86,7 @@ struct IdentifierStore: Sendable {
         }
     }
 
-    /// The user's identifier of a kind, if it is proved.
+    /// The user's identifier of a kind, if it is verified.
     func proved(
         _ kind: Identifier.Kind, of userID: UUID, deadline: ContinuousClock.Instant
     ) async throws -> Identifier? {
@@ -96,7 +96,7 @@ struct IdentifierStore: Sendable {
         ).decode(String.self).first.map { try Identifier($0) }
     }
 
-    /// Who had the user's proved identifiers before without having proved them; the last ones first, three at most.
+    /// Former owners of the user's verified identifiers, who had not verified them; the latest first, three at most.
     func former(owners userID: UUID, deadline: ContinuousClock.Instant) async throws -> [UUID] {
         try await database.query(
             """
@@ -108,8 +108,8 @@ struct IdentifierStore: Sendable {
         ).decode(UUID.self)
     }
 
-    /// Notes that the account has lost the identifier to somebody who proved it, and has its user told at the other one,
-    /// if that is proved: at one that is not a stranger may read.
+    /// Records that the account has lost the identifier to a user who verified it. The account's user is notified at
+    /// the other identifier, if that one is verified; an unverified one may belong to another person.
     static func noteLoss(of identifier: Identifier, by userID: UUID, on transaction: PostgresTransaction) async throws {
         let other: Identifier.Kind = identifier.kind == .email ? .phone : .email
         if try await current(other, of: userID, on: transaction)?.isVerified == true {
@@ -154,11 +154,11 @@ struct AccountIdentifier: Sendable {
     var origin: CredentialOrigin
 }
 
-/// Changes of identifiers of an account that is there.
+/// Changes of the identifiers of existing accounts.
 extension IdentifierStore {
-    /// Gives the user an identifier that is proved, in place of the one of its kind.
-    /// - Parameter notices: one goes to the former identifier, if the user had proved it. Without them the change is
-    ///   final, and so is every change before it.
+    /// Gives the user a verified identifier, in place of the one of its kind.
+    /// - Parameter notices: sends a notice to the former identifier, if the user had verified it. With `nil` the change
+    ///   is final, and so is every earlier change.
     func set(
         _ identifier: Identifier, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
         deadline: ContinuousClock.Instant? = nil
@@ -178,7 +178,7 @@ extension IdentifierStore {
                 }
                 let isTheirs = try await Self.claim(
                     identifier, for: userID, proves: true, actor: actor, on: transaction)
-                // What was removed comes back with the transaction's end.
+                // The rollback restores the removed identifier.
                 guard isTheirs else { throw Taken() }
                 if !isSame || former?.isVerified == false {
                     try await AccountStore.touch(userID, credentials: former != nil && !isSame, on: transaction)
@@ -190,7 +190,7 @@ extension IdentifierStore {
         }
     }
 
-    /// Takes an identifier from a user, unless nobody could sign in to the account without it.
+    /// Removes an identifier from a user, unless the account would have no credential left.
     /// - Parameter notices: as in ``set(_:of:actor:notices:deadline:)``.
     func remove(
         _ kind: Identifier.Kind, of userID: UUID, actor: AuditActor, notices: AccountNotices? = nil,
@@ -219,8 +219,8 @@ extension IdentifierStore {
         }
     }
 
-    /// Gives one user's identifier to another, who has none of its kind, as proved. Whoever had it may be left without a
-    /// way to sign in: an operator who joins two accounts of one person wants that.
+    /// Moves one user's identifier to another user, who has none of its kind, as verified. The former user may be left
+    /// without a credential: an operator who joins two accounts of one person intends that.
     func move(
         _ kind: Identifier.Kind, from formerID: UUID, to userID: UUID, actor: AuditActor,
         deadline: ContinuousClock.Instant? = nil
@@ -244,7 +244,7 @@ extension IdentifierStore {
         }
     }
 
-    /// The user's identifiers, one of each kind at most.
+    /// The user's identifiers, at most one of each kind.
     static func all(of userID: UUID, on transaction: PostgresTransaction) async throws -> [AccountIdentifier] {
         try await transaction.query(
             "SELECT value, verified, changed_at, merged_from, merged_at FROM identifiers WHERE user_id = \(userID)"
@@ -262,7 +262,7 @@ extension IdentifierStore {
         try await all(of: userID, on: transaction).first { $0.identifier.kind == kind }
     }
 
-    /// The user has it again since the time when it became theirs first: it is no new credential.
+    /// Keeps the time when the identifier first became the user's: it is not a new credential.
     static func restore(
         _ origin: CredentialOrigin, of identifier: Identifier, on transaction: PostgresTransaction
     ) async throws {

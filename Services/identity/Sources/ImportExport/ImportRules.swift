@@ -1,9 +1,9 @@
 import Foundation
 
-/// A user whom an import is to make: what the line says, checked and normalised as it would be at a registration.
+/// A user to import. The line's values are validated and normalized as they are at a registration.
 struct ImportedUser: Sendable, Equatable {
     var id: UUID
-    /// Whether the line names the id: then the same user may be imported again.
+    /// Whether the line names the id. The same user may then be imported again.
     var isNamed: Bool
     var email: String?
     var emailVerified: Bool
@@ -18,8 +18,8 @@ struct ImportedUser: Sendable, Equatable {
     var createdAt: Date?
 
     /// - Parameters:
-    ///   - home: the country whose national phone numbers are understood.
-    ///   - keys: those that this installation has for hashes of passwords.
+    ///   - home: the country whose national phone numbers are accepted.
+    ///   - keys: this installation's keys for password hashes.
     /// - Throws: what is wrong with the line.
     init(_ record: UserRecord, home: PhoneRegion?, keys: ImportedPasswordHash.Keys) throws(Refusal) {
         id = record.id ?? UUID()
@@ -64,16 +64,16 @@ struct ImportedUser: Sendable, Equatable {
     }
 }
 
-/// The hash of a password as an import brings it, in the form in which it is kept: Argon2id as ours, or what another
-/// system made (``ForeignHash``).
+/// An imported password hash in the form in which it is stored: Gatehouse's own Argon2id, or the hash of another system
+/// (``ForeignHash``).
 struct ImportedPasswordHash: Sendable, Equatable {
     let text: String
 
-    /// The keys that an installation has for hashes of passwords.
+    /// An installation's keys for password hashes.
     struct Keys: Sendable {
         /// By name.
         var peppers: Set<String>
-        /// Whether hashes of Firebase can be verified.
+        /// Whether hashes from Firebase can be verified.
         var hasFirebaseSignerKey = false
     }
 
@@ -99,22 +99,22 @@ struct ImportedPasswordHash: Sendable, Equatable {
     }
 }
 
-/// What becomes of a user whom an import brings.
+/// What to do with a user in an import.
 enum ImportDecision: Equatable, Sendable {
     case create
-    /// An import before has made the user.
+    /// An earlier import has created the user.
     case exists
-    /// Somebody else has what the line says is this user's.
+    /// Another user has an identifier or the Apple account of this line, or a deleted user had its id.
     case taken(String)
 
-    /// What there is already of a user.
+    /// Existing records that match a user.
     struct Found: Equatable, Sendable {
         var hasID: Bool
-        /// Who has the e-mail address, the phone number, the Apple account.
+        /// The users who have the e-mail address, the phone number, and the Apple account.
         var email: UUID?
         var phone: UUID?
         var apple: UUID?
-        /// Whether the id was that of a user who has been deleted. Other services go on to refuse it.
+        /// Whether a deleted user had the id. Other services still refuse it.
         var wasDeleted = false
     }
 
@@ -125,24 +125,24 @@ enum ImportDecision: Equatable, Sendable {
             id.map { (name, $0) }
         }
         guard let first = owners.first else { return .create }
-        // Without an id, whoever has all of it is taken for the same user.
+        // Without an id, a user who has all of the line's identifiers counts as the same user.
         if !isNamed, owners.allSatisfy({ $0.1 == first.1 }) { return .exists }
         return .taken("\(first.0) belongs to another user, \(first.1.uuidString.lowercased()).")
     }
 }
 
-/// A user as a line of an export says it, and of an import: JSON, with the fields that there are.
+/// A user in a line of an export or import: JSON, with absent fields left out.
 struct UserRecord: Codable, Sendable, Equatable {
     /// The link to an Apple account.
     struct Apple: Codable, Sendable, Equatable {
-        /// Apple's name for the user, of the team's alone.
+        /// Apple's identifier for the user, specific to the team.
         var subject: String
         /// The app's identifier that the user signed in to Apple with.
         var clientId: String
         var email: String?
     }
 
-    /// Kept by an import, so that it may be repeated; without it the user gets a new one.
+    /// An import keeps the id, so that it can be repeated. Without one the user gets a new id.
     var id: UUID?
     var email: String?
     var emailVerified: Bool?

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reads a file's lines one at a time, however long the file is.
+/// Reads a file's lines one at a time, for files of any length.
 struct LineReader {
     /// Why a file cannot be read to its end.
     enum Failure: Error, CustomStringConvertible {
@@ -19,7 +19,7 @@ struct LineReader {
 
     private let file: FileHandle
     private let longestLine: Int
-    /// What was read and not yet returned lies between `start` and `end`.
+    /// Bytes that were read and not yet returned lie between `start` and `end`.
     private var buffer: [UInt8]
     private var start = 0
     private var end = 0
@@ -29,7 +29,7 @@ struct LineReader {
     /// Bytes that were read from the file.
     private(set) var offset = 0
 
-    /// - Parameter longestLine: bytes; a longer line is an error.
+    /// - Parameter longestLine: in bytes; a longer line is an error.
     init(_ file: FileHandle, longestLine: Int) {
         self.file = file
         self.longestLine = longestLine
@@ -70,7 +70,7 @@ struct LineReader {
         return try buffer.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[first..<lineEnd]), number) }
     }
 
-    /// Moves the rest to the front of the buffer, and reads more behind it.
+    /// Moves the remaining bytes to the front of the buffer, and reads more after them.
     private mutating func fill() throws {
         let rest = end - start
         let (first, descriptor) = (start, file.fileDescriptor)

@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 
-/// Makes many users with few statements.
+/// Creates many users with few statements.
 struct UserImportStore: Sendable {
     let database: PostgresPool
 
-    /// Days for which the id of a deleted user is refused. tokens refuses it sessions for 730 days, and may hear of the
-    /// deletion some days late.
+    /// Days for which the id of a deleted user is refused. tokens refuses sessions to it for 730 days, and may learn of
+    /// the deletion some days late.
     static let deletionMemory = 760
 
     /// A row of the statements below.
@@ -28,7 +28,7 @@ struct UserImportStore: Sendable {
         /// Seconds since 1970.
         var created: Double?
 
-        /// As the columns are called.
+        /// The names of the columns.
         private enum CodingKeys: String, CodingKey {
             case n, id, email, phone, role, state, hash, subject, created
             case emailVerified = "email_verified"
@@ -64,7 +64,7 @@ struct UserImportStore: Sendable {
         created double precision
         """
 
-    /// What there is already of each user.
+    /// The existing records that match each user.
     func found(_ users: [ImportedUser]) async throws -> [ImportDecision.Found] {
         let rows = users.enumerated().map(Row.init)
         return try await database.query(
@@ -87,8 +87,8 @@ struct UserImportStore: Sendable {
         }
     }
 
-    /// Makes all of them or none.
-    /// - Returns: `false` when one has what somebody else has.
+    /// Creates all users or none.
+    /// - Returns: `false` when a user has something that another user already has.
     func create(_ users: [ImportedUser]) async throws -> Bool {
         let rows = users.enumerated().map(Row.init)
         do {

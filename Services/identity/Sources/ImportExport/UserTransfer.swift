@@ -3,27 +3,27 @@ public import Foundation
 import Postgres
 import ServiceKit
 
-/// Moves users in and out, as JSON Lines (`identity users import` and `export`).
+/// Imports and exports users as JSON Lines (`identity users import` and `export`).
 public struct UserTransfer: Sendable {
     let store: UserImportStore
     let home: PhoneRegion?
     let keys: ImportedPasswordHash.Keys
 
-    /// Lines that are made with one statement.
+    /// Lines that one statement creates.
     static let batch = 500
-    /// Batches at a time: while PostgreSQL works on one, others are read.
+    /// Concurrent batches: while PostgreSQL works on one, others are read.
     static let width = 4
     /// Bytes of a line.
     private static let longestLine = 65_536
 
-    /// What an import has done.
+    /// The result of an import.
     public struct Summary: Sendable, Encodable, Equatable {
         public var lines = 0
         public var created = 0
-        /// Who was there from an import before.
+        /// Users that an earlier import created.
         public var existing = 0
         public var refused = 0
-        /// Everything up to this line is done.
+        /// All lines up to this one are done.
         public var through = 0
     }
 
@@ -39,13 +39,13 @@ public struct UserTransfer: Sendable {
         try await IdentityParts.run(configuration) { try await body($0.transfer) }
     }
 
-    /// Makes the users of a file. Who is there already is left as they are, so that an import may be repeated.
+    /// Creates the users of a file. Existing users are left unchanged, so an import may be repeated.
     /// - Parameters:
     ///   - first: the number of the line to begin with.
     ///   - isDry: whether nothing is written.
-    ///   - refused: is told of each line that is refused.
-    ///   - progress: is told what is done, and how many bytes were read.
-    /// - Throws: what ends the import before its time, in ``Interrupted``.
+    ///   - refused: receives each line that is refused.
+    ///   - progress: receives the summary so far, and how many bytes were read.
+    /// - Throws: ``Interrupted``, with the error that ended the import early.
     public func importUsers(
         from file: FileHandle, first: Int = 1, isDry: Bool = false, refused: (Flaw) -> Void,
         progress: (Summary, Int) -> Void
@@ -54,7 +54,7 @@ public struct UserTransfer: Sendable {
         var summary = Summary()
         do {
             while true {
-                // A handful of batches, all of which are done before the next: what is done ends at one line.
+                // A group of batches. All of them finish before the next group, so that progress ends at one line.
                 var batches: [[(number: Int, bytes: [UInt8])]] = []
                 while batches.count < Self.width, let lines = try batch(from: &reader) {
                     let wanted = lines.filter { $0.number >= first }
@@ -91,12 +91,12 @@ public struct UserTransfer: Sendable {
         return lines.isEmpty ? nil : lines
     }
 
-    /// An import that has not come to the end.
+    /// An import that stopped early.
     public struct Interrupted: Error, CustomStringConvertible {
         var through: Int
         var cause: any Error
 
-        /// What to do next.
+        /// Tells the operator how to continue.
         public var description: String {
             "\(cause) Everything up to line \(through) is done: go on with --from-line \(through + 1)."
         }
@@ -119,7 +119,7 @@ public struct UserTransfer: Sendable {
             } catch let refusal as Refusal {
                 outcome.flaws.append(Flaw(line: line.number, reason: refusal.message))
             } catch let problem as Problem {
-                // Without the line's text, which is a person's.
+                // Without the line's text, which is personal data.
                 let field = problem.errors.first.map { "\($0.field): \($0.message)" }
                 outcome.flaws.append(
                     Flaw(line: line.number, reason: field ?? "This is no JSON object of a user."))
@@ -129,7 +129,7 @@ public struct UserTransfer: Sendable {
         return outcome
     }
 
-    /// Makes those who are not there. Where two have the same identifier, they are made one by one.
+    /// Creates the users that do not exist yet. Where two have the same identifier, they are created one by one.
     private func create(
         _ users: [(line: Int, user: ImportedUser)], isDry: Bool, _ outcome: inout Outcome
     ) async throws {
@@ -159,11 +159,11 @@ public struct UserTransfer: Sendable {
 extension UserTransfer {
     /// Writes every user as a line, oldest first, a page at a time.
     /// - Parameters:
-    ///   - last: the id of the last user that was written before: goes on after that.
-    ///   - withHashes: whether passwords' hashes are in it. They need the pepper's file, and guessing.
-    ///   - write: gets lines, with their line breaks.
-    ///   - progress: is told how many users were written.
-    /// - Throws: what stops it.
+    ///   - last: the id of the last user written by an earlier run; the export continues after it.
+    ///   - withHashes: whether to include password hashes. Verifying them needs the pepper's file.
+    ///   - write: receives lines, with their line breaks.
+    ///   - progress: receives the number of users written.
+    /// - Throws: the error that stops the export.
     public func exportUsers(
         after last: UUID? = nil, withHashes: Bool, _ write: (Data) throws -> Void, progress: (Int) -> Void
     ) async throws {
@@ -192,7 +192,7 @@ extension UserTransfer {
 }
 
 extension UserImportStore {
-    /// Where a user stands in the order in which they were made.
+    /// A user's position in the order of creation.
     typealias Position = (createdAt: Date, id: UUID)
 
     func position(of id: UUID) async throws -> Position? {
@@ -202,7 +202,7 @@ extension UserImportStore {
         }
     }
 
-    /// Users in the order in which they were made, after `last`.
+    /// Users in the order of creation, after `last`.
     func page(after last: Position?, limit: Int, withHashes: Bool) async throws -> [UserRecord] {
         try await database.query(
             """

@@ -2,30 +2,31 @@ import Bytes
 import Contracts
 import Foundation
 
-/// Making one account of two, for a person who has proved both.
+/// Rules for merging two accounts of a person who has authenticated to both.
 ///
-/// The older one stays: services of the team's own know its id for longer. It keeps what it has, and gets what it lacks.
+/// The older account stays, because the team's own services have known its id for longer. It keeps what it has, and
+/// gets what it lacks from the other.
 struct AccountMerge: Sendable, Equatable {
-    /// Which account goes.
+    /// The account that is removed.
     var from: UUID
-    /// Which account stays.
+    /// The account that stays.
     var into: UUID
 
     /// Why two accounts are not merged.
     enum Obstacle: Error, Equatable {
-        /// One of them is disabled.
+        /// One of the accounts is disabled.
         case disabled
-        /// One has a role or stores that the other lacks, and they do not share a lost identifier. Merging would give or
-        /// take rights.
+        /// One has a role or stores that the other lacks, and they do not share a lost identifier. Merging would grant
+        /// or remove rights.
         case rights
-        /// An identifier of one was changed a short time ago. Whoever had it may have to undo that, and then shares the
-        /// account with nobody.
+        /// An identifier of one account was changed recently. Its former owner may have to undo the change, and must
+        /// not share the account with another person then.
         case lateChange
     }
 
     /// - Parameters:
-    ///   - hasOpenChange: whether a change of an identifier can still be undone, of either.
-    ///   - shareLostIdentifier: whether one has verified an identifier that the other has lost by that. The older
+    ///   - hasOpenChange: whether a change of an identifier of either account can still be undone.
+    ///   - shareLostIdentifier: whether one account has verified an identifier that the other lost to it. The older
     ///     account's role and stores stay then.
     static func decide(
         _ one: Account, _ other: Account, hasOpenChange: Bool, shareLostIdentifier: Bool = false
@@ -40,11 +41,11 @@ struct AccountMerge: Sendable, Equatable {
         return isOlder ? AccountMerge(from: other.id, into: one.id) : AccountMerge(from: one.id, into: other.id)
     }
 
-    /// Whether the account that stays gets the other's identifier of a kind: one that is proved goes before one that is
-    /// not.
+    /// Whether the account that stays gets the other's identifier of a kind. A verified identifier takes precedence
+    /// over an unverified one.
     /// - Parameters:
-    ///   - own: whether its own is proved; `nil` where it has none.
-    ///   - other: the same of the account that goes.
+    ///   - own: whether the staying account's identifier is verified; `nil` where it has none.
+    ///   - other: the same for the account that is removed.
     static func takesOver(own: Bool?, other: Bool?) -> Bool {
         guard let other else { return false }
         guard let own else { return true }

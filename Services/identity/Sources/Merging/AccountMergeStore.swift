@@ -4,23 +4,24 @@ import Postgres
 
 enum MergeOutcome: Sendable {
     /// - Parameters:
-    ///   - account: what the two are now.
-    ///   - tasks: in the outbox: the end of the account that goes, and of the sessions of the one that stays.
+    ///   - account: the account that stays, after the merge.
+    ///   - tasks: tasks in the outbox that end the removed account, and the sessions of the account that stays.
     case merged(Account, tasks: [OutboxEntry])
     case refused(AccountMerge.Obstacle)
-    /// The credentials of one have changed since they were proved.
+    /// The credentials of one account have changed since it was verified.
     case moved
 }
 
-/// Makes one account of two, in one transaction.
+/// Merges two accounts in one transaction.
 struct AccountMergeStore: Sendable {
     let database: PostgresPool
     let grants: AppleGrantStore
     let notices: AccountNotices
 
     /// - Parameters:
-    ///   - one: as it was when it was proved; so is `other`.
-    ///   - session: goes on, where its account stays. Every other session proves one of the two alone, and ends.
+    ///   - one: the account as it was when its user was verified; so is `other`.
+    ///   - session: stays valid, if its account stays. Every other session authenticates only one of the two accounts,
+    ///     and ends.
     func merge(
         _ one: Account, _ other: Account, sparing session: UUID, deadline: ContinuousClock.Instant
     ) async throws -> MergeOutcome {
@@ -28,7 +29,7 @@ struct AccountMergeStore: Sendable {
             guard try await AccountStore.lock(one, on: transaction),
                 try await AccountStore.lockAnother(other.id, on: transaction)
             else { return .moved }
-            // A role may have changed since, which is no credential.
+            // Read again: the role may have changed since, without a change of the credentials.
             guard let first = try await AccountStore.account(one.id, on: transaction),
                 let second = try await AccountStore.account(other.id, on: transaction),
                 second.credentialsVersion == other.credentialsVersion
@@ -83,7 +84,8 @@ struct AccountMergeStore: Sendable {
         ).isEmpty
     }
 
-    /// The account that goes leaves nothing but the bare id in the audit log, from which others learn where it went.
+    /// The removed account leaves only its bare id in the audit log, from which other services learn which account
+    /// replaces it.
     private func finish(_ from: Account, _ into: Account, on transaction: PostgresTransaction) async throws {
         try await transaction.query(
             "UPDATE users SET display_name = coalesce(display_name, \(from.displayName)) WHERE id = \(into.id)")
@@ -99,13 +101,13 @@ struct AccountMergeStore: Sendable {
     }
 }
 
-/// What moves from the account that goes to the one that stays.
+/// Moves data from the removed account to the account that stays.
 extension AccountMergeStore {
-    /// Moves the identifiers that the account lacks, and sends the links that undo the merge: to every verified
-    /// identifier of both, since either side may be a thief's.
+    /// Moves the identifiers that the account lacks, and sends links that undo the merge to every verified identifier
+    /// of both accounts, because either side may be an attacker's.
     func moveIdentifiers(from: UUID, to into: UUID, on transaction: PostgresTransaction) async throws {
         let own = try await IdentifierStore.all(of: into, on: transaction)
-        // From now on the account that goes is where they came from.
+        // Records the removed account as their origin.
         try await transaction.query(
             """
             UPDATE identifiers SET merged_from = coalesce(merged_from, user_id), merged_at = now()
@@ -130,7 +132,7 @@ extension AccountMergeStore {
             if let mine { try await notices.merged(mine, into: into, isKept: !isMoved, on: transaction) }
             if let other { try await notices.merged(other, into: into, isKept: isMoved, on: transaction) }
         }
-        // What it has again is no longer lost; what the other has lost too stays lost.
+        // An identifier that the account has again is no longer lost. One that the other has lost too stays lost.
         try await transaction.query(
             """
             DELETE FROM lost_identifiers l WHERE l.user_id = \(into)
@@ -144,7 +146,7 @@ extension AccountMergeStore {
             """)
     }
 
-    /// - Returns: what has to be revoked at Apple, where both had an Apple account: one user has one.
+    /// - Returns: the grant to revoke at Apple, where both had an Apple account: a user has at most one.
     func moveCredentials(
         from: Account, to into: Account, on transaction: PostgresTransaction
     ) async throws -> AppleGrant? {
@@ -159,7 +161,7 @@ extension AccountMergeStore {
         guard from.hasApple else { return nil }
         let grant = try await grants.grant(of: from.id, on: transaction)
         guard !into.hasApple else { return grant }
-        // The token is sealed for its user.
+        // The token is sealed for its user, so it is sealed anew.
         let token = try grant.flatMap { grant in
             try grant.kind == .refreshToken ? grants.sealed(refreshToken: grant.secret, of: into.id) : nil
         }
@@ -171,7 +173,7 @@ extension AccountMergeStore {
             WHERE user_id = \(from.id)
             """)
         try await transaction.query("UPDATE apple_transfers SET user_id = \(into.id) WHERE user_id = \(from.id)")
-        // Left from an Apple account that was unlinked.
+        // Left over from an Apple account that was unlinked.
         try await transaction.query("DELETE FROM apple_mail_forwarding WHERE user_id = \(into.id)")
         try await transaction.query("UPDATE apple_mail_forwarding SET user_id = \(into.id) WHERE user_id = \(from.id)")
         try await transaction.query(

@@ -4,7 +4,7 @@ import Hummingbird
 import Logging
 import ServiceKit
 
-/// Making one account of two.
+/// Merges two accounts.
 struct MergeRoutes: Sendable {
     let merging: AccountMerging
 
@@ -17,7 +17,8 @@ struct MergeRoutes: Sendable {
     }
 }
 
-/// Making one account of two (`POST /v1/auth/merge`), by whoever has a recent proof of the one and proves the other now.
+/// Merges two accounts (`POST /v1/auth/merge`). The user has recently authenticated to the one, and authenticates to
+/// the other in this request.
 struct AccountMerging: Sendable {
     let proofs: MergeProofs
     let merges: AccountMergeStore
@@ -28,8 +29,8 @@ struct AccountMerging: Sendable {
     let worker: OutboxWorker
     let logger: Logger
 
-    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``MergeProofs`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the two
-    ///   are not merged.
+    /// - Throws: `REAUTHENTICATION_REQUIRED`; what ``MergeProofs`` throws; `ACCOUNT_DISABLED`; `FORBIDDEN` where the
+    ///   accounts are not merged.
     func callAsFunction(
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext
     ) async throws -> MergeResponse {
@@ -40,7 +41,8 @@ struct AccountMerging: Sendable {
             guard let own = try await accounts.account(user.id, deadline: context.deadline.forDatabase) else {
                 throw Problem(.invalidToken)
             }
-            // Whoever repeats it, since the answer was lost, proves the account that they are signed in to.
+            // A client that repeats the request after a lost response authenticates to the account that it is already
+            // signed in to.
             if proved.account.id == own.id { return MergeResponse(user: own.user) }
             let merged = try await merge(own, proved.account, sparing: user.sessionID, context)
             guard merged.id != own.id else { return MergeResponse(user: merged.user) }
@@ -63,7 +65,7 @@ struct AccountMerging: Sendable {
         case .merged(let account, let tasks):
             worker.wake()
             for task in tasks {
-                // The accounts are merged. If tokens is away now, the outbox ends the sessions once it is back.
+                // The accounts are merged. If tokens is unavailable now, the outbox ends the sessions later.
                 do { try await delivery.deliver(task) } catch {
                     logger.warning("A merger waits for the tokens service", metadata: ["error": "\(error)"])
                 }
@@ -82,13 +84,13 @@ struct AccountMerging: Sendable {
     }
 }
 
-/// Finds out which other account somebody who is signed in has proved to be theirs.
+/// Verifies the other account of a signed-in user.
 struct MergeProofs: Sendable {
     let identifiers: IdentifierStore
     let passwords: PasswordStore
     let hasher: PasswordHasher
     let signIn: PasswordSignIn
-    /// `nil` where nobody signs in with Apple.
+    /// `nil` where sign-in with Apple is not offered.
     let apple: AppleReauthentication?
     let codes: CodeProofs
     let codeAccounts: CodeAccountStore
@@ -100,7 +102,7 @@ struct MergeProofs: Sendable {
         var methods: [AuthenticationMethod]
     }
 
-    /// Runs `body` with the account that is proved.
+    /// Runs `body` with the verified account.
     /// - Throws: `INVALID_CREDENTIALS`, `INVALID_APPLE_TOKEN`; what `body` throws.
     func verify<Value: Sendable>(
         _ request: MergeRequest, by user: ForwardedUser, context: GatehouseRequestContext,
@@ -120,7 +122,7 @@ struct MergeProofs: Sendable {
                 identifier: request.identifier, code: request.code, codeRequest: request.codeRequest,
                 linkToken: request.linkToken)
             return try await codes.verify(shown, context: context) { _ in
-                // Clients of the release before ask for a code to verify.
+                // Clients of the previous release request a code with the purpose `verify`.
                 [.merge, .verify]
             } then: { identifier, _ in
                 let owner = try await codeAccounts.owner(of: identifier, deadline: context.deadline.forDatabase)
@@ -132,8 +134,8 @@ struct MergeProofs: Sendable {
         }
     }
 
-    /// - Parameter text: the password, of the account with that identifier; without one, of an account that has lost an
-    ///   identifier to this user.
+    /// - Parameter text: the password of the account with that identifier; without an identifier, of an account that
+    ///   has lost one to this user.
     private func account(
         _ text: String, _ identifier: String?, of user: ForwardedUser, _ context: GatehouseRequestContext
     ) async throws -> Account {
