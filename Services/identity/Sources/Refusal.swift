@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 
-/// Why a value that a person wrote is not acceptable, in words for that person.
+/// Why a value that a user entered is not acceptable, in words for the user.
 struct Refusal: Error, Equatable, CustomStringConvertible {
     var message: String
     var description: String { message }
@@ -24,6 +24,6 @@ extension Problem {
 }
 
 extension UUID {
-    /// As it stands in a path.
+    /// The form that is used in paths.
     var path: String { uuidString.lowercased() }
 }

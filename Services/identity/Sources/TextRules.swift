@@ -2,17 +2,17 @@ import Bytes
 import Crypto
 import Foundation
 
-/// Which characters of a text from outside are left out or refused.
+/// Rules for characters that are left out of or refused in external text.
 enum Text {
-    /// Without white space at both ends, which keyboards and clipboards add.
+    /// Removes white space at both ends, which keyboards and clipboards add.
     static func trimmed(_ text: some StringProtocol) -> String {
         let scalars = text.unicodeScalars
         let visible = scalars.drop { $0.properties.isWhitespace }
         return String(String.UnicodeScalarView(visible.reversed().drop { $0.properties.isWhitespace }.reversed()))
     }
 
-    /// Whether a reader could not tell that the scalar is there: control, format, separator, unassigned and private-use
-    /// scalars, and everything that Unicode lets a renderer ignore. Bidirectional controls are among them.
+    /// Whether the scalar is invisible to a reader: control, format, separator, unassigned and private-use scalars, and
+    /// every scalar that Unicode lets a renderer ignore. Bidirectional controls are among them.
     static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true
@@ -20,8 +20,8 @@ enum Text {
         }
     }
 
-    /// Whether the scalar makes a name look other than it is: reordered, or shorter. Joiners are allowed, because emoji
-    /// and several scripts cannot be written without them.
+    /// Whether the scalar makes a name look reordered or shorter than it is. Joiners are allowed, because emoji and
+    /// several scripts need them.
     static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00AD, 0x200B, 0x2060...0x2064, 0xFEFF, 0xFFF9...0xFFFB: return true

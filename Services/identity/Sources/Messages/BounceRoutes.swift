@@ -2,7 +2,8 @@ import Contracts
 import Hummingbird
 import ServiceKit
 
-/// What a mail server takes may come back hours later. Who reads those answers tells of them, with a credential of its own.
+/// A mail that a server has accepted may bounce hours later. The system that reads bounces reports them, with a
+/// credential of its own.
 struct BounceRoutes: Sendable {
     let messages: MessageDelivery
     let home: PhoneRegion?

@@ -1,13 +1,13 @@
 import Foundation
 import Settings
 
-/// What identity is told about messages to users.
+/// Settings of messages to users.
 struct MessageConfiguration: Sendable {
-    /// Where messages are written instead of being sent.
+    /// The folder for messages that are written to files instead of being sent.
     var folder: URL?
-    /// Where mail is handed in.
+    /// The mail server.
     var smtp: SMTPSettings?
-    /// Who is told of every message that nobody else sends.
+    /// The team's endpoint for every message that Gatehouse itself does not send.
     var hook: HookSettings?
     var appName: String
     var codeLink: URL?
@@ -57,7 +57,7 @@ struct MessageConfiguration: Sendable {
             resetsPerHour: perHour("resetMessagesPerHour", 600))
     }
 
-    /// Where a link leads. What it carries stands behind a `#`.
+    /// The address of a link. Its token follows a `#`.
     private static func link(_ key: String, _ settings: Settings) -> URL? {
         guard settings.optionalString(key) != nil else { return nil }
         let url = settings.url(key)

@@ -29,13 +29,13 @@ struct MessageDelivery: Sendable {
 
     func deliver(_ entry: OutboxEntry) async throws {
         guard let envelope = queue.open(entry), let identifier = try? Identifier(envelope.to) else {
-            // Sealed under a key that is gone.
+            // Sealed under a removed key.
             return logger.error("A message cannot be opened any more", metadata: ["id": "\(entry.id)"])
         }
         try await deliver(envelope, to: identifier, as: entry.id)
     }
 
-    /// Sends a message, if it is still of use and anybody wants it.
+    /// Sends a message, if it has not expired and the address may still receive mail.
     func deliver(_ envelope: MessageEnvelope, to identifier: Identifier, as id: UUID) async throws {
         guard envelope.expiresAt > .now else { return outcomes.count(.expired, identifier.kind) }
         if case .email(let address) = identifier {
@@ -51,7 +51,7 @@ struct MessageDelivery: Sendable {
         }
     }
 
-    /// Notes that a message has come back, whoever it was to.
+    /// Records that a message has bounced, whether or not an account has the identifier.
     func bounced(
         from identifier: Identifier, _ status: BounceStatus?, deadline: ContinuousClock.Instant
     ) async throws {
@@ -64,9 +64,9 @@ struct MessageDelivery: Sendable {
 
     /// Sends a message now.
     /// - Parameters:
-    ///   - holder: whose the identifier is.
-    ///   - id: names the message, the same at every attempt.
-    /// - Throws: when it has to be tried again.
+    ///   - holder: the user who has the identifier.
+    ///   - id: identifies the message; the same at every attempt.
+    /// - Throws: when it has to be retried.
     func send(_ envelope: MessageEnvelope, to identifier: Identifier, of holder: UUID?, as id: UUID) async throws {
         guard let sender = queue.senders[identifier.kind] else {
             return logger.error("Nobody sends messages of a kind any more", metadata: ["kind": "\(identifier.kind)"])
@@ -99,19 +99,19 @@ struct MessageDelivery: Sendable {
     }
 }
 
-/// Where whoever needs a message sent puts it: into the outbox, in the transaction that it belongs to.
+/// Puts messages into the outbox, in the transaction that they belong to.
 struct MessageQueue: Sendable {
     let senders: MessageSenders
     let templates: MessageTemplates
     let sealer: Sealer
-    /// Where links lead; `nil` where messages hold none.
+    /// The base address of links; `nil` where messages contain none.
     let codeLink: URL?
     /// Calling codes of the countries to which text messages are sent; `nil`: all.
     let callingCodes: Set<String>?
 
     static let sealingPurpose = "gatehouse identity messages"
 
-    /// - Throws: where messages to the identifier are never sent, whoever has it.
+    /// - Throws: where messages to the identifier are never sent, whichever account has it.
     func check(_ identifier: Identifier) throws(Refusal) {
         guard senders[identifier.kind] != nil else {
             throw Refusal(
@@ -123,14 +123,14 @@ struct MessageQueue: Sendable {
         }
     }
 
-    /// - Parameter acceptLanguage: a client's field.
+    /// - Parameter acceptLanguage: the client's header field.
     func language(of acceptLanguage: String?) -> MessageLanguage {
         MessageLanguage.choose(acceptLanguage, of: templates.languages)
     }
 
     func message(with code: CodeStore.New, language: MessageLanguage) -> MessageEnvelope {
         var values: [MessagePlaceholder: String] = [.code: code.code.digits]
-        // Behind the #, since what stands there is not sent to servers and so in no log of theirs.
+        // Behind the #, because browsers do not send the fragment to servers, so that it appears in no server log.
         values[.link] = codeLink.map { "\($0.absoluteString)#\(code.link.text)" }
         return MessageEnvelope(
             .of(code.purpose), to: code.identifier, language: language, values: values,
@@ -144,7 +144,7 @@ struct MessageQueue: Sendable {
             sealing: { try sealer.seal(content, context: Self.context(of: $0)) })
     }
 
-    /// - Returns: `nil` where it cannot be opened any more.
+    /// - Returns: `nil` where it can no longer be opened.
     func open(_ entry: OutboxEntry) -> MessageEnvelope? {
         guard let sealed = entry.sealed, let content = sealer.open(sealed, context: Self.context(of: entry.id)) else {
             return nil
@@ -152,26 +152,26 @@ struct MessageQueue: Sendable {
         return try? JSONDecoder().decode(MessageEnvelope.self, from: content)
     }
 
-    /// Binds what is sealed to its task.
+    /// Binds the sealed message to its task.
     private static func context(of task: UUID) -> String {
         "message \(task.uuidString)"
     }
 }
 
-/// What became of messages, by the kind of identifier that they went to.
+/// Outcomes of messages, by the kind of identifier that they were sent to.
 struct MessageMetrics: Sendable {
     enum Outcome: String, CaseIterable {
-        /// Taken over by whoever takes it further.
+        /// The next server or the team's sender has accepted it.
         case sent
-        /// It will never be taken.
+        /// It was refused permanently.
         case refused
-        /// It was sent, and has come back.
+        /// It was sent, and has bounced.
         case bounced
-        /// An attempt that is made again.
+        /// The attempt failed, and will be retried.
         case failed
-        /// Given up, because it was of no use any more.
+        /// It expired before it was sent.
         case expired
-        /// Not sent, because Apple forwards no mail to that address of a user's.
+        /// Not sent, because Apple forwards no mail to that private relay address.
         case unwanted
     }
 

@@ -1,24 +1,24 @@
 import Contracts
 import Foundation
 
-/// What a message is for.
+/// The purpose of a message.
 enum MessageKind: String, Codable, Sendable, CaseIterable {
     case signIn
     case verify
     case stepUp
-    /// A code that joins the account with another one.
+    /// A code that merges the account with another one.
     case merge
     case passwordReset
-    /// The identifier that it goes to was changed, and how to undo that.
+    /// Reports that the identifier it goes to was changed, and how to undo that.
     case identifierChanged
-    /// Somebody else has proved the account's other identifier.
+    /// Reports that another user has verified the account's other identifier.
     case identifierLost
-    /// Another account was joined with the account, and how to undo that.
+    /// Reports that another account was merged with the account, and how to undo that.
     case accountsMerged
     case appleLinked
     case passwordChanged
 
-    /// The kind in which a code goes out.
+    /// The kind of message that delivers a code for the purpose.
     static func of(_ purpose: CodePurpose) -> MessageKind {
         switch purpose {
         case .verify: .verify
@@ -28,7 +28,7 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether it warns a user of a change that an attacker may have made. Its budget is not that of codes.
+    /// Whether it warns a user of a change that an attacker may have made. Its budget is separate from that of codes.
     var isSecurityNotice: Bool {
         switch self {
         case .signIn, .verify, .stepUp, .merge, .passwordReset: false
@@ -36,10 +36,10 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether its link undoes the change that it tells of.
+    /// Whether its link undoes the reported change.
     var undoesChange: Bool { isSecurityNotice && required == .link }
 
-    /// What a template of this kind has to hold: a message without it is of no use.
+    /// The placeholder that a template of this kind must contain. A message without it is of no use.
     var required: MessagePlaceholder? {
         switch self {
         case .signIn, .verify, .stepUp, .merge: .code
@@ -48,7 +48,7 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// What a template of this kind may hold.
+    /// The placeholders that a template of this kind may contain.
     var allowed: Set<MessagePlaceholder> {
         switch self {
         case .signIn, .verify, .stepUp, .merge: [.code, .link, .app, .minutes]
@@ -58,7 +58,8 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether a language of a team's own may lack it: the kind came later than the first. It is sent in English then.
+    /// Whether a team's own language may lack this kind, because the kind was added after the first release. The
+    /// message is then sent in English.
     var isOptional: Bool {
         switch self {
         case .signIn, .verify, .passwordReset: false
@@ -67,16 +68,16 @@ enum MessageKind: String, Codable, Sendable, CaseIterable {
     }
 }
 
-/// In which language somebody is written to.
+/// The language of a message.
 struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
     /// ISO 639, in lower case.
     let code: String
 
-    /// - Returns: `nil` where it is no code of two or three letters.
+    /// - Returns: `nil` where the text is not a code of two or three letters.
     init?(_ code: String) {
         guard (2...3).contains(code.utf8.count), code.utf8.allSatisfy({ (UInt8(ascii: "a")...UInt8(ascii: "z")) ~= $0 })
         else { return nil }
-        // The code that Hebrew had before 1989, which some systems still send.
+        // The code of Hebrew before 1989, which some systems still send.
         self.code = code == "iw" ? "he" : code
     }
 
@@ -87,7 +88,7 @@ struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
     /// Whether it is written from right to left.
     var isRightToLeft: Bool { ["ar", "fa", "he", "ur", "yi"].contains(code) }
 
-    /// The language that a client wants most, of those there are.
+    /// The language that a client prefers, of those available.
     /// - Parameter field: the client's `Accept-Language` (RFC 9110 §12.5.4). Where it cannot be read, English.
     static func choose(_ field: String?, of available: Set<MessageLanguage>) -> MessageLanguage {
         guard let field, field.utf8.count <= 256 else { return .english }
@@ -103,24 +104,25 @@ struct MessageLanguage: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What stands in braces in a template, and is filled in. Nothing of it was written by a user.
+/// A name in braces in a template, which is replaced by a value. No value contains text that a user wrote.
 enum MessagePlaceholder: String, Codable, Sendable, CaseIterable {
     /// Six digits.
     case code
-    /// Where the app is opened; where the team has named no place, the token itself, or nothing beside a code.
+    /// The address that opens the app. Where the team has configured no address, the token itself, or nothing beside a
+    /// code.
     case link
-    /// The app's name, as the team has set it.
+    /// The app's name, from the team's settings.
     case app
-    /// For how many minutes the code or the link is valid.
+    /// The minutes for which the code or the link is valid.
     case minutes
-    /// For how many days the link is valid.
+    /// The days for which the link is valid.
     case days
 }
 
-/// What is written to somebody.
+/// The text of a message.
 struct MessageText: Sendable, Equatable {
     var subject: String
-    /// Instead of subject and text, to a phone.
+    /// Sent to a phone, instead of subject and text.
     var short: String
     var paragraphs: [String]
 
@@ -135,13 +137,13 @@ struct OutgoingMessage: Sendable {
     var to: Identifier
     var language: MessageLanguage
     var text: MessageText
-    /// What the text is filled in with.
+    /// The values of the text's placeholders.
     var values: [MessagePlaceholder: String]
-    /// Until when it is of use.
+    /// When the message expires.
     var expiresAt: Date
 }
 
-/// Why a message has come back for good: an enhanced status code of class 5 (RFC 3463 §2).
+/// Why a message has bounced permanently: an enhanced status code of class 5 (RFC 3463 §2).
 struct BounceStatus: Sendable, Equatable {
     let text: String
 

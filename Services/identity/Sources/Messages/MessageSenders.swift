@@ -4,7 +4,7 @@ import Foundation
 import Logging
 import NIOCore
 
-/// Who sends to which kind of identifier; `nil` where nobody does.
+/// The sender for each kind of identifier; `nil` where none is configured.
 struct MessageSenders: Sendable {
     var mail: (any MessageSender)?
     var phone: (any MessageSender)?
@@ -16,13 +16,13 @@ struct MessageSenders: Sendable {
         }
     }
 
-    /// Those to which somebody sends.
+    /// The kinds that have a sender.
     var kinds: Set<Identifier.Kind> { Set(Identifier.Kind.allCases.filter { self[$0] != nil }) }
 }
 
 extension MessageSenders {
-    /// Mail goes to the mail server; whatever has no sender of its own goes to the team's hook, or in development into a
-    /// folder.
+    /// Mail goes to the mail server. Messages without a sender of their own go to the team's hook or, in development,
+    /// into a folder.
     init(
         _ configuration: MessageConfiguration, httpClient: HTTPClient, eventLoopGroup: any EventLoopGroup,
         logger: Logger
@@ -39,21 +39,22 @@ extension MessageSenders {
     }
 }
 
-/// Whoever takes a message to where an identifier leads.
+/// Sends a message to an identifier.
 protocol MessageSender: Sendable {
-    /// Returns when somebody else has taken the message over for good.
-    /// - Throws: ``MessageRefused`` where it will never be taken; any other error where it may be, later.
+    /// Returns when the receiving server or system has accepted the message.
+    /// - Throws: ``MessageRefused`` where the message is refused permanently; any other error where a retry may
+    ///   succeed.
     func send(_ message: OutgoingMessage) async throws
 }
 
-/// The team's own sender of mail and text messages, told over HTTP.
+/// The team's own sender of mail and text messages, called over HTTP.
 struct MessageHook: MessageSender {
     let httpClient: HTTPClient
     let url: URL
-    /// Signs what is sent: only who has it can have written it.
+    /// Signs the request, so that the receiver can verify that it is from Gatehouse.
     let secret: String
 
-    /// Statuses by which the sender says that it will never take this message.
+    /// Statuses with which the sender refuses this message permanently.
     private static let finalStatuses: Set<Int> = [410, 422]
 
     func send(_ message: OutgoingMessage) async throws {
@@ -84,7 +85,7 @@ struct MessageFolder: MessageSender {
     func send(_ message: OutgoingMessage) async throws {
         try FileManager.default.createDirectory(
             at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        // Named by time, so that the newest is the last.
+        // Named by time, so that the newest file sorts last.
         let time = String(format: "%.3f", Date.now.timeIntervalSince1970)
         let file = url.appending(path: "\(time)-\(message.kind.rawValue)-\(message.id.uuidString.lowercased()).txt")
         let content =
@@ -98,20 +99,20 @@ struct MessageFolder: MessageSender {
     }
 }
 
-/// A message that waits in the outbox, sealed: it holds a code, and where that goes.
+/// A message that waits in the outbox. It is sealed, because it contains a code and the identifier that it goes to.
 struct MessageEnvelope: Codable, Sendable {
     var kind: MessageKind
     var channel: Identifier.Kind
     /// An identifier's value.
     var to: String
-    /// A code of a language. It was chosen when the message was asked for, since nobody is there to ask when it is sent.
+    /// A language code. It is chosen when the message is requested, because no client is connected when it is sent.
     var language: String
     var values: [String: String]
     var expiresAt: Date
     /// ``AttemptLimits/Admission/isAskerKnown``; `nil` in messages of older versions.
     var isAskerKnown: Bool?
 
-    /// - Parameter values: all but those that every message has.
+    /// - Parameter values: all values except those that every message has.
     init(
         _ kind: MessageKind, to identifier: Identifier, language: MessageLanguage,
         values: [MessagePlaceholder: String], expiresAt: Date
@@ -132,9 +133,9 @@ struct MessageEnvelope: Codable, Sendable {
     }
 }
 
-/// A message that will never be taken, however often it is sent.
+/// A message that was refused permanently. Retries are useless.
 struct MessageRefused: Error, CustomStringConvertible {
-    /// As the other side gave it: for the log, without what the message holds.
+    /// The reason that the receiver gave, for the log, without the message's content.
     var reason: String
 
     var description: String { reason }

@@ -1,27 +1,27 @@
 import Foundation
 
-/// The templates of all kinds of messages, in every language that there is.
+/// The templates of all kinds of messages, in every available language.
 struct MessageTemplates: Sendable {
     private var templates: [MessageLanguage: [MessageKind: MessageTemplate]] = [:]
 
     var languages: Set<MessageLanguage> { Set(templates.keys) }
 
-    /// Gatehouse's own.
+    /// Gatehouse's own templates.
     static let builtIn: MessageTemplates = {
         var templates = MessageTemplates()
         for (name, bytes) in builtInFiles {
             do {
                 try templates.add(file: name, text: String(decoding: bytes, as: UTF8.self))
             } catch {
-                // Never reached: a test reads every one.
+                // Never reached: a test reads every template.
                 preconditionFailure("\(name) \(error)")
             }
         }
         return templates
     }()
 
-    /// Puts a team's own files in the place of Gatehouse's, or beside them.
-    /// - Parameter folder: holds files `KIND.LANGUAGE.txt`; others are left alone.
+    /// Replaces Gatehouse's templates with a team's own files, and adds those for other languages.
+    /// - Parameter folder: contains files `KIND.LANGUAGE.txt`; other files are ignored.
     func replaced(byFilesIn folder: URL) throws -> MessageTemplates {
         var templates = self
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path()).filter { $0.hasSuffix(".txt") }
@@ -37,7 +37,7 @@ struct MessageTemplates: Sendable {
         return templates
     }
 
-    /// - Parameter language: where there is none of its templates any more, English ones are used.
+    /// - Parameter language: where it has no template of the kind, the English one is used.
     func template(of kind: MessageKind, in language: MessageLanguage) -> (MessageTemplate, MessageLanguage) {
         if let template = templates[language]?[kind] { return (template, language) }
         guard let template = templates[.english]?[kind] else { preconditionFailure("English templates are built in") }
@@ -55,7 +55,7 @@ struct MessageTemplates: Sendable {
         templates[language, default: [:]][kind] = try MessageTemplate(text, kind: kind)
     }
 
-    /// What stands in the folder `Templates`.
+    /// The files of the folder `Templates`.
     static let builtInFiles: [(name: String, bytes: [UInt8])] = [
         ("signIn.en.txt", PackageResources.signIn_en_txt), ("verify.en.txt", PackageResources.verify_en_txt),
         ("passwordReset.en.txt", PackageResources.passwordReset_en_txt),
@@ -94,10 +94,10 @@ struct MessageTemplates: Sendable {
     ]
 }
 
-/// The text of one kind of message in one language, with places to fill in.
+/// The text of one kind of message in one language, with placeholders.
 ///
-/// A file: a line `Subject: …`, a line `SMS: …` with what is sent to a phone, an empty line, and the text of a mail.
-/// Placeholders stand in braces. A paragraph whose placeholder has no value is left out.
+/// A file consists of a line `Subject: …`, a line `SMS: …` with the text for a phone, an empty line, and the text of a
+/// mail. Placeholders stand in braces. A paragraph whose placeholder has no value is left out.
 struct MessageTemplate: Sendable, Equatable {
     private let subject: Phrase
     private let short: Phrase
@@ -128,7 +128,7 @@ struct MessageTemplate: Sendable, Equatable {
         }
     }
 
-    /// - Parameter values: of everything that the kind needs.
+    /// - Parameter values: a value for each placeholder that the kind requires.
     func filled(with values: [MessagePlaceholder: String]) -> MessageText {
         MessageText(
             subject: subject.filled(with: values) ?? "", short: short.filled(with: values) ?? "",
@@ -148,7 +148,7 @@ struct MessageTemplate: Sendable, Equatable {
         return try Phrase(text, kind)
     }
 
-    /// Text between which values are put.
+    /// Text with placeholders.
     private struct Phrase: Sendable, Equatable {
         enum Piece: Sendable, Equatable {
             case text(String)
@@ -193,10 +193,10 @@ struct MessageTemplate: Sendable, Equatable {
     }
 }
 
-/// What the client of the present request wants to read: set where the request begins, and read where a message to
-/// somebody else is put into the outbox.
+/// The language that the client of the current request prefers. It is set where the request begins, and read where a
+/// message to another user is put into the outbox.
 enum RequestLanguage {
-    /// `Accept-Language`, as far as anybody reads it.
+    /// `Accept-Language`; `nil` where it is too long to be parsed.
     @TaskLocal static var current: String?
 
     static func of(_ acceptLanguage: String?) -> String? {

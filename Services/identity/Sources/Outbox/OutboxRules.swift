@@ -3,36 +3,36 @@ import Contracts
 import Crypto
 import Foundation
 
-/// Something for which another service or Apple has to be called.
+/// A task that calls another service or Apple.
 enum OutboxTask: Codable, Sendable, Equatable {
-    /// tokens is told what the user is like now.
+    /// Sends tokens the user's current snapshot.
     case snapshot
-    /// tokens ends the user's sessions, except one, and except those of sign-ins that were proved by credentials of the
-    /// version `below` or a newer one.
+    /// tokens revokes the user's sessions, except one, and except those whose sign-in was verified against credentials
+    /// of the version `below` or a newer one.
     case revokeSessions(reason: RevocationReason, except: UUID?, below: Int64)
-    /// tokens ends one session of the user's, by an operator's word.
+    /// tokens revokes one session of the user, on behalf of an operator.
     case endSession(session: UUID)
-    /// tokens ends a session that no client was given, if there is one.
+    /// tokens revokes a session that was issued to no client, if it exists.
     case revokeUnused(session: UUID)
     /// Apple exchanges an authorization code for the refresh token of the Apple account that it came with.
     case exchangeCode(subject: String)
-    /// A message is sent that lies sealed beside the task.
+    /// Sends the message that is sealed in the task's row.
     case message(channel: Identifier.Kind)
-    /// Whoever has asked for a new password is sent what sets one.
+    /// Sends a token for a new password to the user who asked for one.
     /// - Parameters:
-    ///   - channel: where the message goes; `nil` in tasks of older versions.
-    ///   - language: that of the message, where Gatehouse writes it.
+    ///   - channel: the kind of identifier that the message goes to; `nil` in tasks of older versions.
+    ///   - language: the message's language, where Gatehouse writes the message.
     ///   - isAskerKnown: whether a known device or network has asked; `nil` in tasks of older versions.
     case passwordReset(channel: Identifier.Kind?, language: String?, isAskerKnown: Bool? = nil)
-    /// The user is told that somebody else has proved one of their identifiers.
+    /// Notifies the user that another user has verified one of their identifiers.
     /// - Parameters:
-    ///   - channel: the kind of the other one, to which the message goes.
-    ///   - language: what the client that proved it has asked for.
+    ///   - channel: the kind of the other identifier, to which the message goes.
+    ///   - language: the language that the verifying user's client asked for.
     case identifierLost(channel: Identifier.Kind, language: String?)
-    /// Everybody is told that the user is gone, step by step.
+    /// Notifies the other services and Apple of the user's deletion, step by step.
     case deletion(DeletionStep)
 
-    /// The name by which statements find tasks like this one.
+    /// The name by which statements find tasks of this kind.
     var kind: String {
         switch self {
         case .snapshot: "snapshot"
@@ -48,8 +48,8 @@ enum OutboxTask: Codable, Sendable, Equatable {
     }
 }
 
-/// Whom a task of the outbox is for. Each destination has a line of its own, so that one that is slow or away holds up
-/// no other.
+/// The receiver of an outbox task. Each destination has its own queue, so that a slow or unavailable destination does
+/// not delay the others.
 enum OutboxDestination: String, Sendable, CaseIterable {
     case tokens
     case devices
@@ -71,12 +71,12 @@ extension OutboxTask {
     }
 }
 
-/// When a task that failed is tried again.
+/// When a failed task is retried.
 enum OutboxSchedule {
-    /// Seconds until the next attempt: doubling from half a second to five minutes, and spread, so that tasks that
-    /// failed together are not tried again together.
+    /// Seconds until the next attempt. The delay doubles from half a second to five minutes, and has jitter, so that
+    /// tasks that failed together are not retried together.
     /// - Parameters:
-    ///   - attempts: how many have been made.
+    ///   - attempts: the number of attempts so far.
     ///   - spread: from 0 to 1, at random.
     static func delay(after attempts: Int, spread: Double) -> Double {
         let delay = min(0.5 * Double(1 << min(max(attempts - 1, 0), 12)), 300)
@@ -86,8 +86,8 @@ enum OutboxSchedule {
 
 /// The steps of a deletion after the account's rows are gone from identity's own database, in their order.
 ///
-/// Each step may be done twice, so that a crash between doing one and noting it does no harm. Sessions are revoked a
-/// second time, because a sign-in that was cut off between making its session and taking it back leaves one behind.
+/// Each step is idempotent, so a crash between performing and recording it is harmless. Sessions are revoked a second
+/// time: a sign-in that was interrupted between creating its session and revoking it leaves one behind.
 enum DeletionStep: String, Codable, Sendable, CaseIterable {
     case revokeSessions
     case eraseDevices
@@ -108,14 +108,14 @@ enum DeletionStep: String, Codable, Sendable, CaseIterable {
         }
     }
 
-    /// Whether the step needs the user's id. From the first that does not on, the task does not hold it any more.
+    /// Whether the step needs the user's id. After the last step that does, the task no longer contains the id.
     var needsUser: Bool {
         self != .revokeAtApple
     }
 }
 
-/// By which an address of the team's own knows that what was posted to it is from Gatehouse, and when it was sent: what
-/// was overheard is no good much later.
+/// The signature with which a team's own endpoint verifies that a request is from Gatehouse, and when it was sent. An
+/// attacker cannot replay an intercepted request much later.
 enum HookSignature {
     static let header = "Gatehouse-Signature"
 

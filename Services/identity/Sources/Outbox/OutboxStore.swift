@@ -1,19 +1,19 @@
 import Foundation
 import Postgres
 
-/// Tasks for which other services or Apple have to be called (table `outbox`). A task is committed together with the
-/// change that it belongs to.
+/// Tasks that call other services or Apple (table `outbox`). A task is committed together with the change that it
+/// belongs to.
 struct OutboxStore: Sendable {
     let database: PostgresPool
 
     private static let columns = "id, user_id, task, sealed, revision, attempts, created_at"
 
-    /// Seconds for which a task belongs to the process that claimed it: longer than any attempt takes, so that another
-    /// process takes the task up only when this one has died.
+    /// Seconds for which a task belongs to the process that claimed it. Longer than any attempt takes, so that another
+    /// process claims the task only when this one has died.
     static let claimLifetime = 15.0
 
-    /// Puts into the outbox that tokens is told what the user is like. It is told the latest state only, so that one
-    /// entry is enough for any number of changes.
+    /// Enqueues the user's snapshot for tokens. Only the latest state is sent, so one entry is enough for any number of
+    /// changes.
     static func enqueueSnapshot(of userID: UUID, on database: some PostgresQuerying) async throws {
         try await database.query(
             """
@@ -24,11 +24,11 @@ struct OutboxStore: Sendable {
             """)
     }
 
-    /// Puts a task into the outbox.
+    /// Enqueues a task.
     /// - Parameters:
-    ///   - dueAtOnce: whether a worker is to carry it out at once. Otherwise the caller claims the task and carries it
-    ///     out; if that fails or is cut off, a worker does when the claim has run out.
-    ///   - sealing: the sealed value that belongs to the task, made with the task's id.
+    ///   - dueAtOnce: whether a worker carries the task out at once. Otherwise the caller claims the task and carries
+    ///     it out. If that fails or is interrupted, a worker does so when the claim has expired.
+    ///   - sealing: creates the task's sealed value from the task's id.
     @discardableResult
     static func enqueue(
         _ task: OutboxTask, user userID: UUID?, dueAtOnce: Bool = false, on database: some PostgresQuerying,
@@ -46,7 +46,7 @@ struct OutboxStore: Sendable {
         return try OutboxEntry(row: row[0])
     }
 
-    /// The deletion of the user, if it is still under way.
+    /// The task of the user's deletion, if it is still in progress.
     static func deletion(of userID: UUID, on database: some PostgresQuerying) async throws -> OutboxEntry? {
         try await database.query(
             "SELECT \(unescaped: columns) FROM outbox WHERE user_id = \(userID) AND kind = 'deletion'"
@@ -62,8 +62,8 @@ struct OutboxStore: Sendable {
         ).first.map(OutboxEntry.init(row:))
     }
 
-    /// Claims tasks for one destination that are due. No other process gets them as long as the claim lasts. A task
-    /// that cannot be read does not keep the others from being claimed.
+    /// Claims due tasks for one destination. No other process gets them until the claim expires. An unreadable task
+    /// does not keep the others from being claimed.
     /// - Parameter userID: claims only the tasks about this user.
     func claim(
         for destination: OutboxDestination, limit: Int, about userID: UUID? = nil
@@ -88,7 +88,7 @@ struct OutboxStore: Sendable {
         }
     }
 
-    /// The kinds of the tasks about a user that are left for one destination.
+    /// The kinds of the remaining tasks about a user for one destination.
     func kinds(for destination: OutboxDestination, about userID: UUID) async throws -> [String] {
         try await database.query(
             """
@@ -103,7 +103,7 @@ struct OutboxStore: Sendable {
         try await database.query("DELETE FROM outbox WHERE id = \(entry.id) AND revision = \(entry.revision)")
     }
 
-    /// Has the task tried again.
+    /// Schedules a retry of the task.
     func postpone(_ entry: OutboxEntry, seconds: Double) async throws {
         try await postpone(entry.id, revision: entry.revision, seconds: seconds)
     }
@@ -121,13 +121,13 @@ struct OutboxStore: Sendable {
             """)
     }
 
-    /// Replaces the task's grant, a code that is used up, by the refresh token that it was exchanged for.
+    /// Replaces the task's grant: the code is used up, and the refresh token from its exchange takes its place.
     func replaceGrant(of entry: OutboxEntry, by sealed: Data) async throws {
         try await database.query(
             "UPDATE outbox SET sealed = \(sealed) WHERE id = \(entry.id) AND revision = \(entry.revision)")
     }
 
-    /// Moves a deletion on to its next step, which is due at once, unless another process has done so already.
+    /// Moves a deletion on to its next step, which is due at once, unless another process has already done so.
     func advance(_ entry: OutboxEntry, to step: DeletionStep) async throws {
         try await database.query(
             """
@@ -140,18 +140,18 @@ struct OutboxStore: Sendable {
     }
 }
 
-/// What waits for one destination.
+/// The tasks that wait for one destination.
 struct OutboxBacklog: Sendable, Equatable {
     var count: Int
-    /// Seconds since the oldest was put into the outbox.
+    /// The age of the oldest task, in seconds.
     var age: Double
 }
 
 extension OutboxStore {
-    /// Tasks that are counted for each destination: counting more would cost PostgreSQL more than it tells.
+    /// The most tasks that are counted for each destination, because an exact count would be expensive for PostgreSQL.
     static let mostCounted = 10_000
 
-    /// How much waits for each destination, the tasks included that are being carried out.
+    /// The tasks that wait for each destination, including those in progress.
     func backlog() async throws -> [OutboxDestination: OutboxBacklog] {
         var backlog: [OutboxDestination: OutboxBacklog] = [:]
         for destination in OutboxDestination.allCases {
@@ -172,11 +172,11 @@ extension OutboxStore {
 /// A task in the outbox.
 struct OutboxEntry: Sendable {
     var id: UUID
-    /// `nil` when the task does not need to know the user, or no longer.
+    /// `nil` when the task does not need the user, or no longer does.
     var userID: UUID?
     var task: OutboxTask
     var sealed: Data?
-    /// Counts up when a later change is added to the same entry.
+    /// Increases when a later change is added to the same entry.
     var revision: Int64
     var attempts: Int
     var createdAt: Date
@@ -190,13 +190,13 @@ struct OutboxClaim: Sendable {
     var count: Int { entries.count + unreadable.count }
 }
 
-/// A task that this version of the program cannot read: a replica of another version has put it there.
+/// A task that this version of the program cannot read, because a replica of another version enqueued it.
 struct UnreadableOutboxEntry: Sendable {
     var id: UUID
     var kind: String
     var revision: Int64
     var attempts: Int
-    /// Why it cannot be read.
+    /// The decoding error.
     var flaw: any Error
 }
 

@@ -8,7 +8,7 @@ import NIOHTTP1
 import Postgres
 import ServiceLifecycle
 
-/// Works off the outbox: what fails is tried again for as long as it takes.
+/// Carries out the tasks of the outbox. Failed tasks are retried without limit.
 final class OutboxWorker: Service, Sendable {
     private let store: OutboxStore
     private let housekeeping: Housekeeping
@@ -21,7 +21,7 @@ final class OutboxWorker: Service, Sendable {
         "identity_outbox_claim_failed_total", help: "Attempts to read the outbox that failed.")
     private let backlog = OutboxMetrics()
 
-    /// The tasks for one destination, which are worked off apart from all others.
+    /// The queue of the tasks for one destination. The queues are independent of each other.
     private struct Line: Sendable {
         let destination: OutboxDestination
         let wakeUps: AsyncStream<Void>
@@ -33,9 +33,10 @@ final class OutboxWorker: Service, Sendable {
         }
     }
 
-    /// How many tasks are carried out at the same time for each destination.
+    /// Concurrent tasks for each destination.
     private static let batch = 16
-    /// How often the outbox is read when nobody rings: for tasks that were postponed, or claimed by a process that died.
+    /// How often the outbox is read without a wake-up: for tasks that were postponed, or claimed by a process that
+    /// died.
     private static let interval = Duration.seconds(1)
 
     init(
@@ -48,13 +49,13 @@ final class OutboxWorker: Service, Sendable {
         self.logger = logger
     }
 
-    /// Has the outbox read now, because something was put into it.
+    /// Reads the outbox now, because a task was enqueued.
     func wake() {
         for line in lines { line.wakeUp.yield() }
     }
 
-    /// Ends when the service is told to stop and the tasks under way are done. An authorization code serves once:
-    /// stopping in the middle of its exchange would lose the refresh token. Every task has a deadline of its own.
+    /// Ends when the service shuts down and the tasks in progress are done. An authorization code is single-use:
+    /// stopping during its exchange would lose the refresh token. Every task has a deadline of its own.
     func run() async throws {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -77,7 +78,7 @@ final class OutboxWorker: Service, Sendable {
             group.addTask {
                 await cancelWhenGracefulShutdown {
                     while !Task.isCancelled {
-                        // While PostgreSQL is away, `identity_outbox_claim_failed_total` tells.
+                        // While PostgreSQL is unavailable, `identity_outbox_claim_failed_total` shows it.
                         if let backlog = try? await self.store.backlog() { self.backlog.record(backlog) }
                         try? await Task.sleep(for: OutboxMetrics.interval)
                     }
@@ -93,19 +94,19 @@ final class OutboxWorker: Service, Sendable {
         }
     }
 
-    /// Within ``run()``: whether no further task is to be claimed.
+    /// Within ``run()``: whether to claim no further task.
     private var isStopping: Bool {
         Task.isCancelled || Task.isShuttingDownGracefully
     }
 
-    /// Tries the tasks that are due for one destination, once.
-    /// - Returns: how many tasks that were.
+    /// Tries the due tasks for one destination, once.
+    /// - Returns: the number of tasks.
     func workOff(_ destination: OutboxDestination) async -> Int {
         let claim: OutboxClaim
         do {
             claim = try await store.claim(for: destination, limit: Self.batch)
         } catch {
-            // Stopping the service cancels a claim that is under way. That is no failure.
+            // Stopping the service cancels a claim in progress. That is not a failure.
             if !Task.isCancelled {
                 claimFailures.increment()
                 logger.warning(
@@ -128,7 +129,7 @@ final class OutboxWorker: Service, Sendable {
     private func attempt(_ entry: OutboxEntry) async {
         do {
             try await deliver(entry)
-            // The deletion's next step is in another destination's line.
+            // The deletion's next step is in another destination's queue.
             if case .deletion = entry.task { wake() }
         } catch {
             failures.increment()
@@ -138,7 +139,7 @@ final class OutboxWorker: Service, Sendable {
                     "task": "\(entry.task.kind)", "id": "\(entry.id)", "attempts": "\(entry.attempts)",
                     "error": "\(error)",
                 ])
-            // If this fails, the task is due again when its claim runs out.
+            // If this fails, the task is due again when its claim expires.
             try? await store.postpone(entry, seconds: delay(after: entry.attempts))
         }
     }
@@ -196,13 +197,13 @@ struct OutboxDelivery: Sendable {
             try await lossNotice.deliver(entry, to: channel, language: language)
         case .deletion(let step):
             try await carryOut(step, of: entry)
-            // The task stays, as its own next step.
+            // The same task continues with its next step.
             if let next = step.next { return try await outbox.advance(entry, to: next) }
         }
         try await outbox.complete(entry)
     }
 
-    /// Carries out the first step of a deletion, which the user waits for. The outbox does the others.
+    /// Carries out the first step of a deletion, which the user waits for. The outbox carries out the others.
     func begin(deletion entry: OutboxEntry) async throws {
         guard case .deletion(.revokeSessions) = entry.task else { return }
         try await deliver(entry)
@@ -224,16 +225,16 @@ struct OutboxDelivery: Sendable {
     }
 }
 
-/// A team's own address has not taken what was posted to it.
+/// A team's own endpoint has refused a request.
 struct HookRefused: Error {
     var status: Int
 }
 
 extension HTTPClient {
-    /// Posts JSON to an address of the team's own. Only the status counts: a body is not read.
+    /// Posts JSON to a team's own endpoint. Only the status of the response counts; its body is not read.
     ///
     /// - Parameters:
-    ///   - name: of the field by which the receiver knows that the request is from Gatehouse.
+    ///   - name: the header field that authenticates the request as Gatehouse's.
     ///   - proof: the field's value.
     ///   - timeout: for the whole exchange.
     /// - Throws: ``HookRefused`` for any status but 2xx.
@@ -248,9 +249,9 @@ extension HTTPClient {
     }
 }
 
-/// What waits in the outbox, by destination.
+/// The waiting tasks of the outbox, by destination.
 struct OutboxMetrics: Sendable {
-    /// How often it is counted.
+    /// How often the tasks are counted.
     static let interval = Duration.seconds(10)
 
     private let gauges: [OutboxDestination: (count: Gauge, age: Gauge)]

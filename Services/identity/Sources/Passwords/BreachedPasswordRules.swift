@@ -1,12 +1,12 @@
-/// A line of a list of breached passwords, as Have I Been Pwned gives them: a SHA-1 in hexadecimal, and perhaps after a
-/// colon how often it was seen.
+/// A line of a list of breached passwords, in the format of Have I Been Pwned: a SHA-1 in hexadecimal and, optionally,
+/// a colon and a count.
 struct BreachedHashLine: Sendable, Equatable {
     /// 20 bytes.
     var hash: [UInt8]
-    /// `nil` where the list does not say.
+    /// `nil` where the list has no count.
     var count: Int?
 
-    /// - Parameter line: without its line feed; a carriage return at the end is overlooked.
+    /// - Parameter line: without its line feed; a carriage return at the end is ignored.
     init?(_ line: UnsafeRawBufferPointer) {
         let rest = UnsafeRawBufferPointer(rebasing: line.last == UInt8(ascii: "\r") ? line.dropLast() : line[...])
         let digits = 2 * PasswordFilter.hashLength
@@ -34,23 +34,23 @@ struct BreachedHashLine: Sendable, Equatable {
     }
 }
 
-/// How a filter of breached passwords is laid out: a blocked Bloom filter (Putze, Sanders, Singler 2007) of SHA-1
-/// hashes. It has each hash that was put in, and less than one in a thousand of those that were not.
+/// The layout of a filter of breached passwords: a blocked Bloom filter (Putze, Sanders, Singler 2007) of SHA-1 hashes.
+/// It contains each hash that was added. Fewer than one in a thousand other hashes match by error.
 ///
-/// A hash sets eight bits of one block of 512, so that a look-up reads 64 bytes. The block is chosen by the hash's first
-/// bytes: a list that is sorted by hash is put in from the file's start to its end. SHA-1's bits are as good as random,
-/// so nothing is hashed anew.
+/// A hash sets eight bits of one block of 512, so that a look-up reads 64 bytes. The hash's first bytes select the
+/// block: a list that is sorted by hash fills the file from start to end. SHA-1's bits are as good as random, so they
+/// are not hashed again.
 struct PasswordFilter: Sendable, Equatable {
-    /// Hashes that the filter was made for.
+    /// The number of hashes that the filter was made for.
     var entries: UInt64
     var blocks: UInt64
 
     static let blockLength = 64
-    /// In front of the blocks, as long as one of them.
+    /// The header precedes the blocks, and is as long as one of them.
     static let headerLength = blockLength
     static let hashLength = 20
-    /// Bits for each hash. Blocks are filled unevenly, so a little more than the 14.4 that one in a thousand takes
-    /// where any bit may be chosen.
+    /// Bits for each hash. A plain Bloom filter needs 14.4 for one error in a thousand. Blocks fill unevenly, so they
+    /// need a little more.
     private static let bitsPerEntry: UInt64 = 18
     private static let magic = Array("GHPWFLT1".utf8)
 
@@ -62,7 +62,7 @@ struct PasswordFilter: Sendable, Equatable {
     /// Bytes of the whole file.
     var fileLength: UInt64 { UInt64(Self.headerLength) + blocks * UInt64(Self.blockLength) }
 
-    /// Where in the file the block of a hash begins.
+    /// The position of a hash's block in the file.
     func offset(of hash: [UInt8]) -> UInt64 {
         UInt64(Self.headerLength) + Self.number(hash[0..<8]).multipliedFullWidth(by: blocks).high
             * UInt64(Self.blockLength)
@@ -80,7 +80,7 @@ struct PasswordFilter: Sendable, Equatable {
 
     // MARK: Header
 
-    /// What the file begins with: `GHPWFLT1`, entries, blocks (both little-endian), zeros.
+    /// The beginning of the file: `GHPWFLT1`, entries, blocks (both little-endian), zeros.
     var header: [UInt8] {
         let numbers = [entries, blocks].flatMap { number in
             (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
@@ -89,7 +89,7 @@ struct PasswordFilter: Sendable, Equatable {
         return used + [UInt8](repeating: 0, count: Self.headerLength - used.count)
     }
 
-    /// `nil` where the file does not begin as a filter does, or is not as long as its header says.
+    /// `nil` where the header is not that of a filter, or the file's length differs from the header's.
     init?(header: [UInt8], fileLength: UInt64) {
         guard header.count == Self.headerLength, header.starts(with: Self.magic) else { return nil }
         self.init(entries: 0)

@@ -2,14 +2,14 @@ import Crypto
 import Foundation
 import NIOPosix
 
-/// Passwords that are known from breaches of other services: a filter in a file (``PasswordFilter``). Of each look-up 64
-/// bytes are read; the file stays on the disk, and in the system's cache of it.
+/// Passwords that are known from breaches of other services: a filter in a file (``PasswordFilter``). Each look-up
+/// reads 64 bytes. The file stays on the disk and in the system's cache.
 final class BreachedPasswords: Sendable {
     private let file: Int32
     private let filter: PasswordFilter
 
-    /// Opens the file, which is read from then on even when another takes its place.
-    /// - Throws: ``PasswordFilterError`` where it is no filter, or not a whole one.
+    /// Opens the file. It stays in use even when another file replaces it.
+    /// - Throws: ``PasswordFilterError`` where the file is not a filter, or is incomplete.
     init(path: String) throws {
         file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw PasswordFilterError("names a file that cannot be read: \(path)") }
@@ -25,10 +25,10 @@ final class BreachedPasswords: Sendable {
 
     deinit { close(file) }
 
-    /// Whether the password is among them; of a thousand that are not, one at the most is taken for one.
+    /// Whether the list contains the password. At most one in a thousand other passwords matches by error.
     func contain(_ password: Password) async throws -> Bool {
         let hash = Array(Insecure.SHA1.hash(data: Data(password.text.utf8)))
-        // The disk may be slow, and a thread of Swift's must not wait for it.
+        // The disk may be slow, and must not block a thread of Swift's concurrency pool.
         return try await NIOThreadPool.singleton.runIfActive { try self.contain(hash) }
     }
 
@@ -39,7 +39,7 @@ final class BreachedPasswords: Sendable {
         return block.withUnsafeBytes { PasswordFilter.holds($0, hash) }
     }
 
-    /// - Returns: `nil` where the file has not as many bytes there.
+    /// - Returns: `nil` where the file has fewer bytes there.
     private static func read(_ count: Int, at offset: UInt64, of file: Int32) -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: count)
         let found = bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress, count, off_t(offset)) }
@@ -47,12 +47,12 @@ final class BreachedPasswords: Sendable {
     }
 }
 
-/// Makes a filter of a list of hashes (`identity passwords filter build`).
+/// Builds a filter from a list of hashes (`identity passwords filter build`).
 ///
-/// The list is read twice: to count, and to set bits. The filter is a file that is mapped, so the memory that this takes
-/// is the system's cache of that file, which the system takes back when it needs to.
+/// The list is read twice: to count the hashes, and to set the bits. The filter is a mapped file, so its memory is the
+/// system's cache of that file, which the system can reclaim.
 public struct PasswordFilterBuilder: Sendable {
-    /// Bytes: no list of hashes has longer lines.
+    /// In bytes. No list of hashes has longer lines.
     private static let longestLine = 4096
 
     private let source: String
@@ -60,16 +60,16 @@ public struct PasswordFilterBuilder: Sendable {
     private let leastCount: Int
 
     public struct Outcome: Sendable {
-        /// Hashes that were put in, those that the list has twice counted twice.
+        /// The number of hashes added. Duplicates count twice.
         public var entries: Int
-        /// Of the file.
+        /// The size of the file.
         public var bytes: Int
     }
 
     /// - Parameters:
-    ///   - source: a file of lines `SHA1` or `SHA1:COUNT`, in any order; sorted by hash it is done soonest.
-    ///   - destination: replaced as a whole once the filter is whole.
-    ///   - leastCount: hashes that were seen less often are left out; those without a count are taken.
+    ///   - source: a file of lines `SHA1` or `SHA1:COUNT`, in any order; a file sorted by hash is the fastest.
+    ///   - destination: replaced atomically once the filter is complete.
+    ///   - leastCount: hashes with a smaller count are left out; hashes without a count are included.
     public init(source: String, destination: String, leastCount: Int = 1) {
         self.source = source
         self.destination = destination
@@ -135,7 +135,7 @@ public struct PasswordFilterBuilder: Sendable {
         guard fsync(file) == 0 else { throw failure("cannot be written", path) }
     }
 
-    /// Takes the room on the disk now: a page of a map for which there is none would end the process.
+    /// Reserves the disk space first: writing to a mapped page without disk space would terminate the process.
     private func reserve(_ length: Int, of file: Int32, _ path: String) throws {
         #if canImport(Darwin)
             let status = ftruncate(file, off_t(length)) == 0 ? 0 : errno
@@ -152,12 +152,12 @@ public struct PasswordFilterBuilder: Sendable {
     }
 }
 
-/// A filter of breached passwords cannot be made or read. Its text is for whoever runs Gatehouse.
+/// A filter of breached passwords cannot be built or read. The text is for the operator.
 public struct PasswordFilterError: Error, CustomStringConvertible {
     public let description: String
 
     init(_ description: String) { self.description = description }
 
-    /// Why the system's last call failed.
+    /// The error of the last system call.
     static var system: String { String(cString: strerror(errno)) }
 }

@@ -1,5 +1,5 @@
-/// The passwords of eight characters and more that are tried first: two and a half times as many as anybody has guesses at
-/// one account on the first day. A corpus of leaked passwords would be gigabytes; an operator may give one
+/// The most common passwords of eight characters and more: two and a half times as many as an attacker has guesses at
+/// one account on the first day. A corpus of leaked passwords would take gigabytes; an operator may configure one
 /// (``PasswordFilter``).
 enum CommonPasswords {
     /// - Parameter password: in lower case.
@@ -7,7 +7,7 @@ enum CommonPasswords {
         words.contains(password) || isRun(password)
     }
 
-    /// `abcdefgh`, `87654321`: each scalar one above or one below the last.
+    /// `abcdefgh`, `87654321`: each scalar is one above or one below the previous one.
     private static func isRun(_ password: String) -> Bool {
         let values = password.unicodeScalars.map { Int($0.value) }
         let steps = Set(zip(values.dropFirst(), values).map { $0 - $1 })
@@ -16,8 +16,8 @@ enum CommonPasswords {
 }
 
 extension CommonPasswords {
-    /// The two thousand passwords of eight characters and more that come first in the list by frequency that Django has
-    /// (`common-passwords.txt.gz`, of Royce Williams), and some besides.
+    /// The two thousand most frequent passwords of eight characters and more in Django's list
+    /// (`common-passwords.txt.gz`, by Royce Williams), and some more.
     static let words: Set<String> = Set(
         #"""
         "zxcvbnm,./" 01020304 0102030405 0123456789 0987654321 0r968ji9ufj6 10203040 1020304050 1029384756 111222333

@@ -6,10 +6,10 @@ import Postgres
 import Sealing
 import ServiceKit
 
-/// A forgotten password (`POST /v1/auth/password/forgot` and `/reset`).
+/// Resets a forgotten password (`POST /v1/auth/password/forgot` and `/reset`).
 ///
-/// The answer and its time do not depend on whether there is an account, because all that follows is done later, by the
-/// outbox (``PasswordResetDelivery``).
+/// Neither the response nor its time depends on whether an account exists, because the outbox does the rest later
+/// (``PasswordResetDelivery``).
 struct PasswordReset: Sendable {
     let resets: PasswordResetStore
     let outbox: OutboxStore
@@ -22,10 +22,10 @@ struct PasswordReset: Sendable {
     let home: PhoneRegion?
     let messages: MessageQueue
     let notices: AccountNotices
-    /// Whether the team's own sender is told, instead of one of Gatehouse's.
+    /// Whether the team's own sender sends the message, instead of Gatehouse.
     let isHooked: Bool
 
-    /// - Parameter acceptLanguage: the client's field, which chooses the message's language.
+    /// - Parameter acceptLanguage: the client's header field, which selects the message's language.
     func forgot(
         _ request: ForgotPasswordRequest, acceptLanguage: String?, context: GatehouseRequestContext
     ) async throws {
@@ -51,7 +51,7 @@ struct PasswordReset: Sendable {
         try await screening.check(password, for: [], field: "newPassword")
         try await limits.admit(.reset, from: context.clientAddress)
         let deadline = context.deadline
-        // Looked up before hashing, so that a made-up token does not cost a hash.
+        // Looked up before hashing, so that an invalid token does not cost a hash.
         let digest = ResetToken.digest(request.token)
         let wrong = Problem.invalid("token", "The link is no longer valid. Please ask for a new one.")
         guard try await resets.knows(digest, deadline: deadline.forDatabase) else { throw wrong }
@@ -70,9 +70,9 @@ struct PasswordResetStore: Sendable {
 
     /// Whether a message to the identifier `i` may open the account of the user `u`.
     ///
-    /// An identifier that nobody has proved opens the account only while nothing but a password does. Otherwise a
-    /// stranger could register somebody else's address, keep an Apple account or a second identifier as a way in of
-    /// their own, and share the account with the address's owner, who resets the password later.
+    /// An unverified identifier opens the account only while a password is the account's only credential. Otherwise an
+    /// attacker could register another person's address and add an Apple account or a second identifier of their own.
+    /// When the address's owner resets the password later, the attacker would share the account with them.
     private static let isOpenedByItsIdentifier = """
         u.state = 'active' AND (
             i.verified OR (
@@ -80,7 +80,7 @@ struct PasswordResetStore: Sendable {
                 AND NOT EXISTS (SELECT FROM identifiers o WHERE o.user_id = u.id AND o.kind <> i.kind)))
         """
 
-    /// Keeps a token for whoever reads what is sent to the identifier.
+    /// Stores a token for the reader of the identifier's messages.
     /// - Returns: the account; `nil` when the identifier opens none.
     func start(of identifier: Identifier, token: ResetToken, expiresAt: Date) async throws -> Account? {
         try await database.withRetriedTransaction { transaction in
@@ -102,16 +102,16 @@ struct PasswordResetStore: Sendable {
         }
     }
 
-    /// - Parameter digest: of a token, ``ResetToken/digest(_:)``.
+    /// - Parameter digest: the digest of a token, ``ResetToken/digest(_:)``.
     func knows(_ digest: [UInt8], deadline: ContinuousClock.Instant) async throws -> Bool {
         try await !database.query(
             "SELECT user_id FROM password_resets WHERE digest = \(digest) AND expires_at > now()", deadline: deadline
         ).isEmpty
     }
 
-    /// Uses the token up, together with all others of the user, and sets the password. Whoever has received the token
-    /// has proved the identifier, if it still is the user's and still opens the account.
-    /// - Returns: the task in the outbox that ends all sessions; `nil` when the token does not count.
+    /// Uses up all tokens of the user, and sets the password. Receiving the token verifies the identifier, if it still
+    /// belongs to the user and still opens the account.
+    /// - Returns: the task in the outbox that ends all sessions; `nil` when the token is invalid.
     func use(
         _ digest: [UInt8], passwordHash: String, notices: AccountNotices? = nil, deadline: ContinuousClock.Instant
     ) async throws -> OutboxEntry? {
@@ -149,10 +149,10 @@ struct PasswordResetDelivery: Sendable {
     let mail: AppleMailStore
     let limits: AttemptLimits
     let sealer: Sealer
-    /// The team's own sender; `nil`: Gatehouse writes the message.
+    /// The team's own sender; `nil`: Gatehouse sends the message.
     let hook: ResetHook?
     let messages: MessageDelivery
-    /// Where the message's link leads; `nil`: the message holds the token alone.
+    /// The base address of the message's link; `nil`: the message contains only the token.
     let link: URL?
 
     /// Binds the sealed identifier to its task.
@@ -160,9 +160,9 @@ struct PasswordResetDelivery: Sendable {
         "password reset \(task.uuidString)"
     }
 
-    /// Each attempt makes a token of its own: one that was not handed over is of no use to anybody.
+    /// Each attempt creates a new token. A token that was not delivered is useless.
     /// - Parameters:
-    ///   - language: that of a message of Gatehouse's own.
+    ///   - language: the language of Gatehouse's own message.
     ///   - isAskerKnown: ``AttemptLimits/Admission/isAskerKnown``.
     func deliver(_ entry: OutboxEntry, language: String?, isAskerKnown: Bool) async throws {
         guard let sealed = entry.sealed,
@@ -182,8 +182,8 @@ struct PasswordResetDelivery: Sendable {
             guard try await resets.start(of: identifier, token: token, expiresAt: expiresAt) != nil else {
                 return false
             }
-            // No name and no other text by the user: whoever registers somebody's address could write to them in the
-            // team's name.
+            // The request contains no name or other text by the user. An attacker who registers another person's
+            // address could otherwise write to them in the team's name.
             if let hook {
                 try await hook.send(
                     PasswordResetMessage(
@@ -205,7 +205,7 @@ struct PasswordResetDelivery: Sendable {
 struct ResetHook: Sendable {
     let httpClient: HTTPClient
     let url: URL
-    /// Sent as `Authorization: Bearer`, by which the sender knows that the request is from Gatehouse.
+    /// Sent as `Authorization: Bearer`, which authenticates the request as Gatehouse's.
     let secret: String
 
     func send(_ message: PasswordResetMessage) async throws {

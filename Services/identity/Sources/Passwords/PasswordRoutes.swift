@@ -3,9 +3,9 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// Passwords: registering, signing in, changing and resetting. Only the change asks for a bearer.
+/// Routes for registering, signing in, and changing and resetting a password. Only the change requires an access token.
 ///
-/// Where a password is hashed, a full queue refuses the request before its body is read.
+/// On routes that hash a password, a full queue refuses the request before its body is read.
 struct PasswordRoutes: Sendable {
     let register: Registration
     let login: PasswordSignIn

@@ -2,18 +2,19 @@ import Bytes
 import Crypto
 import Foundation
 
-/// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2): keyboards type the same password in different ways. Printing one
-/// does not show it, so that it appears in no log and no error.
+/// A password in NFKC (NIST SP 800-63B-4 §3.1.1.2), because keyboards type the same password in different ways.
+/// Printing a value does not show the password, so that it appears in no log and no error.
 struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// In Unicode scalars. A longer password is refused, not cut.
     static let maximumLength = 256
-    /// NFKC makes one scalar of four at most, which have 16 bytes at most: a longer text is too long in NFKC as well. It
-    /// is not normalized, which takes a second for one letter with 56 KB of combining marks.
+    /// NFKC combines at most four scalars, together at most 16 bytes, into one. A longer text is therefore too long in
+    /// NFKC as well. It is refused without normalizing, which would take a second for one letter with 56 KB of
+    /// combining marks.
     private static let scalarsBefore = 4 * maximumLength
     private static let bytesBefore = 16 * maximumLength
 
     let text: String
-    /// As it came. Other systems hashed that.
+    /// The password as the client sent it. Other systems hashed this form.
     let typed: String
 
     init(_ text: String) throws(Refusal) {
@@ -33,13 +34,13 @@ struct Password: Sendable, CustomStringConvertible, CustomDebugStringConvertible
     var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a new password must be. Length counts; composition does not (NIST SP 800-63B-4 §3.1.1.2).
+/// Requirements for a new password. Its length counts; its composition does not (NIST SP 800-63B-4 §3.1.1.2).
 struct PasswordPolicy: Sendable {
     /// In Unicode scalars after NFKC.
     var minimumLength = 8
 
-    /// Why the password is refused, in words for whoever chose it; `nil` where it is not.
-    /// - Parameter identifiers: the user's own, in the form in which they are kept.
+    /// Why the password is refused, in words for the user; `nil` where it is accepted.
+    /// - Parameter identifiers: the user's own, in the form in which they are stored.
     func weakness(of password: Password, for identifiers: [String]) -> String? {
         let scalars = password.text.unicodeScalars
         if scalars.count < minimumLength {
@@ -57,8 +58,8 @@ struct PasswordPolicy: Sendable {
     }
 }
 
-/// A token for setting a new password: 256 random bits, of which the hash is kept. Whoever has it reads what is sent to
-/// the identifier.
+/// A token for setting a new password: 256 random bits, of which only the hash is stored. A user who presents the token
+/// has read a message to the identifier.
 struct ResetToken: Sendable {
     let text: String
     var digest: [UInt8] { Self.digest(text) }

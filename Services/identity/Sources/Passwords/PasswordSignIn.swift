@@ -25,10 +25,10 @@ struct PasswordSignIn: Sendable {
         }.auth
     }
 
-    /// The account that the identifier and the password belong to.
+    /// The account of the identifier and the password.
     ///
-    /// No account, no password and a wrong password get the same answer after the same amount of work. Only who knows
-    /// the password is told that the account is disabled.
+    /// No account, no password and a wrong password produce the same response after the same amount of work. Only a
+    /// caller that knows the password learns that the account is disabled.
     func verify(
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {
@@ -53,8 +53,8 @@ struct PasswordSignIn: Sendable {
         return found.account
     }
 
-    /// Hashes the password with today's parameters and pepper: only at a sign-in is the password known. May fail; the
-    /// next sign-in tries again.
+    /// Hashes the password again with current parameters and pepper. This is possible only at a sign-in, when the
+    /// password is known. A failure is ignored; the next sign-in retries.
     private func rehash(
         _ password: Password, of account: Account, replacing old: String, deadline: Deadline
     ) async {
@@ -67,14 +67,14 @@ struct PasswordSignIn: Sendable {
     }
 }
 
-/// What a new password is held against: the rules, and the passwords that are known from breaches.
+/// Checks a new password against the rules, and against the passwords known from breaches.
 struct PasswordScreening: Sendable {
     let policy: PasswordPolicy
-    /// `nil`: the operator has no list of them.
+    /// `nil`: no list is configured.
     let breached: BreachedPasswords?
 
-    /// Why the password is refused, in words for whoever chose it; `nil` where it is not.
-    /// - Parameter identifiers: the user's own, in the form in which they are kept.
+    /// Why the password is refused, in words for the user; `nil` where it is accepted.
+    /// - Parameter identifiers: the user's own, in the form in which they are stored.
     func weakness(of password: Password, for identifiers: [String]) async throws -> String? {
         if let reason = policy.weakness(of: password, for: identifiers) { return reason }
         guard try await breached?.contain(password) == true else { return nil }
@@ -90,15 +90,15 @@ struct PasswordScreening: Sendable {
     }
 }
 
-/// Proving oneself again by the password.
+/// Verifies a signed-in user again by the password.
 struct PasswordReauthentication: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
     let limits: AttemptLimits
     let reauthentication: Reauthentication
 
-    /// - Throws: `INVALID_CREDENTIALS` for a wrong password, which counts as one does when the password is changed;
-    ///   `INVALID_REQUEST` where the user has none.
+    /// - Throws: `INVALID_CREDENTIALS` for a wrong password, which counts as a wrong current password does when
+    ///   changing it; `INVALID_REQUEST` where the user has no password.
     func callAsFunction(_ text: String, of user: ForwardedUser, context: GatehouseRequestContext) async throws {
         let password = try Problem.checking("password") { () throws(Refusal) in try Password(text) }
         let found = try await passwords.account(user.id, deadline: context.deadline.forDatabase)
@@ -114,8 +114,8 @@ struct PasswordReauthentication: Sendable {
     }
 }
 
-/// Changing or setting one's password (`POST /v1/auth/password`). All other sessions end. The current password is a
-/// proof in itself; whoever has none must have proved lately who they are.
+/// Changes or sets the user's password (`POST /v1/auth/password`). All other sessions end. The current password counts
+/// as authentication. A user without a password must have authenticated recently.
 struct PasswordChange: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
@@ -158,12 +158,12 @@ struct PasswordChange: Sendable {
         // The credentials have changed since they were read. The client may repeat its request.
         guard let entry else { throw Problem(.unavailable) }
         worker.wake()
-        // The password is changed. If tokens is away now, the outbox ends the sessions once it is back.
+        // The password is changed. If tokens is unavailable now, the outbox ends the sessions later.
         try? await delivery.deliver(entry)
     }
 }
 
-/// Registering with an identifier and a password (`POST /v1/auth/register`).
+/// Registers a user with an identifier and a password (`POST /v1/auth/register`).
 struct Registration: Sendable {
     let passwords: PasswordStore
     let hasher: PasswordHasher
@@ -173,7 +173,7 @@ struct Registration: Sendable {
     let signIn: PasswordSignIn
     let home: PhoneRegion?
 
-    /// Seconds within which a registration may be repeated, since its answer may have been lost.
+    /// Seconds in which a registration may be repeated, because its response may have been lost.
     static let repetitionWindow: TimeInterval = 600
 
     func callAsFunction(_ request: RegisterRequest, context: GatehouseRequestContext) async throws -> AuthResponse {
@@ -194,7 +194,7 @@ struct Registration: Sendable {
         }.auth
     }
 
-    /// The new account, or the one that the same registration made a moment ago.
+    /// The new account, or the one that the same registration created a moment ago.
     private func account(
         _ identifier: Identifier, _ password: Password, _ displayName: DisplayName?, device: SessionDevice?,
         context: GatehouseRequestContext
@@ -208,7 +208,7 @@ struct Registration: Sendable {
         return try await repeated(identifier, password, device: device, context: context)
     }
 
-    /// A repetition compares the password, so it counts as an attempt to sign in.
+    /// A repetition compares the password, so it counts as a sign-in attempt.
     private func repeated(
         _ identifier: Identifier, _ password: Password, device: SessionDevice?, context: GatehouseRequestContext
     ) async throws -> Account {

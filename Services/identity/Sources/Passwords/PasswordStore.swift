@@ -2,13 +2,13 @@ import Contracts
 import Foundation
 import Postgres
 
-/// A user who is about to be registered.
+/// A user who is being registered.
 struct NewAccount: Sendable {
     var id = UUID()
     var identifier: Identifier
-    /// Whether an operator vouches for the identifier. Whoever registers has not proved theirs.
+    /// Whether an operator vouches for the identifier. A user who registers has not verified it.
     var isVerified = false
-    /// `nil` for who signs in by code, or sets one later.
+    /// `nil` for a user who signs in by code, or sets a password later.
     var passwordHash: String?
     var displayName: DisplayName?
     var role = Role.user
@@ -16,7 +16,7 @@ struct NewAccount: Sendable {
     var actor = AuditActor.user
 }
 
-/// Passwords' hashes (table `passwords`), and the accounts that are signed in to with them.
+/// Password hashes (table `passwords`), and the accounts that use them.
 struct PasswordStore: Sendable {
     let database: PostgresPool
 
@@ -32,7 +32,7 @@ struct PasswordStore: Sendable {
         return (try Account(row: row), try row.decode(column: Account.columnCount))
     }
 
-    /// The account that is signed in to with the identifier.
+    /// The account that the user signs in to with the identifier.
     func account(
         identifiedBy identifier: Identifier, deadline: ContinuousClock.Instant
     ) async throws -> (account: Account, passwordHash: String?)? {
@@ -51,7 +51,7 @@ struct PasswordStore: Sendable {
             .decode(Date.self).first
     }
 
-    /// Makes the account whole or not at all.
+    /// Creates the account in one transaction.
     /// - Returns: `nil` when another user has the identifier and keeps it.
     func register(_ new: NewAccount, deadline: ContinuousClock.Instant? = nil) async throws -> Account? {
         struct Taken: Error {}
@@ -77,13 +77,13 @@ struct PasswordStore: Sendable {
         }
     }
 
-    /// Keeps another hash of the same password. Nothing changes that the user or a client could notice.
+    /// Stores another hash of the same password. The user and clients see no change.
     func rehash(_ userID: UUID, from old: String, to new: String) async throws {
         try await database.query(
             "UPDATE passwords SET hash = \(new) WHERE user_id = \(userID) AND hash = \(old)")
     }
 
-    /// Sets or replaces the password, and puts into the outbox that all sessions but `session` end.
+    /// Sets or replaces the password, and enqueues the task that ends all sessions but `session`.
     /// - Returns: that task; `nil` when the account's credentials have changed since it was read.
     func setPassword(
         of account: Account, to hash: String, sparing session: UUID?, actor: AuditActor = .user,
@@ -97,8 +97,8 @@ struct PasswordStore: Sendable {
         }
     }
 
-    /// Sets or replaces the password of a user whose row is locked, forgets the devices on which the former one may have
-    /// been used, and puts into the outbox that all sessions but `session` end.
+    /// Sets or replaces the password of a user whose row is locked, forgets the devices on which the former password
+    /// may have been used, and enqueues the task that ends all sessions but `session`.
     /// - Returns: that task; `nil` when there is no such user.
     static func replace(
         of userID: UUID, by hash: String, sparing session: UUID?, event: AuditEvent, actor: AuditActor,

@@ -3,8 +3,8 @@ import Logging
 import Postgres
 import Sealing
 
-/// Removes rows that have expired, in batches. Each batch is a statement of its own, so that none runs into the
-/// statement time-out however many rows there are. Every replica does this; they skip rows that another has locked.
+/// Removes expired rows in batches. Each batch is its own statement, so that none exceeds the statement timeout,
+/// however many rows there are. Every replica does this, and skips rows that another has locked.
 struct Housekeeping: Sendable {
     let database: PostgresPool
     let logger: Logger
@@ -20,8 +20,8 @@ struct Housekeeping: Sendable {
 
     /// - Parameters:
     ///   - auditRetention: days for which the audit log is kept; `nil` keeps it for ever.
-    ///   - originRetention: days for which it is kept where its actors were.
-    ///   - seals: of the audit log; entries are removed with theirs.
+    ///   - originRetention: days for which the origins of its actors are kept.
+    ///   - seals: the seals of the audit log; entries are removed with theirs.
     ///   - unverifiedAccounts: `nil` keeps accounts that have verified nothing.
     init(
         database: PostgresPool, auditRetention: Int?, originRetention: Int = 90, seals: AuditSealStore? = nil,
@@ -46,7 +46,7 @@ struct Housekeeping: Sendable {
         removals = Self.removals + [audit, origins].compactMap(\.self)
     }
 
-    /// A table, its key, and which of its rows have expired.
+    /// A table, its key, and the condition of its expired rows.
     private struct Removal {
         var table: String
         var key: String
@@ -54,7 +54,7 @@ struct Housekeeping: Sendable {
     }
 
     private static let removals = [
-        // Whether a nonce has expired is decided by the replicas' clocks, which may differ from the database's.
+        // The replicas' clocks decide whether a nonce has expired, and they may differ from the database's.
         Removal(table: "used_nonces", key: "digest", condition: "expires_at < now() - interval '1 hour'"),
         Removal(table: "password_resets", key: "digest", condition: "expires_at < now()"),
         Removal(table: "identifier_changes", key: "digest", condition: "expires_at < now()"),
@@ -76,7 +76,7 @@ struct Housekeeping: Sendable {
         Removal(table: "audit_counts", key: "at", condition: "at < now() - interval '8 days'"),
     ]
 
-    /// When one table fails, the others are done all the same, and it is tried again the next time.
+    /// A failure in one table does not affect the others. The next run retries it.
     func removeExpired() async {
         for removal in removals {
             await attempt(removal.table) { while try await remove(removal) == Self.batch {} }
@@ -100,7 +100,7 @@ struct Housekeeping: Sendable {
         }
     }
 
-    /// - Returns: how many rows were removed.
+    /// - Returns: the number of removed rows.
     private func remove(_ removal: Removal) async throws(PostgresError) -> Int {
         try await database.query(
             """
@@ -113,9 +113,9 @@ struct Housekeeping: Sendable {
 }
 
 extension KeyRing {
-    /// Tells which keys this replica has. Their file does not say how old they are.
+    /// Registers a metric of the keys that this replica has. The key file does not contain the age of a key.
     ///
-    /// - Parameter kind: what they are for.
+    /// - Parameter kind: the purpose of the keys.
     func registerMetrics(as kind: String) {
         for id in ids {
             Gauge(

@@ -1,6 +1,6 @@
 public import Postgres
 
-/// The versions of identity's database, in their order.
+/// The migrations of identity's database, in their order.
 public let identityMigrations = [
     PostgresMigration(
         number: 1, name: "accounts", up: PackageResources._001_accounts_up_sql,

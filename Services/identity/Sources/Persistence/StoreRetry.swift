@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import ServiceKit
 
-/// Another transaction has, or had meanwhile, a user whom this one needs beside those that it has locked.
+/// Another transaction has locked, or has meanwhile changed, a further user whom this transaction needs.
 struct UserIsContended: Error {
     var userID: UUID
 }
@@ -11,11 +11,13 @@ struct UserIsContended: Error {
 extension PostgresPool {
     private static var mostAttempts: Int { 10 }
 
-    /// Runs a transaction, and runs it again where another one was in its way: nothing of it has happened then.
+    /// Runs a transaction, and retries it after a conflict with another one. The failed attempt has changed nothing.
+    /// Two conflicts are retried:
     ///
-    /// - PostgreSQL has ended it to resolve a deadlock. The order of locks (see ``AccountStore``) leaves few.
-    /// - It needs a further user whom somebody else has. It waits for that user without having a number, and gets a
-    ///   higher one.
+    /// - PostgreSQL has aborted the transaction to resolve a deadlock. The order of locks (see ``AccountStore``) makes
+    ///   this rare.
+    /// - The transaction needs a further user whom another transaction has locked. The retry first waits for that user
+    ///   while it has no number, so that it then gets a higher number.
     func withRetriedTransaction<Value: Sendable>(
         deadline: ContinuousClock.Instant? = nil, _ body: (PostgresTransaction) async throws -> Value
     ) async throws -> Value {
@@ -28,14 +30,14 @@ extension PostgresPool {
             } catch let error as UserIsContended {
                 try await query("SELECT id FROM users WHERE id = \(error.userID) FOR UPDATE", deadline: deadline)
             }
-            // The other transaction has to go on before this one takes the same locks again.
+            // The other transaction has to proceed before this one takes the same locks again.
             try await Task.sleep(for: .milliseconds(.random(in: 10...50)))
         }
         throw StoreConflict()
     }
 }
 
-/// At each attempt somebody else changed the same rows first. The client may repeat its request.
+/// At each attempt another transaction changed the same rows first. The client may repeat its request.
 struct StoreConflict: ProblemConvertible {
     var problem: Problem { Problem(.unavailable) }
 }

@@ -4,10 +4,10 @@ import Hummingbird
 import Postgres
 import ServiceKit
 
-/// Proving oneself again (`POST /v1/auth/reauthenticate`), by password or by Apple.
+/// Verifies a signed-in user again (`POST /v1/auth/reauthenticate`), by password or by Apple.
 struct ReauthenticationRoutes: Sendable {
     let password: PasswordReauthentication
-    /// `nil` where nobody signs in with Apple.
+    /// `nil` where sign-in with Apple is not offered.
     let apple: AppleReauthentication?
 
     func add(to router: ServiceRouter) {
@@ -21,7 +21,7 @@ struct ReauthenticationRoutes: Sendable {
     private func reauthenticate(
         _ user: ForwardedUser, _ request: ReauthenticateRequest, _ context: GatehouseRequestContext
     ) async throws {
-        // Also beside a password, which needs no nonce: the description allows no longer one.
+        // Checked also with a password, which needs no nonce: the API description allows no longer one.
         try AppleNonceIssuer.checkLength(of: request.nonce)
         switch (request.password, request.identityToken) {
         case (let text?, nil):
@@ -38,21 +38,20 @@ struct ReauthenticationRoutes: Sendable {
     }
 }
 
-/// Makes the authentication of a living session new: what every way of proving oneself again ends with.
+/// Renews the authentication time of a session. Every way of verifying a signed-in user again ends here.
 ///
-/// Nothing is taken back where the credentials change at the same moment, unlike after a sign-in: no session is made, and
-/// who proved themself a moment before the change could have done so a moment earlier.
+/// Unlike a sign-in, nothing is revoked where the credentials change at the same moment. No session is created, and a
+/// user who authenticated just before the change could have done so a moment earlier.
 struct Reauthentication: Sendable {
     let database: PostgresPool
     let tokens: TokensClient
 
-    /// Notes in the session that its user has proved now who they are. The next refresh gives an access token that says
-    /// so.
+    /// Records in the session that its user has authenticated now. The access token of the next refresh states it.
     ///
     /// - Parameters:
-    ///   - user: whose session it is.
-    ///   - account: the one that the proof belongs to; `nil`: none does.
-    ///   - refusal: what is thrown where the proof is another user's.
+    ///   - user: the user of the session.
+    ///   - account: the account that was verified; `nil`: none.
+    ///   - refusal: the error where another user was verified.
     /// - Throws: `refusal`; `ACCOUNT_DISABLED`; `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`. The request
     ///   may be repeated.
     func callAsFunction(
@@ -70,7 +69,7 @@ struct Reauthentication: Sendable {
 }
 
 extension AuthenticationAge {
-    /// - Throws: `REAUTHENTICATION_REQUIRED` where the user's last proof is too old.
+    /// - Throws: `REAUTHENTICATION_REQUIRED` where the user's last authentication is too old.
     func require(_ user: ForwardedUser) throws(Problem) {
         guard accepts(user.authenticatedAt, now: .now) else { throw .reauthenticationRequired(maximumAge: maximum) }
     }

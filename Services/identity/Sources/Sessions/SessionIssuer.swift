@@ -3,11 +3,11 @@ import Foundation
 import Logging
 import ServiceKit
 
-/// Gets a session for a user who has proved who they are, and makes sure that the session does not outlive the proof.
+/// Creates a session for a verified user, and ensures that the session does not outlive a change of the credentials.
 ///
-/// Whoever changes a user's credentials commits first and revokes the sessions after that. If the credentials are
-/// unchanged once the session is made, every later change revokes the session too. If they have changed, the session
-/// is taken back here. So is a session of which it is not known whether it was made.
+/// A transaction that changes a user's credentials commits first and revokes the sessions after that. If the
+/// credentials are unchanged once the session exists, every later change revokes the session too. If they have changed,
+/// the session is revoked here. The same happens where it is unknown whether the session was created.
 struct SessionIssuer: Sendable {
     let accounts: AccountStore
     let outbox: OutboxStore
@@ -19,16 +19,17 @@ struct SessionIssuer: Sendable {
     struct Issued {
         var auth: AuthResponse
         var sessionID: UUID
-        /// As it was when the proof was made.
+        /// The account as it was when the user was verified.
         var account: Account
     }
 
-    /// Makes the proof, gets a session, and starts again if the credentials have changed in between: three times at most.
+    /// Verifies the user, creates a session, and starts again if the credentials have changed in between: three times
+    /// at most.
     /// - Parameters:
-    ///   - methods: how the proof is made.
-    ///   - refusal: what is thrown when the account was deleted in between.
-    ///   - prove: finds out whose sign-in it is.
-    /// - Throws: what `prove` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
+    ///   - methods: how `verify` verifies the user.
+    ///   - refusal: the error when the account was deleted in between.
+    ///   - verify: verifies the user and returns the account.
+    /// - Throws: what `verify` throws, `refusal`, `ACCOUNT_DISABLED`, or `UNAVAILABLE` when there is no session.
     func issue(
         on device: SessionDevice?, by methods: [AuthenticationMethod], context: GatehouseRequestContext,
         refusal: Problem, verify: () async throws -> Account
@@ -52,7 +53,7 @@ struct SessionIssuer: Sendable {
         issued.auth.deviceToken = deviceTokens.issue(to: account.id, renewing: device?.deviceToken)
         let outcome: SignInOutcome
         do {
-            // No session is given out of which the audit log knows nothing.
+            // A session is issued only if the audit log has recorded it.
             let standing = try await AuditScope.$current.withValue(AuditScope.current?.on(device)) {
                 try await AuditLog.recordSignIn(
                     to: account, by: methods, session: issued.sessionID, on: accounts.database,
@@ -60,7 +61,7 @@ struct SessionIssuer: Sendable {
             }
             outcome = SignInOutcome.decide(provedAt: account.credentialsVersion, now: standing)
             if outcome == .stands, standing?.version != account.version {
-                // tokens keeps nothing about users without a session. If this is the user's first, tokens has ignored
+                // tokens stores no data about users without a session. If this is the user's first, tokens has ignored
                 // the snapshot of a change that was made in between.
                 try await OutboxStore.enqueueSnapshot(of: account.id, on: outbox.database)
             }
@@ -80,7 +81,7 @@ struct SessionIssuer: Sendable {
         }
     }
 
-    /// May fail: the device or network is then a new one at the next sign-in, too.
+    /// A failure is ignored: the device or network then counts as new at the next sign-in, too.
     private func remember(
         _ device: SessionDevice?, _ methods: [AuthenticationMethod], of account: Account,
         context: GatehouseRequestContext
@@ -88,7 +89,7 @@ struct SessionIssuer: Sendable {
         let deadline = context.deadline.forDatabase
         do {
             try await knownDevices.remember(device?.installationId, of: account, deadline: deadline)
-            // A user of Apple's asks for no codes and resets no password.
+            // A user of Apple requests no codes and resets no password.
             guard !methods.contains(.apple) else { return }
             try await knownDevices.remember(
                 network: ClientNetwork.site(of: context.clientAddress), of: account.id, deadline: deadline)
@@ -118,8 +119,9 @@ struct SessionIssuer: Sendable {
         throw Problem(.unavailable)
     }
 
-    /// Ends a session that may not have been made yet, because the request for it may still be under way. It is ended
-    /// at once, and again by the outbox when that request must be over. The client waits for neither.
+    /// Revokes a session that may not exist yet, because the request that creates it may still be in progress. The
+    /// session is revoked at once, and again by the outbox when that request must have ended. The client waits for
+    /// neither.
     private func revokeUnused(uncertain session: UUID) async {
         await Task {
             do {
@@ -131,8 +133,8 @@ struct SessionIssuer: Sendable {
         Task { try? await tokens.revokeUnused(session: session) }
     }
 
-    /// Ends a session that no client has been told of, even when the client has gone away in between. If tokens cannot
-    /// be reached now, the outbox does it.
+    /// Revokes a session that was issued to no client, even if the client has disconnected meanwhile. If tokens is
+    /// unavailable now, the outbox does so later.
     func revokeUnused(_ session: UUID) async {
         await Task {
             do {
@@ -149,7 +151,7 @@ extension SessionDevice {
     /// In characters, of each field.
     static let maximumLength = 200
 
-    /// Refuses text that could not be shown: the user sees it in the list of sessions.
+    /// Refuses text that cannot be shown, because the user sees it in the list of sessions.
     /// - Throws: `INVALID_REQUEST` naming the field.
     func checked() throws(Problem) -> SessionDevice {
         let fields = [

@@ -1,45 +1,46 @@
 import Foundation
 
-/// How long ago somebody may have proved who they are for what a stolen access token must not do: take an account over,
-/// end it, or read all of it.
+/// How recently a user must have authenticated for actions that a stolen access token must not allow: taking an account
+/// over, deleting it, or reading all of its data.
 struct AuthenticationAge: Sendable, Equatable {
     /// Seconds.
     let maximum: Int
 
-    /// Seconds by which a proof may be too old: its time is by PostgreSQL's clock at tokens, "now" by this process's.
+    /// Seconds of tolerance, because the time of authentication is by PostgreSQL's clock at tokens, and "now" by this
+    /// process's.
     static let leeway: TimeInterval = 5
 
-    /// Whether a proof is recent enough.
+    /// Whether the authentication is recent enough.
     ///
-    /// A time that is still to come counts as now: the other clock is ahead. Nobody but tokens can have written it.
+    /// A time in the future counts as now: the other clock is ahead, and only tokens writes this time.
     ///
-    /// - Parameter time: of the proof; `nil` where nobody knows it, which is never recent enough.
+    /// - Parameter time: when the user authenticated; `nil` where it is unknown, which is never recent enough.
     func accepts(_ time: Date?, now: Date) -> Bool {
         guard let time else { return false }
         return now.timeIntervalSince(time) <= Double(maximum) + Self.leeway
     }
 }
 
-/// What an account is like at the moment when a sign-in's session has been made.
+/// An account's state and versions once a sign-in's session has been created.
 struct AccountStanding: Sendable, Equatable {
     var state: AccountState
     var version: Int64
     var credentialsVersion: Int64
 }
 
-/// Whether a session may be given out: the account may have changed between the proof and the session.
+/// Whether a session may be issued: the account may have changed between verification and the creation of the session.
 enum SignInOutcome: Equatable {
-    /// The credentials are those of the proof. The session may be given out.
+    /// The credentials are those that were verified. The session may be issued.
     case stands
-    /// The account was deleted meanwhile. The answer is as if it had never been there.
+    /// The account was deleted meanwhile. The response is the same as if it had never existed.
     case gone
     case disabled
-    /// The credentials changed. The proof has to be made again.
+    /// The credentials changed. The user has to be verified again.
     case moved
 
     /// - Parameters:
-    ///   - credentialsVersion: as it was when the proof was made.
-    ///   - now: the account after the session was made; `nil` when there is none any more.
+    ///   - credentialsVersion: the version when the user was verified.
+    ///   - now: the account after the session was created; `nil` when it no longer exists.
     static func decide(provedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }

@@ -3,22 +3,22 @@ import Foundation
 import HTTPTypes
 import ServiceKit
 
-/// The tokens service, as identity uses it. Whatever goes wrong there is `UNAVAILABLE` to the client, whose fault it is
-/// not.
+/// Client of the tokens service. The caller gets `UNAVAILABLE` for every error of tokens, because the caller did not
+/// cause it.
 struct TokensClient: Sendable {
     let client: ServiceClient
 
-    /// Why there is no session to give out.
+    /// Why no session was created.
     enum SessionFailure: Error {
-        /// tokens knows that the user was erased.
+        /// tokens knows that the user was deleted.
         case userErased
-        /// tokens was not reached.
+        /// tokens could not be reached.
         case notMade
-        /// The answer was lost, or does not say whether a session was made.
+        /// The response was lost, or does not say whether a session was created.
         case unknown
     }
 
-    /// Not repeated when its answer is lost: a session's tokens are given out once.
+    /// Not retried when its response is lost: a session's tokens are issued once.
     func createSession(
         _ request: CreateSessionRequest, deadline: Deadline
     ) async throws(SessionFailure) -> AuthResponse {
@@ -55,7 +55,7 @@ struct TokensClient: Sendable {
         try await change(.put, "/internal/users/\(snapshot.user.id.path)/snapshot", body: snapshot)
     }
 
-    /// Ends one session of the user's, where it has not ended by itself.
+    /// Ends one session of the user, if it has not already ended.
     func endSession(_ session: UUID, of userID: UUID) async throws {
         do {
             try await change(.delete, "/internal/users/\(userID.path)/sessions/\(session.path)")
@@ -71,7 +71,7 @@ struct TokensClient: Sendable {
         }
     }
 
-    /// For requests that may be repeated, and that succeed where there is nothing to change.
+    /// For idempotent requests, which succeed where nothing has to change.
     private func change(
         _ method: HTTPRequest.Method, _ path: String, body: (any Encodable & Sendable)? = nil
     ) async throws {

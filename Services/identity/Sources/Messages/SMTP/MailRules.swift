@@ -1,13 +1,13 @@
 import Bytes
 import Foundation
 
-/// A mail as it travels (RFC 5322, 2045, 2046): plain text, and the same as HTML for readers from right to left and for
-/// links. Both parts are base64, so that no line is too long and none begins with a dot.
+/// A mail in its transfer format (RFC 5322, 2045, 2046): plain text, and the same as HTML for right-to-left text and
+/// for links. Both parts are base64, so that no line is too long and none begins with a dot.
 struct MailContent: Sendable {
     let bytes: [UInt8]
 
     /// - Parameters:
-    ///   - id: names the mail. A server or reader that gets it twice may know it by that.
+    ///   - id: identifies the mail. A server or mail client that gets it twice may recognize it by the id.
     ///   - date: seconds since 1970.
     init(_ message: OutgoingMessage, from author: MailAuthor, date: Int64) {
         let name = message.id.uuidString.lowercased()
@@ -21,7 +21,7 @@ struct MailContent: Sendable {
             "Message-ID: <\(name)@\(author.domain)>",
             "MIME-Version: 1.0",
             "Content-Language: \(message.language)",
-            // RFC 3834: nobody's out-of-office reply is wanted.
+            // RFC 3834: asks for no automatic replies.
             "Auto-Submitted: auto-generated",
             "Content-Type: multipart/alternative;",
             " boundary=\"\(boundary)\"",
@@ -33,7 +33,8 @@ struct MailContent: Sendable {
         bytes = Array(lines.joined(separator: "\r\n").utf8)
     }
 
-    /// As it is said after `DATA`: a dot before each line that begins with one, and one alone at the end (RFC 5321 §4.5.2).
+    /// The form that is sent after `DATA`: a dot is added before each line that begins with one, and a line with one
+    /// dot ends the mail (RFC 5321 §4.5.2).
     static func stuffed(_ bytes: [UInt8]) -> [UInt8] {
         let (dot, newline) = (UInt8(ascii: "."), UInt8(ascii: "\n"))
         var stuffed: [UInt8] = []
@@ -62,13 +63,13 @@ struct MailContent: Sendable {
         }
     }
 
-    /// RFC 5322 §3.3: as in HTTP, with the zone as a number.
+    /// RFC 5322 §3.3: the same as in HTTP, but with a numeric zone.
     private static func written(_ date: Int64) -> String {
         UTCTime(secondsSince1970: date).imfFixdate.replacing("GMT", with: "+0000")
     }
 }
 
-/// Whom mails are from: `no-reply@example.com`, or with a name, `Shop <no-reply@example.com>`.
+/// The sender of mails: `no-reply@example.com`, or with a name, `Shop <no-reply@example.com>`.
 struct MailAuthor: Sendable, Equatable {
     var name: String
     var address: EmailAddress
@@ -88,17 +89,17 @@ struct MailAuthor: Sendable, Equatable {
         }
     }
 
-    /// What stands behind the `@`.
+    /// The part after the `@`.
     var domain: String { String(address.value.split(separator: "@").last ?? "") }
 }
 
 /// Text in a mail's header (RFC 2047).
 enum MailHeader {
-    /// Bytes in one encoded word: with its frame, and `Subject: ` before it, a line of at most 76 characters
+    /// Bytes in one encoded word. With its delimiters, and `Subject: ` before it, the line has at most 76 characters
     /// (RFC 2047 §2).
     private static let longestPart = 39
 
-    /// As it is where it is short and of ASCII's printable characters; else in encoded words.
+    /// Short text of printable ASCII characters is unchanged. Other text becomes encoded words.
     static func text(_ text: String) -> String {
         let isPlain = text.utf8.count <= 60 && text.utf8.allSatisfy { (0x20...0x7E) ~= $0 } && !text.contains("=?")
         return isPlain ? text : encoded(text)
@@ -126,7 +127,7 @@ enum MailHeader {
     }
 }
 
-/// A message's text as HTML: paragraphs, the code in large digits, the link to press on. Nothing is fetched to show it.
+/// A message's text as HTML: paragraphs, the code in large digits, and the link. Displaying it fetches nothing.
 struct MailPage: Sendable {
     let html: String
 

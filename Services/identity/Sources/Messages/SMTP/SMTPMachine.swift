@@ -1,12 +1,12 @@
 import Foundation
 
-/// What is said to an SMTP server to hand in one message (RFC 5321, 3207, 4954, 6531): a state machine over the server's
-/// replies.
+/// The client side of an SMTP dialogue that submits one message (RFC 5321, 3207, 4954, 6531): a state machine over the
+/// server's replies.
 struct SMTPDialogue: Sendable {
     enum Security: Sendable, Equatable {
         /// TLS from the first byte (RFC 8314).
         case implicit
-        /// TLS before anything is told that matters (RFC 3207). Without it nothing is sent.
+        /// TLS before any confidential data is sent (RFC 3207). If the server does not offer it, nothing is sent.
         case startTLS
         /// For a server on the same machine.
         case none
@@ -19,10 +19,10 @@ struct SMTPDialogue: Sendable {
 
     enum Step: Sendable, Equatable {
         case say(String)
-        /// Said before the connection is protected. Nothing that came before that is believed after it.
+        /// Sent before the connection is protected. Everything that the server said before that is discarded.
         case sayAndStartTLS(String)
         case sendContent
-        /// The server has taken the message over.
+        /// The server has accepted the message.
         case accepted
     }
 
@@ -60,7 +60,7 @@ struct SMTPDialogue: Sendable {
         case .tls:
             try expect(220, reply)
             isProtected = true
-            // What was offered in the clear may have been changed on its way.
+            // An attacker may have changed the unencrypted list of extensions.
             extensions = [:]
             return hello()
         case .user:
@@ -133,7 +133,7 @@ struct SMTPDialogue: Sendable {
         return .say("MAIL FROM:<\(envelope.sender)>\(parameters)")
     }
 
-    /// Before the recipient is named, a refusal is not about this message.
+    /// Before the recipient is named, a refusal does not concern this message.
     private func expect(_ code: Int, _ reply: SMTPReply) throws(SMTPFailure) {
         if reply.code != code { throw SMTPFailure(reason: reply.text, isFinal: false) }
     }
@@ -143,7 +143,7 @@ struct SMTPDialogue: Sendable {
         SMTPFailure(reason: reply.text, isFinal: reply.code >= 500)
     }
 
-    /// What the server can do, by keyword, in capitals.
+    /// The server's extensions, by keyword in upper case.
     private static func extensions(in reply: SMTPReply) -> [String: Set<String>] {
         var extensions: [String: Set<String>] = [:]
         for line in reply.lines.dropFirst() {
@@ -154,25 +154,25 @@ struct SMTPDialogue: Sendable {
     }
 }
 
-/// What an SMTP server answers to a command (RFC 5321 §4.2).
+/// A reply of an SMTP server to a command (RFC 5321 §4.2).
 struct SMTPReply: Sendable, Equatable {
     var code: Int
-    /// What stands behind the code, line by line.
+    /// The text after the code, line by line.
     var lines: [String]
 
-    /// Bytes of a line, and lines of a reply, that are read. RFC 5321 §4.5.3.1.5 asks for 512.
+    /// The longest line in bytes, and the most lines of a reply, that are read. RFC 5321 §4.5.3.1.5 requires 512.
     static let longestLine = 2048
     static let mostLines = 128
 
     struct Malformed: Error {}
 
-    /// A reply whose lines are still coming.
+    /// Collects the lines of a reply.
     struct Reader: Sendable {
         private var code: Int?
         private var lines: [String] = []
 
-        /// - Parameter line: without its end.
-        /// - Returns: the reply that ends with it.
+        /// - Parameter line: without its line break.
+        /// - Returns: the complete reply, if this line ends it.
         mutating func read(_ line: [UInt8]) throws(Malformed) -> SMTPReply? {
             guard line.count >= 3, line.count <= SMTPReply.longestLine, lines.count < SMTPReply.mostLines,
                 let code = Int(String(decoding: line.prefix(3), as: UTF8.self)), (200...599).contains(code),
@@ -189,7 +189,7 @@ struct SMTPReply: Sendable, Equatable {
         }
     }
 
-    /// For a log: without what a terminal would obey.
+    /// For a log: without control characters, which a terminal would interpret.
     var text: String {
         let words = ([String(code)] + lines).joined(separator: " ").unicodeScalars.map {
             $0.properties.generalCategory == .control ? " " : String($0)
@@ -198,7 +198,7 @@ struct SMTPReply: Sendable, Equatable {
     }
 }
 
-/// With which name and password mail is handed in (RFC 4954).
+/// The name and password for submitting mail (RFC 4954).
 struct SMTPLogin: Sendable, Equatable {
     var user: String
     var password: String
@@ -209,10 +209,11 @@ struct SMTPLogin: Sendable, Equatable {
     var passwordBase64: String { Data(password.utf8).base64EncodedString() }
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 struct SMTPFailure: Error, Equatable, CustomStringConvertible {
     var reason: String
-    /// Whether this message will never be taken. A server that is away, full or wrongly set up may take it later.
+    /// Whether the message is refused permanently. A server that is unavailable, full or misconfigured may accept it
+    /// later.
     var isFinal: Bool
 
     var description: String { reason }

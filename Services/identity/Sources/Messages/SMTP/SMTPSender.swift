@@ -7,11 +7,12 @@ import ServiceKit
 import Settings
 import Synchronization
 
-/// Hands mail in at an SMTP server, each on a connection of its own.
+/// Submits mail to an SMTP server, each mail on its own connection.
 struct SMTPSender: MessageSender {
     let settings: SMTPSettings
     let eventLoopGroup: any EventLoopGroup
-    /// For the whole exchange. Less than a task of the outbox stays claimed, so that no other process sends it too.
+    /// For the whole exchange. It is shorter than the claim of an outbox task, so that no other process sends the mail
+    /// too.
     var timeout = Duration.seconds(10)
 
     private typealias Connection = NIOAsyncChannel<SMTPReply, SMTPOutput>
@@ -21,7 +22,7 @@ struct SMTPSender: MessageSender {
         let dialogue = SMTPDialogue(
             security: settings.security, name: settings.author.domain, login: settings.login,
             envelope: .init(sender: settings.author.address.value, recipient: message.to.value))
-        // Once the server has the mail, a farewell that fails must not have it sent again.
+        // Once the server has accepted the mail, a failing `QUIT` must not cause a retry.
         let isAccepted = Accepted()
         do {
             try await Deadline.after(timeout).run {
@@ -71,12 +72,12 @@ struct SMTPSender: MessageSender {
 
     private static func handler(_ tls: NIOSSLContext?, _ host: String) throws -> NIOSSLClientHandler? {
         guard let tls else { return nil }
-        // No name of a server is an address: the certificate is compared with the address then.
+        // An IP address is not sent as the TLS server name. The certificate is then verified for the address.
         let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
         return try NIOSSLClientHandler(context: tls, serverHostname: isAddress ? nil : host)
     }
 
-    /// Whether the server has taken the mail over.
+    /// Whether the server has accepted the mail.
     private final class Accepted: Sendable {
         private let state = Mutex(false)
 
@@ -86,7 +87,7 @@ struct SMTPSender: MessageSender {
     }
 }
 
-/// What is said to the server.
+/// Output to the server.
 enum SMTPOutput: Sendable {
     case bytes(ByteBuffer)
     /// Once the server has agreed, the connection is protected before another byte is read.
@@ -105,7 +106,7 @@ final class SMTPReplyHandler: ChannelDuplexHandler {
     private var line: [UInt8] = []
     private var isStartingTLS = false
 
-    /// - Parameter makeTLS: `nil` where there is none to start.
+    /// - Parameter makeTLS: returns `nil` where TLS is not used.
     init(makeTLS: @escaping () throws -> NIOSSLClientHandler?) {
         self.makeTLS = makeTLS
     }
@@ -129,11 +130,11 @@ final class SMTPReplyHandler: ChannelDuplexHandler {
                     continue
                 }
                 isStartingTLS = false
-                // Whatever came along in the clear could have been put there by anybody.
+                // Unencrypted bytes after the reply may have been injected by an attacker.
                 guard buffer.readableBytes == 0, let tls = try makeTLS() else { throw SMTPReply.Malformed() }
                 try context.pipeline.syncOperations.addHandler(tls, position: .first)
                 context.fireChannelRead(wrapInboundOut(reply))
-                // The event that follows this read stops at the new handler, which has nothing to show yet.
+                // The event that follows this read does not pass the new handler, which has no data yet.
                 context.fireChannelReadComplete()
             }
         } catch {
@@ -153,7 +154,7 @@ final class SMTPReplyHandler: ChannelDuplexHandler {
     }
 }
 
-/// Where mail is handed in, and as whom.
+/// The mail server, the login and the sender of mails.
 struct SMTPSettings: Sendable {
     var host: String
     var port: Int
@@ -163,8 +164,8 @@ struct SMTPSettings: Sendable {
     /// `nil` without TLS.
     var tls: NIOSSLContext?
 
-    /// Reads `smtpURL`, `smtpFrom` and `smtpAuthoritiesFile`; what is wrong is noted there.
-    /// - Returns: `nil` where mail is not handed in, or something is wrong.
+    /// Reads `smtpURL`, `smtpFrom` and `smtpAuthoritiesFile`, and reports problems to `settings`.
+    /// - Returns: `nil` where no mail server is configured, or a setting is invalid.
     static func read(_ settings: Settings) -> SMTPSettings? {
         let url = settings.optionalString("smtpURL", secret: true)
         let from = settings.optionalString("smtpFrom")
@@ -206,7 +207,7 @@ struct SMTPSettings: Sendable {
         var login: SMTPLogin?
 
         init(_ text: String) throws(Refusal) {
-            // The address holds a password: no message repeats it.
+            // The address contains a password, so no message repeats it.
             guard let parts = URLComponents(string: text), parts.namesServer, let host = parts.host,
                 let scheme = parts.scheme, let security = Self.schemes[scheme], ["", "/"].contains(parts.path),
                 parts.query == nil

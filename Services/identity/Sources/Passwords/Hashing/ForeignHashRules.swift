@@ -1,6 +1,6 @@
 import Foundation
 
-/// A password's hash that another system made, in the text in which it is kept until its user signs in:
+/// A password hash from another system, in the text in which it is stored until its user signs in:
 ///
 /// | | |
 /// |---|---|
@@ -10,8 +10,8 @@ import Foundation
 /// | PBKDF2 | `$pbkdf2-sha256$i=600000$SALT$HASH`, passlib's `$pbkdf2-sha256$600000$…`, Django's `pbkdf2_sha256$600000$…` |
 /// | Firebase | `$firebase-scrypt$ln=14,r=8,sep=SEPARATOR$SALT$HASH` |
 ///
-/// SALT, HASH and SEPARATOR are base64 without padding. None is taken that asks for too much work: whoever writes the list
-/// of users must not decide how long a sign-in takes.
+/// SALT, HASH and SEPARATOR are base64 without padding. Hashes that take too much work are refused: the author of an
+/// import file must not decide how long a sign-in takes.
 enum ForeignHash: Sendable, Equatable {
     case argon2(ForeignArgon2Hash)
     case bcrypt(BcryptHash)
@@ -23,9 +23,9 @@ enum ForeignHash: Sendable, Equatable {
     static let saltLengths = 1...128
     static let hashLengths = 16...128
 
-    /// `nil` when the text is of none of the forms, or asks for too much work.
+    /// `nil` when the text has none of the forms, or asks for too much work.
     init?(_ text: String) {
-        // Longer than any: nothing of it is looked at.
+        // Longer than any valid hash. Such a text is not parsed.
         guard text.utf8.count <= 1024 else { return nil }
         if let hash = BcryptHash(text) {
             self = .bcrypt(hash)
@@ -49,10 +49,10 @@ enum ForeignHash: Sendable, Equatable {
     }
 }
 
-/// bcrypt (Provos, Mazières 1999): `$2b$12$` and 53 characters of salt and hash. It looks at the first 72 bytes of a
+/// bcrypt (Provos, Mazières 1999): `$2b$12$` and 53 characters of salt and hash. It uses only the first 72 bytes of a
 /// password.
 struct BcryptHash: Sendable, Equatable {
-    /// The logarithm of the rounds. 14 is about a second.
+    /// The binary logarithm of the number of rounds. 14 takes about a second.
     static let costs = 4...14
 
     let text: String
@@ -76,12 +76,13 @@ struct BcryptHash: Sendable, Equatable {
     }
 }
 
-/// Firebase's variant of scrypt: `$firebase-scrypt$ln=MEM_COST,r=ROUNDS,sep=SEPARATOR$SALT$HASH`. The project's signer
-/// key is encrypted under what scrypt makes of the password; that is the hash. The key stands in a file and not here.
+/// Firebase's variant of scrypt: `$firebase-scrypt$ln=MEM_COST,r=ROUNDS,sep=SEPARATOR$SALT$HASH`. scrypt derives a key
+/// from the password. The hash is the project's signer key, encrypted with it. The signer key is in a file, not in the
+/// hash.
 struct FirebaseHash: Sendable, Equatable {
     var parameters: ScryptParameters
     var salt: [UInt8]
-    /// Follows the salt.
+    /// Appended to the salt.
     var separator: [UInt8]
     /// As long as the signer key.
     var hash: [UInt8]
@@ -99,7 +100,7 @@ struct FirebaseHash: Sendable, Equatable {
     }
 }
 
-/// Argon2 of any variant, without a pepper. Argon2id of version 19 is read by ``PasswordHash``.
+/// Argon2 of any variant, without a pepper. ``PasswordHash`` reads Argon2id of version 19.
 struct ForeignArgon2Hash: Sendable, Equatable {
     enum Variant: String, Sendable {
         case argon2d, argon2i, argon2id
@@ -119,7 +120,7 @@ struct ForeignArgon2Hash: Sendable, Equatable {
         parameters = Argon2Parameters(memory: numbers[0], iterations: numbers[1], parallelism: numbers[2])
         guard parameters.isAcceptable else { return nil }
         self.variant = variant
-        // The first version wrote none.
+        // The first version wrote no version number.
         version = phc.version ?? 16
         salt = phc.salt
         hash = phc.hash
@@ -146,7 +147,7 @@ struct PBKDF2Hash: Sendable, Equatable {
     var salt: [UInt8]
     var hash: [UInt8]
 
-    /// Iterations, each of which is done once for as many bytes of the hash as the digest has.
+    /// Iterations. Each is repeated for every digest-sized block of the hash.
     static let maximumWork = 2_000_000
 
     init?(_ text: String) {
@@ -159,7 +160,7 @@ struct PBKDF2Hash: Sendable, Equatable {
         }
         let fields = text.split(separator: "$", omittingEmptySubsequences: false)
         if fields.count == 5, fields[0].isEmpty, let iterations = Int(fields[2]) {
-            // passlib's base64 has `.` for `+`.
+            // passlib's base64 uses `.` instead of `+`.
             let parts = fields[3...].map { PHCString.base64($0.replacingOccurrences(of: ".", with: "+")) }
             guard let salt = parts[0], let hash = parts[1], !text.contains("+") else { return nil }
             self.init(algorithm: String(fields[1]), iterations: iterations, salt: salt, hash: hash)
@@ -189,9 +190,9 @@ struct PBKDF2Hash: Sendable, Equatable {
     }
 }
 
-/// How much work scrypt does (RFC 7914 §2).
+/// The cost of scrypt (RFC 7914 §2).
 struct ScryptParameters: Sendable, Equatable {
-    /// The logarithm of N.
+    /// The binary logarithm of N.
     var logN: Int
     /// Block size.
     var r: Int
@@ -201,7 +202,7 @@ struct ScryptParameters: Sendable, Equatable {
     /// Bytes: 128 × N × r.
     static let maximumMemory = 128 << 20
 
-    /// `nil` where it would be more than 128 MiB, or more than twice the time of that.
+    /// `nil` where it would take more than 128 MiB, or more than twice the time of that.
     init?(logN: Int, r: Int, p: Int) {
         guard (1...20).contains(logN), (1...32).contains(r), (1...16).contains(p) else { return nil }
         let memory = 128 * r << logN

@@ -8,12 +8,12 @@ import ServiceKit
     import CCrypt
 #endif
 
-/// Verifies hashes that other systems made.
+/// Verifies password hashes from other systems.
 struct ForeignHashing: Sendable {
-    /// The project's, where users came from Firebase.
+    /// The project's signer key, where users came from Firebase.
     var firebaseSignerKey: [UInt8]?
 
-    /// A user came from Firebase, and this replica was not told the project's key.
+    /// A user's hash came from Firebase, but this replica has no signer key.
     struct NoSignerKey: ProblemConvertible, CustomStringConvertible {
         var problem: Problem { Problem(.unavailable) }
         var description: String {
@@ -21,16 +21,16 @@ struct ForeignHashing: Sendable {
         }
     }
 
-    /// Memory ran out, or a library has a bound that is lower than ours.
+    /// Memory ran out, or a library has a lower limit than Gatehouse.
     struct Refused: ProblemConvertible, CustomStringConvertible {
         var problem: Problem { Problem(.unavailable) }
         var description: String { "a password could not be hashed as another system had done it" }
     }
 
-    /// Blocks the calling thread for the whole of the work.
+    /// Blocks the calling thread until the work is done.
     ///
-    /// Other systems hash a password as it was typed, without bringing it into a normal form.
-    /// - Throws: ``NoSignerKey``, ``Refused``: it may well be the right password.
+    /// Other systems hash a password as it was typed, without normalizing it.
+    /// - Throws: ``NoSignerKey``, ``Refused``: the password may be right.
     func verify(_ password: Password, _ hash: ForeignHash) throws -> Bool {
         let typed = Array(password.typed.utf8)
         switch hash {
@@ -59,15 +59,15 @@ struct ForeignHashing: Sendable {
     }
 }
 
-/// bcrypt by the system's libcrypt. macOS has none: there such a hash verifies no password.
+/// bcrypt from the system's libcrypt. macOS has none, so no password matches such a hash there.
 enum Bcrypt {
-    /// Blocks the calling thread for the whole of the work.
+    /// Blocks the calling thread until the work is done.
     static func verify(_ password: [UInt8], _ hash: BcryptHash) -> Bool {
         #if os(Linux)
-            // The library would take the password to end there.
+            // The library would treat the NUL as the end of the password.
             guard !password.contains(0) else { return false }
             let phrase = password.map { CChar(bitPattern: $0) } + [0]
-            // 32 KiB, which is too much for a thread's stack to be asked for.
+            // 32 KiB, which is too large for a thread's stack.
             let data = UnsafeMutablePointer<crypt_data>.allocate(capacity: 1)
             memset(data, 0, MemoryLayout<crypt_data>.size)
             defer {
@@ -82,7 +82,7 @@ enum Bcrypt {
     }
 }
 
-/// Keys that OpenSSL derives of passwords. Each blocks the calling thread for the whole of the work.
+/// Keys that OpenSSL derives from passwords. Each call blocks the calling thread until the work is done.
 enum OpenSSLDerivation {
     /// - Returns: `nil` when the library refuses.
     static func pbkdf2(
@@ -106,7 +106,7 @@ enum OpenSSLDerivation {
     /// - Returns: `nil` when the library refuses, which with acceptable parameters means that memory ran out.
     static func scrypt(_ password: [UInt8], salt: [UInt8], parameters: ScryptParameters, length: Int) -> [UInt8]? {
         var output = [UInt8](repeating: 0, count: length)
-        // Its own bound counts some kilobytes besides the blocks.
+        // OpenSSL's limit counts some kilobytes in addition to the blocks.
         let memory = UInt64(ScryptParameters.maximumMemory) + (1 << 20)
         let status = withCharacters(password) { password in
             EVP_PBE_scrypt(
@@ -116,7 +116,7 @@ enum OpenSSLDerivation {
         return status == 1 ? output : nil
     }
 
-    /// AES-256 in counter mode, from a counter of zero on.
+    /// AES-256 in counter mode, with a counter that starts at zero.
     static func aes256CTR(_ text: [UInt8], key: [UInt8]) -> [UInt8]? {
         guard key.count == 32, let context = EVP_CIPHER_CTX_new() else { return nil }
         defer { EVP_CIPHER_CTX_free(context) }

@@ -1,29 +1,29 @@
 import Foundation
 import Synchronization
 
-/// Measures hashes on this machine, for whoever chooses their parameters (`identity passwords calibrate`).
+/// Measures hashes on this machine, so that an operator can choose their parameters (`identity passwords calibrate`).
 public struct PasswordCalibration: Sendable {
-    /// A memory of `maximumMemory` KiB is the most that a hash is given.
+    /// The valid range of `maximumMemory`, in KiB.
     public static let memoryRange = Argon2Parameters.memoryRange
 
-    /// How many hashes run at once, as they will on the service's threads.
+    /// Concurrent hashes, as on the service's threads.
     private let threads: Int
     private let rule: Argon2Calibration
 
-    /// What was found.
+    /// The result of the measurement.
     public struct Outcome: Sendable {
-        /// As in the environment of the service.
+        /// As environment variables of the service.
         public var settings: [(name: String, value: String)]
-        /// How long a hash takes with them.
+        /// How long a hash takes with these settings.
         public var duration: Duration
-        /// How long it takes with the least parameters that are allowed.
+        /// How long a hash takes with the smallest parameters that are allowed.
         public var least: Duration
     }
 
     /// - Parameters:
-    ///   - target: how long a hash is to take.
+    ///   - target: how long a hash should take.
     ///   - maximumMemory: KiB for each hash.
-    ///   - threads: how many hashes run at once, at least 1.
+    ///   - threads: concurrent hashes, at least 1.
     public init(target: Duration, maximumMemory: Int, threads: Int) {
         self.threads = threads
         rule = Argon2Calibration(target: target, maximumMemory: maximumMemory)
@@ -35,7 +35,7 @@ public struct PasswordCalibration: Sendable {
         var parameters = Argon2Calibration.first
         guard let least = measure(parameters) else { return nil }
         var duration = least
-        // The first estimate is from a hash that is much smaller, and may be some percent off.
+        // The first estimate comes from a much smaller hash, and may be some percent off.
         for _ in 0..<3 {
             let next = rule.next(after: parameters, took: duration)
             if next == parameters { break }
@@ -49,7 +49,7 @@ public struct PasswordCalibration: Sendable {
         return Outcome(settings: settings.map { ($0, String($1)) }, duration: duration, least: least)
     }
 
-    /// The median, while as many run at once as there are threads.
+    /// The median, with as many concurrent hashes as threads.
     private func measure(_ parameters: Argon2Parameters) -> Duration? {
         let times = Mutex<[Duration]>([])
         let salt = [UInt8](repeating: 0, count: PasswordHash.saltLength)
@@ -58,7 +58,7 @@ public struct PasswordCalibration: Sendable {
                 let started = ContinuousClock.now
                 let hash = Argon2.hash(
                     Array("calibration".utf8), salt: salt, parameters: parameters, length: PasswordHash.hashLength)
-                // The first meets memory that is new.
+                // The first round is not counted: its memory is fresh, so its hashes take longer.
                 if round > 0, hash != nil { times.withLock { $0.append(.now - started) } }
             }
         }

@@ -4,7 +4,7 @@ import Foundation
 /// `$argon2id$v=19$m=19456,t=2,p=1,keyid=BASE64$SALT$HASH`, where `keyid` names the pepper key.
 struct PasswordHash: Sendable, Equatable {
     var parameters: Argon2Parameters
-    /// The pepper that the password was keyed with; `nil` in a hash that another program made.
+    /// The pepper that the password was keyed with; `nil` in a hash from another program.
     var pepperID: String?
     var salt: [UInt8]
     var hash: [UInt8]
@@ -19,7 +19,7 @@ struct PasswordHash: Sendable, Equatable {
         self.hash = hash
     }
 
-    /// `nil` when the text is no Argon2id hash of version 19, or asks for more work than is acceptable.
+    /// `nil` when the text is not an Argon2id hash of version 19, or asks for more work than is acceptable.
     init?(_ text: String) {
         guard let phc = PHCString(text), phc.algorithm == "argon2id", phc.version == 19,
             (8...64).contains(phc.salt.count), (16...64).contains(phc.hash.count),
@@ -45,7 +45,7 @@ struct PasswordHash: Sendable, Equatable {
     }
 }
 
-/// A hash in the PHC string format: `$ALGORITHM$v=VERSION$NAME=VALUE,…$SALT$HASH`, the version perhaps missing.
+/// A hash in the PHC string format: `$ALGORITHM$v=VERSION$NAME=VALUE,…$SALT$HASH`. The version is optional.
 struct PHCString: Sendable, Equatable {
     var algorithm: String
     var version: Int?
@@ -53,7 +53,7 @@ struct PHCString: Sendable, Equatable {
     var salt: [UInt8]
     var hash: [UInt8]
 
-    /// `nil` when the text is something else, or says the same in another way than it has to be said.
+    /// `nil` when the text has another format, or is not in its canonical form.
     init?(_ text: String) {
         var fields = text.split(separator: "$", omittingEmptySubsequences: false)[...]
         guard fields.popFirst()?.isEmpty == true, let algorithm = fields.popFirst(), !algorithm.isEmpty else {
@@ -79,7 +79,7 @@ struct PHCString: Sendable, Equatable {
         self.hash = hash
     }
 
-    /// The numbers of these parameters, if there are these and no others besides `optional`.
+    /// The values of these parameters, if all of them are present and no others besides `optional`.
     func numbers(_ names: String..., optional: Set<String> = []) -> [Int]? {
         guard Set(parameters.keys).subtracting(optional) == Set(names) else { return nil }
         let numbers = names.compactMap { parameters[$0].flatMap { Int($0) } }
@@ -99,7 +99,7 @@ struct PHCString: Sendable, Equatable {
     }
 }
 
-/// How much work one hash is.
+/// The cost of one hash.
 struct Argon2Parameters: Sendable, Equatable {
     /// KiB.
     var memory: Int
@@ -108,15 +108,15 @@ struct Argon2Parameters: Sendable, Equatable {
     /// Lanes.
     var parallelism: Int
 
-    /// OWASP's least for Argon2id. New hashes never have less.
+    /// OWASP's minimum for Argon2id. New hashes never have less.
     static let floor = Argon2Parameters(memory: 19_456, iterations: 2, parallelism: 1)
 
-    /// What a new hash may have.
+    /// The memory that a new hash may have.
     static let memoryRange = floor.memory...131_072
     static let iterationsRange = floor.iterations...10
     static let parallelismRange = floor.parallelism...4
 
-    /// Whether a stored hash may have these parameters. The database must not decide how much this process works.
+    /// Whether a stored hash may have these parameters. The database must not decide how much work this process does.
     var isAcceptable: Bool {
         (1...Self.parallelismRange.upperBound).contains(parallelism)
             && (8 * parallelism...Self.memoryRange.upperBound).contains(memory)
@@ -124,27 +124,27 @@ struct Argon2Parameters: Sendable, Equatable {
     }
 }
 
-/// Finds parameters with which a hash takes about a given time. Memory comes first, because it costs an attacker with
-/// many small processors the most; passes come when there may be no more memory (RFC 9106 §4).
+/// Finds parameters with which a hash takes about a given time. It raises the memory first, because memory costs an
+/// attacker with many small processors the most. It raises the passes when the memory is at its maximum (RFC 9106 §4).
 struct Argon2Calibration: Sendable {
-    /// How long a hash is to take.
+    /// How long a hash should take.
     var target: Duration
-    /// KiB that a hash may have; those that new hashes may not have are cut off.
+    /// The most KiB for a hash, clamped to what new hashes may have.
     var maximumMemory: Int
 
-    /// What is measured first.
+    /// The parameters that are measured first.
     static let first = Argon2Parameters.floor
 
-    /// What to try after parameters that were measured. A hash takes time in proportion to its memory and its passes.
-    /// Of parameters that take the target's time the result is the same parameters again, or nearly so.
+    /// The next parameters to try after a measurement. A hash takes time in proportion to its memory and its passes.
+    /// For parameters that take the target's time, the result is the same parameters, or nearly so.
     ///
     /// - Parameter duration: how long a hash took; more than zero.
     func next(after parameters: Argon2Parameters, took duration: Duration) -> Argon2Parameters {
         let (memory, iterations) = (Argon2Parameters.memoryRange, Argon2Parameters.iterationsRange)
         let most = min(max(maximumMemory, memory.lowerBound), memory.upperBound)
         let work = Double(parameters.memory * parameters.iterations) * (target / duration)
-        // As many passes as it takes for the memory not to be more than the most; one less where less memory than the
-        // least would be left for each.
+        // Enough passes to keep the memory within its maximum. One pass less where each pass would get less memory than
+        // the minimum.
         let wanted = Int(min((work / Double(most)).rounded(.up), 1000))
         let affordable = Int(min(work / Double(memory.lowerBound), 1000))
         let passes = min(max(min(wanted, affordable), iterations.lowerBound), iterations.upperBound)

@@ -11,10 +11,10 @@ import ServiceLifecycle
 import Synchronization
 import Threads
 
-/// Hashes and verifies passwords, on threads of its own, which give way to whatever else the machine has to do.
+/// Hashes and verifies passwords on its own threads, which have a lower priority than the machine's other work.
 ///
-/// A flood of sign-ins must not take the service down: when the queue is full, a request is refused at once, and when a
-/// request's deadline has passed before a thread is free, nothing is hashed for it.
+/// A flood of sign-ins must not overload the service. A full queue refuses a request at once. A request whose deadline
+/// passes before a thread is free is not hashed.
 final class PasswordHasher: Service, Sendable {
     private let threads: NIOThreadPool
     private let priority = LowerPriority()
@@ -24,7 +24,7 @@ final class PasswordHasher: Service, Sendable {
     private let pepper: KeyRing
     private let parameters: Argon2Parameters
     private let foreign: ForeignHashing
-    /// A hash of no password, against which a sign-in without an account is verified.
+    /// The hash of no password. A sign-in without an account is verified against it.
     private let decoy: PasswordHash
     private let refusals = Counter(
         "identity_password_hash_refused_total", help: "Passwords that were not hashed because the queue was full.")
@@ -32,7 +32,7 @@ final class PasswordHasher: Service, Sendable {
     private let waiting: Gauge
 
     /// - Parameters:
-    ///   - threads: how many hashes run at once.
+    ///   - threads: concurrent hashes.
     ///   - queue: how many more may wait.
     init(
         threads: Int, queue: Int, pepper: KeyRing, parameters: Argon2Parameters = .floor,
@@ -63,18 +63,18 @@ final class PasswordHasher: Service, Sendable {
         try await stop()
     }
 
-    /// Ends the threads when the hashes under way are done.
+    /// Ends the threads when the hashes in progress are done.
     func stop() async throws {
         try await threads.shutdownGracefully()
     }
 
-    /// Refuses a request that there would be no room for, before anything is read or looked up for it.
+    /// Refuses a request when the queue is full, before anything is read or looked up for it.
     /// - Throws: `UNAVAILABLE`.
     func requireRoom() throws(Problem) {
         guard admitted.withLock({ $0 < capacity }) else { throw refusal() }
     }
 
-    /// The PHC string to keep for a password.
+    /// The PHC string to store for a password.
     /// - Throws: `UNAVAILABLE` when there is no room or the deadline passes first.
     func hash(_ password: Password, deadline: Deadline) async throws -> String {
         let salt = [UInt8].random(count: PasswordHash.saltLength)
@@ -83,10 +83,10 @@ final class PasswordHasher: Service, Sendable {
         return stored.phcString
     }
 
-    /// Whether the password is that of the PHC string. Without one, or with one that cannot be read, as much work is done,
-    /// so that the time does not tell who has an account.
+    /// Whether the password matches the PHC string. Without a readable PHC string the same amount of work is done,
+    /// because response time would reveal which accounts exist.
     ///
-    /// - Throws: ``UnknownPepper`` and what ``ForeignHashing`` throws, since it may well be the right password.
+    /// - Throws: ``UnknownPepper`` and what ``ForeignHashing`` throws, because the password may be right.
     func verify(_ password: Password, against phcString: String?, deadline: Deadline) async throws -> Bool {
         let stored = phcString.flatMap { PasswordHash($0) }
         if stored == nil, let hash = phcString.flatMap({ ForeignHash($0) }) {
@@ -98,7 +98,7 @@ final class PasswordHasher: Service, Sendable {
         return constantTimeEqual(digest, against.hash) && stored != nil
     }
 
-    /// Whether a hash was made with other parameters or another pepper than a new one would be.
+    /// Whether a new hash would have other parameters or another pepper.
     func isOutdated(_ phcString: String) -> Bool {
         guard let stored = PasswordHash(phcString) else { return true }
         return stored.parameters != parameters || stored.pepperID != pepper.current.id
@@ -154,8 +154,8 @@ final class PasswordHasher: Service, Sendable {
         }
     }
 
-    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password. Without
-    /// a pepper another system has made the hash, of what was typed.
+    /// The password's HMAC under the pepper, so that a copy of the database is not enough to guess the password. A hash
+    /// without a pepper is from another system, which hashed the password as typed.
     private func keyed(_ password: Password, as stored: PasswordHash) -> [UInt8] {
         guard let key = stored.pepperID.flatMap({ pepper[$0] }) else { return Array(password.typed.utf8) }
         return Array(HMAC<SHA256>.authenticationCode(for: Array(password.text.utf8), using: key))
@@ -164,7 +164,7 @@ final class PasswordHasher: Service, Sendable {
 
 /// Argon2id (RFC 9106) by the reference library.
 enum Argon2 {
-    /// Blocks the calling thread for the whole of the work.
+    /// Blocks the calling thread until the work is done.
     /// - Returns: `nil` when the library refuses, which with acceptable parameters means that memory ran out.
     static func hash(
         _ password: [UInt8], salt: [UInt8], parameters: Argon2Parameters, length: Int
@@ -172,7 +172,7 @@ enum Argon2 {
         run(password, salt, parameters, length: length, version: ARGON2_VERSION_13.rawValue) { argon2id_ctx(&$0) }
     }
 
-    /// As another system has hashed it.
+    /// The hash as another system would compute it.
     static func hash(_ password: [UInt8], as foreign: ForeignArgon2Hash) -> [UInt8]? {
         let length = foreign.hash.count
         return run(password, foreign.salt, foreign.parameters, length: length, version: UInt32(foreign.version)) {
@@ -225,12 +225,12 @@ enum Argon2 {
     }
 }
 
-/// The memory that hashing needs, 19 MiB for each hash under way. It is kept from one hash to the next, because fresh
-/// pages make a hash a tenth slower, and given back to the system when nobody has signed in for a while.
+/// The memory for hashing, 19 MiB for each concurrent hash. It is reused, because fresh pages make a hash a tenth
+/// slower. It is returned to the system after a period without hashing.
 ///
-/// The library wipes a block before it gives it back.
+/// The library wipes a block before it returns it.
 final class HashMemory: Sendable {
-    /// One for the process, because the library's callbacks are given no context.
+    /// Shared by the process, because the library's callbacks get no context.
     static let shared = HashMemory()
 
     private struct Block {
@@ -241,7 +241,7 @@ final class HashMemory: Sendable {
 
     private let free = Mutex<[Block]>([])
 
-    /// Memory of exactly `size` bytes, `nil` when the system has none.
+    /// Memory of exactly `size` bytes; `nil` when the system has none.
     func take(_ size: Int) -> UnsafeMutableRawPointer? {
         let kept = free.withLock { free in
             free.lastIndex { $0.size == size }.map { free.remove(at: $0).address }
@@ -261,7 +261,7 @@ final class HashMemory: Sendable {
         free.withLock(\.isEmpty)
     }
 
-    /// Gives back to the system what has not been used for `age`.
+    /// Returns blocks to the system that have been unused for `age`.
     func trim(idleFor age: Duration) {
         let now = ContinuousClock.now
         let old = free.withLock { free in
@@ -275,10 +275,10 @@ final class HashMemory: Sendable {
     }
 }
 
-/// A password's hash names a pepper that this replica does not have: the key was put into use before every replica knew
-/// it, or taken out of the file too early. That is trouble with keys and not a wrong password.
+/// A password's hash names a pepper that this replica does not have. The key was used before every replica had it, or
+/// was removed from the file too early. This is a configuration error and not a wrong password.
 struct UnknownPepper: ProblemConvertible, CustomStringConvertible {
-    /// Of the key.
+    /// The key's id.
     let id: String
 
     var problem: Problem { Problem(.unavailable) }
