@@ -5,16 +5,17 @@ import Foundation
 /// Operator commands for moving the app to another team at Apple. They run beside the service, with the same settings.
 struct AppleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "apple", abstract: "Take users of Sign in with Apple along when the app changes teams at Apple.",
+        commandName: "apple",
+        abstract: "Migrate users of Sign in with Apple when the app moves to another team at Apple.",
         subcommands: [TransferPrepare.self, TransferFinish.self])
 
     struct TransferPrepare: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "transfer-prepare",
             abstract: "Before the transfer, with your own key: fetch each user's transfer identifier from Apple.",
-            discussion: "May be repeated: it goes on with the users who have none yet.")
+            discussion: "May be repeated: it continues with the users who have none yet.")
 
-        @Option(help: "The id of the team that is going to have the app.")
+        @Option(help: "The id of the team that will receive the app.")
         var to: String
 
         func run() async throws {
@@ -26,7 +27,7 @@ struct AppleCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "transfer-finish",
             abstract: "After the transfer, with the new team's key: fetch each user's new identifier from Apple.",
-            discussion: "Apple answers for 60 days. May be repeated: it goes on with the users who are left.")
+            discussion: "Apple answers for 60 days. May be repeated: it continues with the remaining users.")
 
         func run() async throws {
             try await AppleTransfer.run { try printSummary(await $0.finish(progress: report)) }

@@ -5,7 +5,7 @@ import Foundation
 /// Operator commands that read and verify the audit log. They run beside the service, with the same settings.
 struct AuditCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "audit", abstract: "Read the audit log, and check that nobody has changed it.",
+        commandName: "audit", abstract: "Read the audit log, and verify that it has not been changed.",
         subcommands: [List.self, Verify.self])
 
     struct List: AsyncParsableCommand {
@@ -15,7 +15,7 @@ struct AuditCommand: AsyncParsableCommand {
         @Option(help: "Only what happened to this user: an id, an e-mail address or a phone number.")
         var user: String?
 
-        @Option(help: "Go on after the entry of this id.")
+        @Option(help: "Continue after the entry with this id.")
         var before: Int64?
 
         @Option(help: "How many entries, 1 to 10000.")
@@ -36,9 +36,9 @@ struct AuditCommand: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Follow the chain of hashes through the whole log. Ends with 1 where it is broken.")
+            abstract: "Verify the hash chain of the whole log. The exit status is 1 if it is broken.")
 
-        @Option(help: "The head that an earlier run has printed, NUMBER:DIGEST: it must still be there.")
+        @Option(help: "The head that an earlier run printed, NUMBER:DIGEST. It must still be in the chain.")
         var noted: String?
 
         func run() async throws {

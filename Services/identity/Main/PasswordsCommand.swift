@@ -9,13 +9,13 @@ struct PasswordsCommand: AsyncParsableCommand {
 
     struct Calibrate: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Measure hashes on this machine and print settings with which one takes the time you choose.",
+            abstract: "Measure hashes on this machine and print the settings for the time you choose.",
             discussion: """
                 Run it where the service runs and nothing else is busy. Stored hashes are replaced as their users sign \
                 in.
                 """)
 
-        @Option(help: "How long one hash is to take.")
+        @Option(help: "How long one hash should take.")
         var milliseconds = 100
 
         @Option(help: "The most memory for one hash, in KiB.")
@@ -60,7 +60,7 @@ struct PasswordsCommand: AsyncParsableCommand {
 
     struct Build: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make IDENTITY_BREACHED_PASSWORDS_FILE of a list of SHA-1 hashes.",
+            abstract: "Build IDENTITY_BREACHED_PASSWORDS_FILE from a list of SHA-1 hashes.",
             discussion: """
                 The list has a hash in hexadecimal on each line, with or without a colon and a count, as Have I Been \
                 Pwned gives them. It may be larger than memory. The file takes 2.25 bytes for each hash.
@@ -69,10 +69,10 @@ struct PasswordsCommand: AsyncParsableCommand {
         @Argument(help: "The list.")
         var list: String
 
-        @Option(help: "The file to make; one that is there is replaced.")
+        @Option(help: "The file to build; an existing file is replaced.")
         var output = "breached-passwords.filter"
 
-        @Option(help: "Leave out what the list says was seen less often.")
+        @Option(help: "Leave out hashes with a smaller count in the list.")
         var seenAtLeast = 1
 
         func run() throws {

@@ -14,7 +14,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create a user. The identifier counts as verified, by your word.")
+            abstract: "Create a user. The identifier counts as verified.")
 
         @Option(help: "An e-mail address or a phone number.")
         var identifier: String
@@ -28,7 +28,7 @@ struct UsersCommand: AsyncParsableCommand {
         @Option(name: .customLong("store"), help: "A store that the user belongs to; may be given several times.")
         var stores: [String] = []
 
-        @Option(help: "The name that the user goes by.")
+        @Option(help: "The user's display name.")
         var displayName: String?
 
         func validate() throws {
@@ -61,7 +61,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Disable: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Keep a user from signing in, and end the user's sessions.")
+            abstract: "Disable a user, and end the user's sessions.")
 
         @Argument(help: "An id, an e-mail address or a phone number.")
         var user: String
@@ -84,7 +84,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct SetRole: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set a user's role, and the stores if any are given. Access tokens follow at their next refresh.")
+            abstract: "Set a user's role, and stores if given. Access tokens change at the next refresh.")
 
         @Argument(help: "An id, an e-mail address or a phone number.")
         var user: String
@@ -95,7 +95,7 @@ struct UsersCommand: AsyncParsableCommand {
         @Option(name: .customLong("store"), help: "Replaces the user's stores; may be given several times.")
         var stores: [String] = []
 
-        @Flag(help: "Take all stores away.")
+        @Flag(help: "Remove all stores.")
         var noStores = false
 
         func run() async throws {
@@ -117,8 +117,8 @@ private func print(entry: UserAdministration.Entry) throws {
     guard let pending = entry.pending else { return }
     let consequence = pending.contains("revoke_sessions") ? " The user's sessions have not ended yet." : ""
     let text = """
-        The change stands, but the tokens service could not be told: \(pending.joined(separator: ", ")).\(consequence)
-        The identity service goes on trying for as long as it runs.
+        The change is saved, but the tokens service has not received it: \(pending.joined(separator: ", ")).\(consequence)
+        The running identity service retries until it succeeds.
 
         """
     FileHandle.standardError.write(Data(text.utf8))
@@ -127,9 +127,9 @@ private func print(entry: UserAdministration.Entry) throws {
 extension UsersCommand {
     struct AddIdentifier: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give a user an e-mail address or phone number, in place of the one that is there.",
+            abstract: "Set a user's e-mail address or phone number, replacing the existing one.",
             discussion: """
-                It counts as proved, by your word. An account that has it without having proved it loses it.
+                It counts as verified. An account that has it unverified loses it.
                 """)
 
         @Argument(help: "An id, an e-mail address or a phone number.")
@@ -145,13 +145,13 @@ extension UsersCommand {
 
     struct MoveIdentifier: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give an e-mail address or phone number from whoever has it to another user.",
-            discussion: "It counts as proved, by your word. The user must have none of its kind.")
+            abstract: "Move an e-mail address or phone number from its user to another user.",
+            discussion: "It counts as verified. The receiving user must have none of its kind.")
 
         @Argument(help: "The e-mail address or phone number.")
         var identifier: String
 
-        @Argument(help: "Who is to have it: an id, an e-mail address or a phone number.")
+        @Argument(help: "The receiving user: an id, an e-mail address or a phone number.")
         var user: String
 
         func run() async throws {
@@ -161,7 +161,7 @@ extension UsersCommand {
 
     struct RemoveIdentifier: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take an e-mail address or phone number from whoever has it, unless it is the last way in.")
+            abstract: "Remove an e-mail address or phone number, unless it is the last credential.")
 
         @Argument(help: "The e-mail address or phone number.")
         var identifier: String
@@ -175,10 +175,11 @@ extension UsersCommand {
 extension UsersCommand {
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make users from JSON Lines. Who is there already is left as they are, so it may be repeated.",
+            abstract: "Import users from JSON Lines. Existing users are unchanged, so it may be repeated.",
             discussion: """
-                A line has the fields that `identity users export` writes. Each line that is refused is told on standard \
-                error, `line N: why`; at the end there is a summary as one line of JSON, and the status is 1 if any was.
+                A line has the fields that `identity users export` writes. Each refused line is reported on standard \
+                error as `line N: reason`. The last output is a summary as one line of JSON. The exit status is 1 if any \
+                line was refused.
                 """)
 
         @Argument(help: "The file; - for standard input.")
@@ -222,10 +223,10 @@ extension UsersCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print every user, oldest first, as a line of JSON that `identity users import` reads.")
 
-        @Flag(help: "With passwords' hashes. They are of use only with the pepper's file.")
+        @Flag(help: "Include password hashes. Verifying them needs the pepper's file.")
         var passwordHashes = false
 
-        @Option(help: "Go on after the user of this id.")
+        @Option(help: "Continue after the user with this id.")
         var after: String?
 
         func run() async throws {

@@ -4,7 +4,7 @@ import Contracts
 /// Operator commands for the receivers of events. They run beside the service, with the same settings.
 struct WebhooksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "webhooks", abstract: "See how far webhooks have come, and have events sent again.",
+        commandName: "webhooks", abstract: "Print the delivery position of webhooks, and send events again.",
         subcommands: [List.self, Replay.self])
 
     struct List: AsyncParsableCommand {
@@ -26,7 +26,7 @@ struct WebhooksCommand: AsyncParsableCommand {
         @Argument(help: "The webhook's address, as in the setting.")
         var url: String
 
-        @Option(help: "A cursor that the receiver was sent: what comes after it is sent again.")
+        @Option(help: "A cursor that the receiver was sent. The events after it are sent again.")
         var after: String?
 
         @Flag(help: "Send everything that is kept.")

@@ -34,12 +34,12 @@ public enum IdentityApplication: MigratingApplication {
         parts.passwordRoutes.add(to: router)
         parts.codeRoutes.add(to: router)
         for kind in Identifier.Kind.allCases where parts.messageSenders[kind] == nil {
-            boot.logger.notice("Nobody sends messages of a kind", metadata: ["kind": "\(kind.rawValue)"])
+            boot.logger.notice("No sender is configured for a kind of message", metadata: ["kind": "\(kind.rawValue)"])
         }
         if configuration.apple.isOffered {
             parts.appleRoutes.add(to: router)
         } else {
-            boot.logger.notice("Nobody can sign in with Apple: IDENTITY_APPLE_CLIENT_IDS is not set.")
+            boot.logger.notice("Sign in with Apple is off: IDENTITY_APPLE_CLIENT_IDS is not set.")
         }
         parts.accountRoutes.add(to: router)
         parts.identifierRoutes.add(to: router)

@@ -45,7 +45,7 @@ extension IdentityApplication: ExaminedApplication {
     private static func apple(_ configuration: AppleConfiguration, _ examination: Examination) async -> [Finding] {
         guard configuration.isOffered else { return [.fine("Sign in with Apple is not offered.")] }
         let url = configuration.keysURL.absoluteString
-        let remedy = "Those who sign in with Apple under a new key of Apple's cannot, until it answers again."
+        let remedy = "Users cannot sign in with tokens under a new key of Apple until Apple's keys can be fetched."
         do {
             let reply = try await examination.ask(url)
             guard reply.status == 200 else {

@@ -181,7 +181,7 @@ extension SystemTests {
                 try await system.process("identity").run(words)
                 #expect(outcome != .none)
             } catch let error as TestKitError {
-                #expect(outcome == .none && "\(error)".contains("has proved it"), "\(error)")
+                #expect(outcome == .none && "\(error)".contains("has verified it"), "\(error)")
                 return
             }
             let user = try await journey.me(claimant.accessToken).decode(User.self)

@@ -71,7 +71,7 @@ extension ServiceTests {
                 #expect(taken.id == bea && taken.email == "ada@example.com" && taken.emailVerified)
                 #expect(try await lost(identity, by: ada) == ["ada@example.com"])
                 #expect(try await events(identity, of: ada) == ["identifier_lost"])
-                try await expectRefused(identity, "has proved it") {
+                try await expectRefused(identity, "has verified it") {
                     try await $0.addIdentifier("ada@example.com", user: ada.uuidString)
                 }
                 // Nothing of what was refused stays.
@@ -79,7 +79,7 @@ extension ServiceTests {
                     try await $0.addIdentifier("cea@example.com", user: ada.uuidString)
                 }
                 #expect(try await lost(identity, by: ada) == [], "it has an address again")
-                try await expectRefused(identity, "has proved it") {
+                try await expectRefused(identity, "has verified it") {
                     try await $0.addIdentifier("ada@example.com", user: ada.uuidString)
                 }
                 let me: User = try await identity.send(.GET, "/v1/auth/me", as: ada).decode()

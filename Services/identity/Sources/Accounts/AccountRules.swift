@@ -157,7 +157,7 @@ struct Role: Hashable, Sendable {
     /// The role that may administer users.
     init(ofOperators name: String) throws(Refusal) {
         try self.init(name)
-        guard self != .user else { throw Refusal("Everybody who registers has the role \(name).") }
+        guard self != .user else { throw Refusal("Every user who registers has the role \(name).") }
     }
 
     private init(unchecked name: String) {

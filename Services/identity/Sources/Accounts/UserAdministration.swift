@@ -188,7 +188,7 @@ extension UserAdministration {
             return try await entry(account, pending: deliver(about: account.id))
         case .taken:
             throw Failure(
-                description: "\(value) belongs to another user, who has proved it. To move it: move-identifier.")
+                description: "\(value) belongs to another user, who has verified it. To move it: move-identifier.")
         case .lastOne:
             throw Failure(description: "\(value) is the only way to sign in to the account and cannot be removed.")
         case .occupied:

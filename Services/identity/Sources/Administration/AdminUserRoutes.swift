@@ -171,7 +171,7 @@ struct AdminIdentifierRoutes: Sendable {
     private func answer(_ outcome: IdentifierOutcome, _ context: GatehouseRequestContext) async throws -> Response {
         let account = try outcome.account(
             taken: Problem(
-                .identifierTaken, "Another user has proved that this is theirs. It can be moved from there."),
+                .identifierTaken, "Another user has verified it. It can be moved from that user."),
             noSuchUser: Problem(.notFound))
         _ = try await administration.deliver(about: account.id)
         worker.wake()

@@ -35,7 +35,7 @@ enum UserCursor: Sendable, Equatable {
 
     /// - Throws: where the text is not a cursor of a list in this order.
     init(_ text: String, order: UserSearch.Order) throws(Refusal) {
-        let refusal = Refusal("This is not the next of such a list.")
+        let refusal = Refusal("This is not a cursor of this list.")
         guard text.utf8.count <= 1024 else { throw refusal }
         switch order {
         case .identifier:
@@ -161,7 +161,7 @@ struct AuditCursor: Sendable, Equatable {
 
     init(_ text: String) throws(Refusal) {
         guard text.utf8.count <= 64, let (at, rest) = Date.microseconds(leading: text), let id = Int64(rest) else {
-            throw Refusal("This is not the next of such a list.")
+            throw Refusal("This is not a cursor of this list.")
         }
         self.init(at: at, id: id)
     }

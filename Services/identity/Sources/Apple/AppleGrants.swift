@@ -151,7 +151,7 @@ struct AppleGrantDelivery: Sendable {
         else { return }
         let isTheUsers = exchange.isOf(subject: subject, clientID: grant.clientID)
         if !isTheUsers {
-            logger.warning("A code was of another Apple account than the user's", metadata: ["id": "\(entry.id)"])
+            logger.warning("A code belonged to another Apple account than the user's", metadata: ["id": "\(entry.id)"])
         }
         try await persistently {
             try await keep(exchange.refreshToken, grant, of: isTheUsers ? subject : nil)
@@ -162,7 +162,8 @@ struct AppleGrantDelivery: Sendable {
     func revoke(_ entry: OutboxEntry) async throws {
         guard let grant = AppleGrant.open(entry.sealed, for: entry.id, by: sealer) else {
             if entry.sealed != nil {
-                logger.error("A grant of Apple's cannot be opened any more and stays", metadata: ["id": "\(entry.id)"])
+                logger.error(
+                    "A grant of Apple can no longer be opened and cannot be revoked", metadata: ["id": "\(entry.id)"])
             }
             return
         }
@@ -182,7 +183,9 @@ struct AppleGrantDelivery: Sendable {
                 try await persistently { try await outbox.replaceGrant(of: entry, by: sealed) }
             } catch {
                 // Without the stored token no later attempt is possible. Only this one can revoke it.
-                logger.error("A token of Apple's could not be kept before its end", metadata: ["id": "\(entry.id)"])
+                logger.error(
+                    "A refresh token of Apple could not be stored before its revocation",
+                    metadata: ["id": "\(entry.id)"])
             }
             try await apple.revoke(refreshToken: token, clientID: grant.clientID, secret: secret)
         }
@@ -210,7 +213,7 @@ struct AppleGrantDelivery: Sendable {
                 return try await action()
             } catch {
                 logger.warning(
-                    "A refresh token of Apple's is not kept yet", metadata: ["error": "\(error)"])
+                    "A refresh token of Apple could not be stored yet", metadata: ["error": "\(error)"])
                 try await Task.sleep(for: .seconds(pause))
             }
         }

@@ -105,7 +105,7 @@ struct AppleSignIn: Sendable {
             try await grants.enqueueExchange(of: grant, subject: proof.subject, userID: account.id)
             worker.wake()
         } catch {
-            logger.warning("An authorization code was not kept", metadata: ["error": "\(error)"])
+            logger.warning("An authorization code was not stored", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -96,7 +96,8 @@ public struct AppleTransfer: Sendable {
             }
         } catch {
             throw Failure(
-                description: "After \(summary.asked) users: \(error). What was done is kept. Run the command again.")
+                description:
+                    "After \(summary.asked) users: \(error). Completed users are stored. Run the command again.")
         }
     }
 

@@ -21,7 +21,7 @@ final class AuditWorker: Service, Sendable {
 
     private let dropped = Counter(
         "identity_audit_refusals_dropped_total",
-        help: "Refused attempts of which the audit log says nothing, because those of too many users were counted.")
+        help: "Refused attempts that are not in the audit log, because those of too many users were counted.")
     private let failures = Counter(
         "identity_audit_seal_failed_total", help: "Attempts to seal and count the audit log that failed.")
     private let unsealed = Gauge(
@@ -121,7 +121,7 @@ final class AuditWorker: Service, Sendable {
                 }
             } catch {
                 refusals.withLock { $0.putBack(counted, for: key) }
-                logger.warning("Refused sign-ins could not be written down yet", metadata: ["error": "\(error)"])
+                logger.warning("Refused sign-ins could not be stored yet", metadata: ["error": "\(error)"])
             }
         }
     }

@@ -99,7 +99,7 @@ struct CodeProofs: Sendable {
     private func read(_ request: VerifyCodeRequest) throws(Problem) -> Shown {
         let id = try request.codeRequest.map { text throws(Problem) in
             guard text.utf8.count == 36, let id = UUID(uuidString: text) else {
-                throw Problem.invalid("codeRequest", "This is nothing that a code was asked for with.")
+                throw Problem.invalid("codeRequest", "This is not the id of a request for a code.")
             }
             return id
         }
@@ -149,7 +149,7 @@ struct CodeProofs: Sendable {
                     do {
                         try await codes.release(proof)
                     } catch {
-                        logger.warning("A code was used up in vain", metadata: ["error": "\(error)"])
+                        logger.warning("A code could not be made valid again", metadata: ["error": "\(error)"])
                     }
                 }.value
             }

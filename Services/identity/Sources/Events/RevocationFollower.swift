@@ -22,13 +22,13 @@ struct RevocationFollower: Service {
     let logger: Logger
     private let failures = Counter(
         "identity_revocation_feed_failed_total",
-        help: "Attempts to read the revocation feed of tokens, or to write down what it tells, that failed.")
+        help: "Failed attempts to read the revocation feed of tokens, or to store its entries.")
     private let resets = Counter(
         "identity_revocation_feed_resets_total",
         help: "How often the feed had to be read from its beginning, with entries lost.")
     private let readAt = Gauge(
         "identity_revocation_feed_read_timestamp_seconds",
-        help: "When a replica has last read the revocation feed to its end, in seconds since 1970.")
+        help: "When a replica last read the revocation feed to its end, in seconds since 1970.")
 
     init(tokens: TokensClient, store: RevocationStore, logger: Logger) {
         self.tokens = tokens
@@ -77,7 +77,7 @@ struct RevocationFollower: Service {
         if page.reset {
             guard claim.cursor != nil else { throw UnknownEnd() }
             // Entries that tokens removed before they were read are lost. The remaining ones are read again.
-            logger.error("revocation feed was lost: the end of some sessions may not be told")
+            logger.error("revocation feed was lost: the audit log and events may lack the end of some sessions")
             resets.increment()
         }
         return try await store.write(page, claim)

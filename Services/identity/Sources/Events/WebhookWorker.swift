@@ -30,12 +30,12 @@ struct WebhookWorker: Service {
         init(_ webhook: Webhook) {
             let labels = [("webhook", webhook.name)]
             delivered = Counter(
-                "identity_webhook_events_total", help: "Events that a webhook's receiver has taken.", labels: labels)
+                "identity_webhook_events_total", help: "Events that a webhook's receiver has accepted.", labels: labels)
             failed = Counter(
                 "identity_webhook_failed_total", help: "Attempts to post to a webhook that failed.", labels: labels)
             age = Gauge(
                 "identity_webhook_oldest_event_age_seconds",
-                help: "Age of the oldest event that a webhook's receiver has refused or not answered; 0 for none.",
+                help: "Age of the oldest event that could not be delivered to a webhook's receiver; 0 for none.",
                 labels: labels)
         }
     }
@@ -88,7 +88,7 @@ struct WebhookWorker: Service {
         } catch {
             if !Task.isCancelled {
                 logger.warning(
-                    "A webhook could not be looked at",
+                    "A webhook could not be processed",
                     metadata: ["webhook": "\(webhook.name)", "error": "\(error)"])
             }
             return false

@@ -205,7 +205,7 @@ struct IdentifierUndoing: Sendable {
         case .unknown:
             throw Problem.invalid("token", "The link is no longer valid.")
         case .taken:
-            throw Problem(.identifierTaken, "Another account has proved this since.")
+            throw Problem(.identifierTaken, "Another account has verified this since.")
         }
     }
 }

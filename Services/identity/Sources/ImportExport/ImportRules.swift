@@ -50,10 +50,10 @@ struct ImportedUser: Sendable, Equatable {
             throw Refusal("createdAt is before 1970 or in the future.")
         }
         guard email != nil || phone != nil || apple != nil else {
-            throw Refusal("There is neither email nor phone nor apple: nobody could sign in.")
+            throw Refusal("One of email, phone and apple is required: the user could not sign in.")
         }
         if passwordHash != nil, email == nil, phone == nil {
-            throw Refusal("There is a passwordHash, and neither email nor phone to sign in with.")
+            throw Refusal("A passwordHash requires email or phone to sign in with.")
         }
     }
 
@@ -95,7 +95,7 @@ struct ImportedPasswordHash: Sendable, Equatable {
     }
 
     private static var unknown: Refusal {
-        Refusal("passwordHash is in none of the forms that are taken, or asks for too much work.")
+        Refusal("passwordHash has no supported form, or asks for too much work.")
     }
 }
 

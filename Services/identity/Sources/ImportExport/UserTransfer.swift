@@ -122,7 +122,7 @@ public struct UserTransfer: Sendable {
                 // Without the line's text, which is personal data.
                 let field = problem.errors.first.map { "\($0.field): \($0.message)" }
                 outcome.flaws.append(
-                    Flaw(line: line.number, reason: field ?? "This is no JSON object of a user."))
+                    Flaw(line: line.number, reason: field ?? "This is not a JSON object of a user."))
             }
         }
         try await create(users, isDry: isDry, &outcome)
@@ -149,7 +149,8 @@ public struct UserTransfer: Sendable {
         } else if try await store.create(new.map(\.user)) {
             outcome.created += new.count
         } else if new.count == 1 {
-            outcome.flaws.append(Flaw(line: new[0].line, reason: "Somebody else was just given what is this user's."))
+            outcome.flaws.append(
+                Flaw(line: new[0].line, reason: "Another user has just received an identifier or the Apple account."))
         } else {
             for each in new { try await create([each], isDry: isDry, &outcome) }
         }
@@ -170,7 +171,7 @@ extension UserTransfer {
         var position: UserImportStore.Position?
         if let last {
             guard let found = try await store.position(of: last) else {
-                throw UserAdministration.Failure(description: "There is no user \(last.path) any more.")
+                throw UserAdministration.Failure(description: "The user \(last.path) no longer exists.")
             }
             position = found
         }

@@ -67,7 +67,7 @@ struct AccountMerging: Sendable {
             for task in tasks {
                 // The accounts are merged. If tokens is unavailable now, the outbox ends the sessions later.
                 do { try await delivery.deliver(task) } catch {
-                    logger.warning("A merger waits for the tokens service", metadata: ["error": "\(error)"])
+                    logger.warning("A merge waits for the tokens service", metadata: ["error": "\(error)"])
                 }
             }
             return account

@@ -20,7 +20,8 @@ struct MessageConfiguration: Sendable {
     init(settings: Settings) {
         folder = settings.optionalString("messageFolder").map { URL(filePath: $0, directoryHint: .isDirectory) }
         if folder != nil, settings.environment == .production {
-            settings.problem("messageFolder", "is for development alone: whoever reads it signs in as anybody")
+            settings.problem(
+                "messageFolder", "is for development alone: a reader of the folder can sign in as any user")
         }
         smtp = SMTPSettings.read(settings)
         hook = HookSettings.read(settings, url: "messageHookURL", secret: "messageHookSecret")

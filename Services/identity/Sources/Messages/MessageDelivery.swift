@@ -69,7 +69,8 @@ struct MessageDelivery: Sendable {
     /// - Throws: when it has to be retried.
     func send(_ envelope: MessageEnvelope, to identifier: Identifier, of holder: UUID?, as id: UUID) async throws {
         guard let sender = queue.senders[identifier.kind] else {
-            return logger.error("Nobody sends messages of a kind any more", metadata: ["kind": "\(identifier.kind)"])
+            return logger.error(
+                "No sender is configured any more for a kind of message", metadata: ["kind": "\(identifier.kind)"])
         }
         let (template, language) = queue.templates.template(
             of: envelope.kind, in: MessageLanguage(envelope.language) ?? .english)
@@ -182,7 +183,7 @@ struct MessageMetrics: Sendable {
             uniqueKeysWithValues: Outcome.allCases.flatMap { outcome in
                 Identifier.Kind.allCases.map { kind in
                     let counter = Counter(
-                        "identity_messages_total", help: "Messages to users, by what became of them.",
+                        "identity_messages_total", help: "Messages to users, by outcome.",
                         labels: [("channel", kind.rawValue), ("outcome", outcome.rawValue)])
                     return (outcome.rawValue + kind.rawValue, counter)
                 }

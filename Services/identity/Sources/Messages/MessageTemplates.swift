@@ -170,7 +170,7 @@ struct MessageTemplate: Sendable, Equatable {
                 }
                 let name = rest[rest.index(after: brace)..<end]
                 guard let placeholder = MessagePlaceholder(rawValue: String(name)), kind.allowed.contains(placeholder)
-                else { throw Refusal("has {\(name)}, which is nothing that is filled in here") }
+                else { throw Refusal("has {\(name)}, which is not a placeholder of this kind") }
                 pieces.append(.placeholder(placeholder))
                 rest = rest[rest.index(after: end)...]
             }

@@ -48,7 +48,7 @@ struct PasswordPolicy: Sendable {
         }
         let folded = password.text.lowercased()
         if Set(folded.unicodeScalars).count < 3 || CommonPasswords.contains(folded) {
-            return "This password is among the first that anybody would try."
+            return "This password is too common. An attacker would try it first."
         }
         let names = identifiers.flatMap { [$0, $0.split(separator: "@").first.map(String.init) ?? $0] }
         if names.contains(folded) {

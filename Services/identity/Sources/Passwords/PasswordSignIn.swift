@@ -62,7 +62,7 @@ struct PasswordSignIn: Sendable {
             let new = try await hasher.hash(password, deadline: deadline)
             try await passwords.rehash(account.id, from: old, to: new)
         } catch {
-            logger.warning("A password was not hashed anew", metadata: ["error": "\(error)"])
+            logger.warning("A password could not be hashed with current parameters", metadata: ["error": "\(error)"])
         }
     }
 }
@@ -78,7 +78,7 @@ struct PasswordScreening: Sendable {
     func weakness(of password: Password, for identifiers: [String]) async throws -> String? {
         if let reason = policy.weakness(of: password, for: identifiers) { return reason }
         guard try await breached?.contain(password) == true else { return nil }
-        return "This password is known from a breach of another service. Whoever guesses would try it."
+        return "This password is known from a breach of another service. An attacker would try it first."
     }
 
     /// - Throws: `WEAK_PASSWORD`, naming `field`.

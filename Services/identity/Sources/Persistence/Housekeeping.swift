@@ -9,7 +9,7 @@ struct Housekeeping: Sendable {
     let database: PostgresPool
     let logger: Logger
     private let failures = Counter(
-        "identity_housekeeping_failed_total", help: "Attempts to remove what has expired that failed.")
+        "identity_housekeeping_failed_total", help: "Failed attempts to remove expired rows.")
 
     private let removals: [Removal]
     private let seals: AuditSealStore?
@@ -119,7 +119,7 @@ extension KeyRing {
     func registerMetrics(as kind: String) {
         for id in ids {
             Gauge(
-                "identity_key_info", help: "1 for each key of identity, by what this replica does with it.",
+                "identity_key_info", help: "1 for each key of identity, by its use in this replica.",
                 labels: [("kind", kind), ("key", id), ("use", id == current.id ? "current" : "previous")]
             ).set(1)
         }

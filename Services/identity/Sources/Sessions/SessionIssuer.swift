@@ -127,7 +127,7 @@ struct SessionIssuer: Sendable {
             do {
                 try await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
             } catch {
-                logger.warning("A session may be left behind", metadata: ["error": "\(error)"])
+                logger.warning("A session may not be revoked", metadata: ["error": "\(error)"])
             }
         }.value
         Task { try? await tokens.revokeUnused(session: session) }
@@ -140,7 +140,7 @@ struct SessionIssuer: Sendable {
             do {
                 try await tokens.revokeUnused(session: session)
             } catch {
-                logger.warning("A session could not be taken back yet", metadata: ["error": "\(error)"])
+                logger.warning("A session could not be revoked yet", metadata: ["error": "\(error)"])
                 _ = try? await OutboxStore.enqueue(.revokeUnused(session: session), user: nil, on: outbox.database)
             }
         }.value

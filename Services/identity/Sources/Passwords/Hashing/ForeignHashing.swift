@@ -24,7 +24,7 @@ struct ForeignHashing: Sendable {
     /// Memory ran out, or a library has a lower limit than Gatehouse.
     struct Refused: ProblemConvertible, CustomStringConvertible {
         var problem: Problem { Problem(.unavailable) }
-        var description: String { "a password could not be hashed as another system had done it" }
+        var description: String { "a password could not be hashed as another system hashed it" }
     }
 
     /// Blocks the calling thread until the work is done.

@@ -39,7 +39,7 @@ final class PasswordHasher: Service, Sendable {
         foreign: ForeignHashing = ForeignHashing(), metrics: (any MetricsFactory)? = nil
     ) {
         waiting = Gauge(
-            "identity_password_hashes_waiting", help: "Passwords that wait for a thread to be hashed on.",
+            "identity_password_hashes_waiting", help: "Passwords that wait for a hashing thread.",
             factory: metrics)
         self.threads = NIOThreadPool(numberOfThreads: threads)
         self.threadCount = threads
