@@ -16,17 +16,17 @@ extension IdentityApplication: ExaminedApplication {
             try await RedisClient.info(
                 of: redis, on: examination.eventLoopGroup, logger: examination.logger)
         }
-        let nobody = UUID().uuidString.lowercased()
+        let unknownUser = UUID().uuidString.lowercased()
         findings += await examination.look(
             at: ExaminedPeer(
                 "tokens", urls: configuration.tokens.urls, credential: configuration.tokens.credential,
                 settings: ("IDENTITY_TOKENS_CREDENTIAL", "TOKENS_IDENTITY_CREDENTIALS"),
-                probe: .init("/internal/users/\(nobody)/sessions")))
+                probe: .init("/internal/users/\(unknownUser)/sessions")))
         findings += await examination.look(
             at: ExaminedPeer(
                 "devices", urls: configuration.devices.urls, credential: configuration.devices.credential,
                 settings: ("IDENTITY_DEVICES_CREDENTIAL", "DEVICES_IDENTITY_CREDENTIALS"),
-                probe: .init("/internal/users/\(nobody)/devices")))
+                probe: .init("/internal/users/\(unknownUser)/devices")))
         findings += await apple(configuration.apple, examination)
         return findings + keyFiles(examination)
     }

@@ -96,7 +96,7 @@ import Testing
                     case .proving:
                         _ = try await codes.verify(address, of: holder.id, deadline: deadline)
                     case .takingByCode:
-                        _ = try await codes.account(provenBy: address, deadline: deadline)
+                        _ = try await codes.account(verifiedBy: address, deadline: deadline)
                     case .merging:
                         _ = try await stores.merges.merge(holder, other, sparing: UUID(), deadline: deadline)
                     case .absorbing:

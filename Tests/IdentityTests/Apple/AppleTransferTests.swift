@@ -120,14 +120,14 @@ import Testing
                 #expect(failure?.description.contains("503") == true && failure?.description.contains("again") == true)
                 migration.state.withLock { $0.patience = .max }
             }
-            func travellers() async throws -> Int {
+            func pendingTransfers() async throws -> Int {
                 try await database.query("SELECT count(*) FROM apple_transfers")[0].decode(Int.self)
             }
             // What was answered when the run ended may not have been kept.
             let loss = AppleTransfer.width
 
             try await cutOff(after: 700) { try await former.prepare(to: "TEAM111111") }
-            let kept = try await travellers()
+            let kept = try await pendingTransfers()
             #expect((700 - loss...700).contains(kept))
             var pages: [Int] = []
             let prepared = try await former.prepare(to: "TEAM111111") { pages.append($0.asked) }
@@ -135,7 +135,7 @@ import Testing
             #expect(pages.last == 1200 - kept && pages.first == AppleTransfer.page)
 
             try await cutOff(after: 300) { try await recipient.finish() }
-            let left = try await travellers()
+            let left = try await pendingTransfers()
             #expect((900...900 + loss).contains(left))
             #expect(try await recipient.finish() == AppleTransferSummary(asked: left, done: left))
             #expect(try await recipient.finish() == AppleTransferSummary())

@@ -45,7 +45,7 @@ import Testing
             var network: String
             var at: Double
             var tries = 0
-            var byAnybody = 0
+            var charged = 0
             /// Whether the message has left.
             var isDelivered = false
         }
@@ -126,7 +126,7 @@ import Testing
                     if let wait = CodeRules.wait(after: before.count, lastOneOfAge: age) {
                         throw TooSoon(seconds: wait)
                     }
-                    let tries = admission.reservesTries ? 0 : CodeRules.triesOfRequest
+                    let tries = admission.reservesTries ? 0 : CodeRules.reservedTries
                     return (keep(asker, from: address, tries: tries), admission)
                 }
             case .reset:
@@ -177,7 +177,7 @@ import Testing
                     return isOwn == isOthers ? one.key > other.key : isOwn
                 }
                 .compactMap { id, code in
-                    CodeRules.payer(tries: code.tries, byAnybody: code.byAnybody, isBound: request != nil)
+                    CodeRules.payer(tries: code.tries, charged: code.charged, isBound: request != nil)
                         .map { (id, $0) }
                 }
         }
@@ -190,7 +190,7 @@ import Testing
             switch open.first?.payer {
             case nil: return false
             case .request: return compare(right, with: open[...])
-            case .anybody:
+            case .allowance:
                 do {
                     return try await limits.guess(
                         codeOf: Self.ada, open: open.count, from: address, on: device, deadline: Self.deadline
@@ -204,7 +204,7 @@ import Testing
         private func compare(_ right: Int?, with open: ArraySlice<(id: Int, payer: CodeRules.Payer)>) -> Bool {
             for (id, payer) in open {
                 sent[id]?.tries += 1
-                if payer == .anybody { sent[id]?.byAnybody += 1 }
+                if payer == .allowance { sent[id]?.charged += 1 }
             }
             if let right, open.contains(where: { $0.id == right }) { return true }
             comparisons += open.count

@@ -97,8 +97,8 @@ extension AdministrationServiceTests {
                             "apple 1 user t", "apple reauthentication 1 user t", "code 1 user t",
                             "password 1 user t", "password reauthentication 1 user t",
                         ])
-                    let ofNobody = try await refused(AuditLog.nobody)
-                    #expect(ofNobody == ["apple 1 unknown"])
+                    let ofNoUser = try await refused(AuditLog.noUser)
+                    #expect(ofNoUser == ["apple 1 unknown"])
                 },
                 { service in
                     let messages = MessageFiles(folder: folder)

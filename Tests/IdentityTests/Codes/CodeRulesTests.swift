@@ -22,12 +22,12 @@ import Testing
 
     @Test func aStrangerLeavesTriesToTheDeviceThatAsked() {
         for tries in 0...6 {
-            for byAnybody in 0...tries {
-                let own = tries - byAnybody
-                let others: CodeRules.Payer? = byAnybody < 3 ? .anybody : nil
+            for charged in 0...tries {
+                let own = tries - charged
+                let others: CodeRules.Payer? = charged < 3 ? .allowance : nil
                 #expect(
-                    CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: true) == (own < 2 ? .request : others))
-                #expect(CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: false) == others)
+                    CodeRules.payer(tries: tries, charged: charged, isBound: true) == (own < 2 ? .request : others))
+                #expect(CodeRules.payer(tries: tries, charged: charged, isBound: false) == others)
             }
         }
     }

@@ -6,9 +6,9 @@ import Testing
     @Test func everyCase() {
         func outcome(_ state: AccountState, _ credentialsVersion: Int64) -> SignInOutcome {
             .decide(
-                provedAt: 3, now: AccountStanding(state: state, version: 9, credentialsVersion: credentialsVersion))
+                verifiedAt: 3, now: AccountStanding(state: state, version: 9, credentialsVersion: credentialsVersion))
         }
-        #expect(SignInOutcome.decide(provedAt: 3, now: nil) == .gone)
+        #expect(SignInOutcome.decide(verifiedAt: 3, now: nil) == .gone)
         #expect(outcome(.disabled, 3) == .disabled)
         #expect(outcome(.disabled, 4) == .disabled)
         #expect(outcome(.active, 4) == .moved)

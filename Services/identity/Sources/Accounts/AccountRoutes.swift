@@ -125,7 +125,7 @@ struct Unlinking: Sendable {
             worker.wake()
             return account.user
         case .lastOne:
-            throw Problem.lastWayIn
+            throw Problem.lastCredential
         case .notLinked:
             throw Problem(.notFound)
         case .noSuchUser:

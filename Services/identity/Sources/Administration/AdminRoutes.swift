@@ -72,7 +72,7 @@ struct AdminRoutes: Sendable {
 
 extension AuditLog {
     /// The user id of an entry that concerns no particular user. No user has this id.
-    static let nobody = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+    static let noUser = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
     /// Records that an operator or system has read stored personal data, before the response is sent.
     ///
@@ -81,7 +81,7 @@ extension AuditLog {
     ///   - detail: what was read, as a fixed word.
     func noteViewing(of userID: UUID?, _ detail: String, _ context: GatehouseRequestContext) async throws {
         try await Self.record(
-            .viewed, userID ?? Self.nobody, by: .operator, detail: detail, on: database,
+            .viewed, userID ?? Self.noUser, by: .operator, detail: detail, on: database,
             deadline: context.deadline.forDatabase)
     }
 }
@@ -178,7 +178,7 @@ extension AdminAuditEntry {
         let id = record.actorID.flatMap(UUID.init(uuidString:))?.path
         self.init(
             id: String(record.id), at: record.at, action: record.event,
-            user: record.userID == AuditLog.nobody ? nil : record.userID.path,
+            user: record.userID == AuditLog.noUser ? nil : record.userID.path,
             by: Actor(kind: record.actor, id: id, name: id == nil ? record.actorID : nil),
             address: record.origin?.address, client: record.origin?.userAgent, device: record.origin?.device,
             appVersion: record.origin?.appVersion, session: record.sessionID?.path, detail: record.detail,

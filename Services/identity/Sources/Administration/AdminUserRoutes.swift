@@ -62,11 +62,11 @@ struct AdminUserRoutes: Sendable {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
         let change = try await AccountChange(request.decode(AdminUpdateUserRequest.self))
-        if let role = change.role, role.name != context.user?.role { try refuseOneself(id, context) }
+        if let role = change.role, role.name != context.user?.role { try requireOtherUser(id, context) }
         guard
             try await accounts.change(id, to: change, actor: .operator, deadline: context.deadline.forDatabase) != nil
         else { throw Problem(.notFound) }
-        return try await told(id, context)
+        return try await deliverAndRead(id, context)
     }
 
     @Sendable private func disable(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
@@ -80,30 +80,30 @@ struct AdminUserRoutes: Sendable {
     private func setState(_ state: AccountState, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
-        if state == .disabled { try refuseOneself(id, context) }
+        if state == .disabled { try requireOtherUser(id, context) }
         let account = try await accounts.setState(
             state, of: id, actor: .operator, deadline: context.deadline.forDatabase)
         guard account != nil else { throw Problem(.notFound) }
-        return try await told(id, context)
+        return try await deliverAndRead(id, context)
     }
 
     @Sendable private func delete(_ request: Request, _ context: GatehouseRequestContext) async throws -> Response {
         try context.requireRecentOperator(age)
         let id = try context.uuid("id")
-        try refuseOneself(id, context)
+        try requireOtherUser(id, context)
         guard try await deletion(id, actor: .operator, deadline: context.deadline) else { throw Problem(.notFound) }
         return .empty(.accepted)
     }
 
     /// Keeps an operator from removing the last access to administration by mistake.
-    private func refuseOneself(_ id: UUID, _ context: GatehouseRequestContext) throws {
+    private func requireOtherUser(_ id: UUID, _ context: GatehouseRequestContext) throws {
         guard id == context.user?.id else { return }
         throw Problem(
             .invalidRequest, "You cannot disable or delete yourself here, nor give up your role. Ask another operator.")
     }
 
     /// Delivers the user's tasks to tokens at once, and answers with the user and the tasks that remain.
-    private func told(_ id: UUID, _ context: GatehouseRequestContext) async throws -> Response {
+    private func deliverAndRead(_ id: UUID, _ context: GatehouseRequestContext) async throws -> Response {
         _ = try await administration.deliver(about: id)
         worker.wake()
         return try await .json(user(id, context))

@@ -81,7 +81,7 @@ struct AppleIdentityStore: Sendable {
                 // Sent before the address in Apple's token becomes verified, because the party that links reads mail at
                 // that address.
                 try await notices?.send(.appleLinked, toUser: userID, on: transaction)
-                if let email = proof.provenEmail {
+                if let email = proof.verifiedEmail {
                     try await Self.adopt(email, for: userID, on: transaction)
                 }
                 try await AccountStore.touch(userID, credentials: true, on: transaction)
@@ -99,7 +99,7 @@ struct AppleIdentityStore: Sendable {
     ) async throws {
         let current = try await IdentifierStore.email(of: userID, on: transaction)
         guard current.map({ $0.isVerbatim(email.value) }) ?? true else { return }
-        _ = try await IdentifierStore.claim(email, for: userID, proves: true, actor: .apple, on: transaction)
+        _ = try await IdentifierStore.claim(email, for: userID, isVerified: true, actor: .apple, on: transaction)
     }
 
     /// - Returns: whether no user had the Apple account.
@@ -152,7 +152,7 @@ extension AppleIdentityStore {
     private func hasNews(_ proof: AppleProof, name: DisplayName?, account: Account, email: String?) -> Bool {
         (name != nil && account.displayName == nil)
             || (proof.email != nil && !Self.isVerbatim(proof.email?.value, email))
-            || (proof.provenEmail != nil && !account.emailVerified)
+            || (proof.verifiedEmail != nil && !account.emailVerified)
     }
 
     private static func isVerbatim(_ one: String?, _ other: String?) -> Bool {
@@ -182,9 +182,9 @@ extension AppleIdentityStore {
             return try await database.withRetriedTransaction(deadline: deadline) { transaction in
                 try await transaction.query("INSERT INTO users (id, display_name) VALUES (\(id), \(name?.value))")
                 guard try await Self.insert(proof, for: id, on: transaction) else { throw Exists() }
-                if let email = proof.provenEmail {
+                if let email = proof.verifiedEmail {
                     _ = try await IdentifierStore.claim(
-                        email, for: id, proves: true, actor: .apple, isNewUser: true, on: transaction)
+                        email, for: id, isVerified: true, actor: .apple, isNewUser: true, on: transaction)
                 }
                 try await AuditLog.record(.registered, id, by: .apple, on: transaction)
                 return try await AccountStore.account(id, on: transaction)
@@ -214,7 +214,7 @@ extension AppleIdentityStore {
                 try await transaction.query(
                     "UPDATE apple_identities SET email = \(email.value) WHERE subject = \(proof.subject)")
             }
-            if let email = proof.provenEmail {
+            if let email = proof.verifiedEmail {
                 try await Self.follow(email, from: try former.decode(String?.self), for: account.id, on: transaction)
             }
             // Apple sends an address that another user has verified with every sign-in. It never changes anything.
@@ -234,13 +234,13 @@ extension AppleIdentityStore {
             guard let former, current.isVerbatim(former) else { return }
             try await IdentifierStore.removeEmail(of: userID, on: transaction)
             let isTheirs = try await IdentifierStore.claim(
-                email, for: userID, proves: true, actor: .apple, on: transaction)
+                email, for: userID, isVerified: true, actor: .apple, on: transaction)
             if isTheirs { return }
             // Another user has verified the new address. The user keeps the old one.
             _ = try await IdentifierStore.claim(
-                .email(EmailAddress(current)), for: userID, proves: true, actor: .apple, on: transaction)
+                .email(EmailAddress(current)), for: userID, isVerified: true, actor: .apple, on: transaction)
         } else {
-            _ = try await IdentifierStore.claim(email, for: userID, proves: true, actor: .apple, on: transaction)
+            _ = try await IdentifierStore.claim(email, for: userID, isVerified: true, actor: .apple, on: transaction)
         }
     }
 }

@@ -158,16 +158,16 @@ struct AppleReauthentication: Sendable {
         _ identityToken: String, nonce: String?, of user: ForwardedUser, context: GatehouseRequestContext
     ) async throws {
         let refusal = Problem(.invalidAppleToken, "This is not the Apple account of this user.")
-        let account = try await account(provenBy: identityToken, nonce: nonce, of: user.id, context: context)
+        let account = try await account(verifiedBy: identityToken, nonce: nonce, of: user.id, context: context)
         try await reauthentication(
-            of: user, proving: account, by: [.apple], refusal: refusal, context: context)
+            of: user, verified: account, by: [.apple], refusal: refusal, context: context)
     }
 
     /// The account that the Apple account is linked to.
     /// - Parameter userID: the required user; `nil`: any.
     /// - Throws: `INVALID_APPLE_TOKEN`, also for a token that was not issued recently.
     func account(
-        provenBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
+        verifiedBy identityToken: String, nonce: String?, of userID: UUID? = nil, context: GatehouseRequestContext
     ) async throws -> Account {
         try await limits.admit(.apple, from: context.clientAddress)
         let (proof, nonce) = try await proofs.verify(identityToken, nonce: nonce, context: context)

@@ -171,7 +171,7 @@ struct AppleProof: Sendable {
     }
 
     /// The address that Apple has verified.
-    var provenEmail: Identifier? {
+    var verifiedEmail: Identifier? {
         emailVerified ? email.map(Identifier.email) : nil
     }
 }

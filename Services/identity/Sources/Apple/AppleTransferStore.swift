@@ -40,12 +40,12 @@ struct AppleTransferStore: Sendable {
     }
 
     /// Stores the user's transfer identifier for the team, unless the Apple account has been unlinked meanwhile.
-    func keep(_ transferSubject: String, of traveller: TransferringUser, to team: String) async throws {
+    func keep(_ transferSubject: String, of user: TransferringUser, to team: String) async throws {
         try await database.query(
             """
             INSERT INTO apple_transfers (user_id, team, transfer_subject)
             SELECT user_id, \(team), \(transferSubject) FROM apple_identities
-            WHERE subject = \(traveller.name) AND user_id = \(traveller.userID) FOR KEY SHARE
+            WHERE subject = \(user.name) AND user_id = \(user.userID) FOR KEY SHARE
             ON CONFLICT (user_id) DO UPDATE
                 SET team = EXCLUDED.team, transfer_subject = EXCLUDED.transfer_subject, created_at = now()
             """)

@@ -147,13 +147,13 @@ extension AttemptLimits {
     ///   - isAskerKnown: ``Admission/isAskerKnown``.
     ///   - body: returns whether it has sent a message.
     func sendingReset(to number: PhoneNumber?, isAskerKnown: Bool, _ body: () async throws -> Bool) async throws {
-        let all = Charge(allowance: .allResets(isAskerKnown ? .known : .anybody, within: budget), subject: [])
+        let all = Charge(allowance: .allResets(isAskerKnown ? .known : .general, within: budget), subject: [])
         let texts = number.map { budgets(forCodeTo: .phone($0), isKnown: true, isAskerKnown: isAskerKnown) } ?? []
         try await sending(within: [all] + texts, body)
     }
 
     private func budgets(forCodeTo identifier: Identifier, isKnown: Bool, isAskerKnown: Bool) -> [Charge] {
-        let shares: [MessageShare] = isAskerKnown ? [.known] : isKnown ? [.anybody] : [.anybody, .new]
+        let shares: [MessageShare] = isAskerKnown ? [.known] : isKnown ? [.general] : [.general, .new]
         return shares.flatMap { share in
             let all = Charge(allowance: .allCodes(to: identifier.kind, share, within: budget), subject: [])
             guard case .phone(let number) = identifier else { return [all] }

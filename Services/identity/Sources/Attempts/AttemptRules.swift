@@ -112,7 +112,7 @@ extension AttemptAllowance {
             MessageShare.allCases.map { allCodes(to: kind, $0, within: budget) }
                 + [false, true].map { allNotices(to: kind, withUndo: $0, within: budget) }
         } + MessageShare.allCases.map { textsToCountry($0, within: budget) }
-            + [MessageShare.anybody, .known].map { allResets($0, within: budget) }
+            + [MessageShare.general, .known].map { allResets($0, within: budget) }
     }
 
     static func allCodes(
@@ -131,7 +131,7 @@ extension AttemptAllowance {
     static func textsToCountry(_ share: MessageShare, within budget: MessageBudget) -> AttemptAllowance {
         let count = budget.textsPerCountryPerHour
         return perHour(
-            share == .anybody ? "code:country" : "code:country:\(share.rawValue)",
+            share == .general ? "code:country" : "code:country:\(share.rawValue)",
             share == .new ? max(1, count / 2) : count, "IDENTITY_CODE_TEXTS_PER_COUNTRY_PER_HOUR")
     }
 
@@ -156,7 +156,7 @@ extension AttemptAllowance {
 /// A share of the messages to all users together, by the party that requests them.
 enum MessageShare: String, Sendable, CaseIterable {
     /// All requests except those of ``known``.
-    case anybody = "all"
+    case general = "all"
     /// Messages of that share to identifiers that no account has. An attacker can request any number of identifiers.
     case new
     /// Requests from a known device or network of the user who has verified the identifier. They are counted apart, so

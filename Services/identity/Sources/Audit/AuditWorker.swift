@@ -56,7 +56,7 @@ final class AuditWorker: Service, Sendable {
             }
         case nil: break
         }
-        if user == nil, detail == "apple" { user = AuditLog.nobody }
+        if user == nil, detail == "apple" { user = AuditLog.noUser }
         guard let user else { return }
         let key = RefusalTally.Key(userID: user, detail: detail, by: scope.userID)
         if !refusals.withLock({ $0.note(key, from: scope.origin, at: .now) }) { dropped.increment() }

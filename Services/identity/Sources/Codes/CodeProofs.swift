@@ -64,7 +64,7 @@ struct CodeProofs: Sendable {
                 return nil
             case .request:
                 return try await codes.verify(identifier, by: code, for: purposes, among: open, deadline: deadline)
-            case .anybody:
+            case .allowance:
                 return try await limits.guess(
                     codeOf: identifier, open: open.count, from: context.clientAddress, on: device,
                     deadline: context.deadline
@@ -174,10 +174,10 @@ struct CodeVerification: Sendable {
         let deadline = context.deadline.forDatabase
         return try await proofs.verify(request, context: context) { identifier in
             guard let user = context.user?.id,
-                let isProved = try await accounts.isProved(identifier, by: user, deadline: deadline)
+                let isVerified = try await accounts.isVerified(identifier, by: user, deadline: deadline)
             else { return [.signIn] }
             // The reader of an address that the user has not verified may be another person.
-            return isProved ? [.signIn, .verify, .stepUp] : [.signIn, .verify]
+            return isVerified ? [.signIn, .verify, .stepUp] : [.signIn, .verify]
         } then: { identifier, purpose in
             switch (purpose, context.user) {
             case (.verify, let user?):
@@ -188,14 +188,14 @@ struct CodeVerification: Sendable {
                 return nil
             case (.stepUp, let user?):
                 try await reauthentication(
-                    of: user, proving: accounts.owner(of: identifier, deadline: deadline),
+                    of: user, verified: accounts.owner(of: identifier, deadline: deadline),
                     by: CodeProofs.methods(of: identifier), refusal: CodeProofs.wrong, context: context)
                 return nil
             default:
                 return try await sessions.issue(
                     on: device, by: CodeProofs.methods(of: identifier), context: context, refusal: CodeProofs.wrong
                 ) {
-                    try await accounts.account(provenBy: identifier, deadline: deadline)
+                    try await accounts.account(verifiedBy: identifier, deadline: deadline)
                 }.auth
             }
         }

@@ -10,9 +10,9 @@ enum CodeRules {
     static let lifetime = 600
     static let tries = 5
     /// The tries that are charged to the identifier's allowance.
-    static let triesOfAnybody = 3
+    static let chargedTries = 3
     /// The tries reserved for the request that asked. No allowance limits them.
-    static let triesOfRequest = tries - triesOfAnybody
+    static let reservedTries = tries - chargedTries
     /// Seconds for which a request for a code is remembered.
     static let memory = 3600
 
@@ -37,7 +37,7 @@ enum CodeRules {
         /// The tries reserved for the request that asked.
         case request
         /// The identifier's allowance.
-        case anybody
+        case allowance
     }
 
     /// What the next try of a code is charged to; `nil` where no try is left.
@@ -45,9 +45,9 @@ enum CodeRules {
     ///   - tries: all tries so far.
     ///   - charged: the tries among them that were charged to the identifier's allowance.
     ///   - isBound: whether the try presents the code's `codeRequest`.
-    static func payer(tries: Int, byAnybody: Int, isBound: Bool) -> Payer? {
-        if isBound, tries - byAnybody < triesOfRequest { return .request }
-        return byAnybody < triesOfAnybody ? .anybody : nil
+    static func payer(tries: Int, charged: Int, isBound: Bool) -> Payer? {
+        if isBound, tries - charged < reservedTries { return .request }
+        return charged < chargedTries ? .allowance : nil
     }
 }
 

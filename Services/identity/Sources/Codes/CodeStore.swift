@@ -57,7 +57,7 @@ struct CodeStore: Sendable {
                 VALUES (\(new.id), \(subject.current), \(asker.current), \(new.purpose.rawValue),
                     \(keys.code(new.code, to: new.identifier, for: new.purpose.rawValue).current),
                     \(keys.link(new.link.text, of: new.id).current), \(sealed),
-                    \(admission.reservesTries ? 0 : CodeRules.triesOfRequest),
+                    \(admission.reservesTries ? 0 : CodeRules.reservedTries),
                     now() + make_interval(secs => \(Double(CodeRules.lifetime))))
                 """)
             try await send(transaction)
@@ -118,8 +118,8 @@ struct CodeStore: Sendable {
                 AND (\(request) IS NULL OR id = \(request)) AND used_at IS NULL AND expires_at > now()
             ORDER BY network = ANY(\(keys.asker(address, nil).all)) DESC, created_at DESC, id
             """, deadline: deadline
-        ).decode((UUID, Int, Int).self).compactMap { id, tries, byAnybody in
-            CodeRules.payer(tries: tries, byAnybody: byAnybody, isBound: request != nil).map { Open(id: id, payer: $0) }
+        ).decode((UUID, Int, Int).self).compactMap { id, tries, charged in
+            CodeRules.payer(tries: tries, charged: charged, isBound: request != nil).map { Open(id: id, payer: $0) }
         }
     }
 
@@ -141,7 +141,7 @@ struct CodeStore: Sendable {
                 SELECT expires_at FROM codes
                 WHERE subject = ANY(\(subject.all)) AND purpose = \(new.purpose.rawValue) AND used_at IS NULL
                     AND expires_at > now() + interval '1 second'
-                    AND (\(byLink) OR tries_of_anybody < \(CodeRules.triesOfAnybody))
+                    AND (\(byLink) OR tries_of_anybody < \(CodeRules.chargedTries))
                 ORDER BY created_at DESC LIMIT 1)
             INSERT INTO code_repeats (id, subject, purpose, sealed, expires_at)
             SELECT \(new.id), \(subject.current), \(new.purpose.rawValue), \(sealed), expires_at FROM newest
@@ -167,8 +167,8 @@ struct CodeStore: Sendable {
             WITH open AS (
                 SELECT id FROM codes
                 WHERE id = ANY(\(open.map(\.id))) AND used_at IS NULL AND expires_at > now()
-                    AND CASE WHEN \(isReserved) THEN tries - tries_of_anybody < \(CodeRules.triesOfRequest)
-                        ELSE tries_of_anybody < \(CodeRules.triesOfAnybody) END
+                    AND CASE WHEN \(isReserved) THEN tries - tries_of_anybody < \(CodeRules.reservedTries)
+                        ELSE tries_of_anybody < \(CodeRules.chargedTries) END
                 ORDER BY id FOR UPDATE)
             UPDATE codes SET
                 tries = tries + 1,
@@ -231,7 +231,7 @@ struct CodeAccountStore: Sendable {
     let database: PostgresPool
 
     /// The account that has verified the identifier before, or else a new account, for which it is now verified.
-    func account(provenBy identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account {
+    func account(verifiedBy identifier: Identifier, deadline: ContinuousClock.Instant) async throws -> Account {
         // Two requests that verify the identifier at the same time may both create an account. One fails, retries, and
         // finds the other's.
         for _ in 0..<3 {
@@ -246,9 +246,9 @@ struct CodeAccountStore: Sendable {
     func verify(_ identifier: Identifier, of userID: UUID, deadline: ContinuousClock.Instant) async throws -> Bool {
         try await database.withRetriedTransaction(deadline: deadline) { transaction in
             guard try await AccountStore.lock(userID, on: transaction),
-                let isProved = try await Self.isProved(identifier, by: userID, on: transaction)
+                let isVerified = try await Self.isVerified(identifier, by: userID, on: transaction)
             else { return false }
-            if isProved { return true }
+            if isVerified { return true }
             try await transaction.query(
                 """
                 UPDATE identifiers SET verified = true
@@ -261,14 +261,14 @@ struct CodeAccountStore: Sendable {
     }
 
     /// - Returns: `nil` where the identifier is not the user's.
-    func isProved(
+    func isVerified(
         _ identifier: Identifier, by userID: UUID, deadline: ContinuousClock.Instant
     ) async throws -> Bool? {
-        try await Self.isProved(identifier, by: userID, on: database, deadline: deadline)
+        try await Self.isVerified(identifier, by: userID, on: database, deadline: deadline)
     }
 
     /// - Returns: `nil` where the identifier is not the user's.
-    private static func isProved(
+    private static func isVerified(
         _ identifier: Identifier, by userID: UUID, on database: some PostgresQuerying,
         deadline: ContinuousClock.Instant? = nil
     ) async throws -> Bool? {
@@ -301,7 +301,7 @@ struct CodeAccountStore: Sendable {
             return try await database.withRetriedTransaction(deadline: deadline) { transaction in
                 try await transaction.query("INSERT INTO users (id) VALUES (\(id))")
                 let isTheirs = try await IdentifierStore.claim(
-                    identifier, for: id, proves: true, actor: .user, isNewUser: true, on: transaction)
+                    identifier, for: id, isVerified: true, actor: .user, isNewUser: true, on: transaction)
                 guard isTheirs else { throw Taken() }
                 try await AuditLog.record(.registered, id, by: .user, on: transaction)
                 return try await AccountStore.account(id, on: transaction)

@@ -109,7 +109,7 @@ struct RevocationStore: Sendable {
     /// takes.
     static let claimLifetime = 40.0
     /// No client waits for a page to be written.
-    private static let patience = Duration.seconds(10)
+    private static let timeout = Duration.seconds(10)
 
     /// - Returns: `nil` while another process has the claim.
     func claim() async throws -> Claim? {
@@ -136,7 +136,7 @@ struct RevocationStore: Sendable {
     /// already there is left out, because after a reset the feed repeats entries.
     /// - Returns: the claim for the next page; `nil` where another process has the feed, and nothing was written.
     func write(_ page: RevocationPage, _ claim: Claim) async throws -> Claim? {
-        let deadline = ContinuousClock.now + Self.patience
+        let deadline = ContinuousClock.now + Self.timeout
         let isMine = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
             let moved = try await transaction.query(
                 """

@@ -93,7 +93,7 @@ struct IdentifierChangeStore: Sendable {
                 let change = used.change
                 try await IdentifierStore.delete(change.former.kind, of: userID, on: transaction)
                 let isTheirs = try await IdentifierStore.claim(
-                    change.former, for: userID, proves: true, actor: .user, on: transaction)
+                    change.former, for: userID, isVerified: true, actor: .user, on: transaction)
                 guard isTheirs else { throw Taken() }
                 try await IdentifierStore.restore(change.origin, of: change.former, on: transaction)
                 try await settle(tokens, after: used, on: transaction)

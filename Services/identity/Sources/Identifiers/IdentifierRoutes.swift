@@ -41,7 +41,7 @@ extension IdentifierOutcome {
         case .changed(let account): return account
         case .taken: throw taken
         case .occupied: throw Problem(.identifierTaken, "The user has another one of this kind. Remove that first.")
-        case .lastOne: throw .lastWayIn
+        case .lastOne: throw .lastCredential
         case .missing: throw Problem(.notFound)
         case .noSuchUser: throw noSuchUser
         }
@@ -50,7 +50,7 @@ extension IdentifierOutcome {
 
 extension Problem {
     /// Removing it would leave the account without a credential.
-    static var lastWayIn: Problem {
+    static var lastCredential: Problem {
         Problem(.forbidden, "This is the only way to sign in to the account and cannot be removed.")
     }
 }

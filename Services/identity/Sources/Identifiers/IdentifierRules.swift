@@ -67,10 +67,10 @@ enum IdentifierClaim: Equatable {
         var isVerified: Bool
     }
 
-    static func decide(holder: Holder?, claimant: UUID, proves: Bool) -> IdentifierClaim {
+    static func decide(holder: Holder?, claimant: UUID, isVerified: Bool) -> IdentifierClaim {
         guard let holder else { return .free }
         if holder.userID == claimant { return .own }
-        return proves && !holder.isVerified ? .takeOver(from: holder.userID) : .refused
+        return isVerified && !holder.isVerified ? .takeOver(from: holder.userID) : .refused
     }
 }
 

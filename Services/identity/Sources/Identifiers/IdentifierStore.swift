@@ -29,22 +29,22 @@ struct IdentifierStore: Sendable {
     /// same kind has to be removed before. When another transaction has changed the identifier's row in between, it
     /// decides again.
     /// - Parameters:
-    ///   - proves: whether the claimant has verified the identifier.
+    ///   - isVerified: whether the claimant has verified the identifier.
     ///   - isNewUser: whether the claimant is created in the same transaction, which is no change of an account.
     /// - Returns: whether the user has it now.
     static func claim(
-        _ identifier: Identifier, for userID: UUID, proves: Bool, actor: AuditActor, isNewUser: Bool = false,
+        _ identifier: Identifier, for userID: UUID, isVerified: Bool, actor: AuditActor, isNewUser: Bool = false,
         on transaction: PostgresTransaction
     ) async throws -> Bool {
         let kind = identifier.kind.rawValue
         while true {
             let holder = try await holder(of: identifier, on: transaction)
-            switch IdentifierClaim.decide(holder: holder, claimant: userID, proves: proves) {
+            switch IdentifierClaim.decide(holder: holder, claimant: userID, isVerified: isVerified) {
             case .free:
                 let inserted = try await transaction.query(
                     """
                     INSERT INTO identifiers (kind, value, user_id, verified)
-                    VALUES (\(kind), \(identifier.value), \(userID), \(proves)) ON CONFLICT (kind, value) DO NOTHING
+                    VALUES (\(kind), \(identifier.value), \(userID), \(isVerified)) ON CONFLICT (kind, value) DO NOTHING
                     """)
                 guard inserted.affectedRows == 1 else { continue }
                 try await forgetLoss(of: kind, by: userID, on: transaction)
@@ -53,7 +53,7 @@ struct IdentifierStore: Sendable {
                 }
                 return true
             case .own:
-                guard proves, holder?.isVerified == false else { return true }
+                guard isVerified, holder?.isVerified == false else { return true }
                 let verified = try await transaction.query(
                     """
                     UPDATE identifiers SET verified = true
@@ -87,7 +87,7 @@ struct IdentifierStore: Sendable {
     }
 
     /// The user's identifier of a kind, if it is verified.
-    func proved(
+    func verified(
         _ kind: Identifier.Kind, of userID: UUID, deadline: ContinuousClock.Instant
     ) async throws -> Identifier? {
         try await database.query(
@@ -177,7 +177,7 @@ extension IdentifierStore {
                     try await IdentifierChangeStore.forget(identifier.kind, of: userID, on: transaction)
                 }
                 let isTheirs = try await Self.claim(
-                    identifier, for: userID, proves: true, actor: actor, on: transaction)
+                    identifier, for: userID, isVerified: true, actor: actor, on: transaction)
                 // The rollback restores the removed identifier.
                 guard isTheirs else { throw Taken() }
                 if !isSame || former?.isVerified == false {
@@ -237,7 +237,7 @@ extension IdentifierStore {
             try await Self.noteLoss(of: former.identifier, by: formerID, on: transaction)
             try await AccountStore.touch(formerID, credentials: true, on: transaction)
             try await AuditLog.record(.identifierLost, formerID, by: actor, detail: kind.rawValue, on: transaction)
-            guard try await Self.claim(former.identifier, for: userID, proves: true, actor: actor, on: transaction)
+            guard try await Self.claim(former.identifier, for: userID, isVerified: true, actor: actor, on: transaction)
             else { throw StoreConflict() }
             try await AccountStore.touch(userID, credentials: false, on: transaction)
             return try await Self.outcome(of: userID, on: transaction)

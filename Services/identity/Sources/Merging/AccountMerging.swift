@@ -115,7 +115,7 @@ struct MergeProofs: Sendable {
             return try await body(Proved(account: account, methods: [.password]))
         case (nil, let token?, false):
             guard let apple else { throw Problem(.invalidAppleToken) }
-            let account = try await apple.account(provenBy: token, nonce: request.nonce, context: context)
+            let account = try await apple.account(verifiedBy: token, nonce: request.nonce, context: context)
             return try await body(Proved(account: account, methods: [.apple]))
         case (nil, nil, true):
             let shown = VerifyCodeRequest(

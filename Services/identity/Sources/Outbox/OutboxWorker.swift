@@ -14,7 +14,7 @@ final class OutboxWorker: Service, Sendable {
     private let housekeeping: Housekeeping
     private let deliver: @Sendable (OutboxEntry) async throws -> Void
     private let logger: Logger
-    private let lines = OutboxDestination.allCases.map(Line.init)
+    private let queues = OutboxDestination.allCases.map(Queue.init)
     private let failures = Counter(
         "identity_outbox_failed_total", help: "Attempts to carry out a task of the outbox that failed.")
     private let claimFailures = Counter(
@@ -22,7 +22,7 @@ final class OutboxWorker: Service, Sendable {
     private let backlog = OutboxMetrics()
 
     /// The queue of the tasks for one destination. The queues are independent of each other.
-    private struct Line: Sendable {
+    private struct Queue: Sendable {
         let destination: OutboxDestination
         let wakeUps: AsyncStream<Void>
         let wakeUp: AsyncStream<Void>.Continuation
@@ -51,7 +51,7 @@ final class OutboxWorker: Service, Sendable {
 
     /// Reads the outbox now, because a task was enqueued.
     func wake() {
-        for line in lines { line.wakeUp.yield() }
+        for queue in queues { queue.wakeUp.yield() }
     }
 
     /// Ends when the service shuts down and the tasks in progress are done. An authorization code is single-use:
@@ -65,7 +65,7 @@ final class OutboxWorker: Service, Sendable {
                         try? await Task.sleep(for: Self.interval)
                     }
                 }
-                for line in self.lines { line.wakeUp.finish() }
+                for queue in self.queues { queue.wakeUp.finish() }
             }
             group.addTask {
                 await cancelWhenGracefulShutdown {
@@ -84,10 +84,10 @@ final class OutboxWorker: Service, Sendable {
                     }
                 }
             }
-            for line in self.lines {
+            for queue in self.queues {
                 group.addTask {
-                    for await _ in line.wakeUps {
-                        while !self.isStopping, await self.workOff(line.destination) == Self.batch {}
+                    for await _ in queue.wakeUps {
+                        while !self.isStopping, await self.workOff(queue.destination) == Self.batch {}
                     }
                 }
             }

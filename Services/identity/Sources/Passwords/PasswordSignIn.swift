@@ -110,7 +110,7 @@ struct PasswordReauthentication: Sendable {
             }
         }
         try await reauthentication(
-            of: user, proving: account, by: [.password], refusal: Problem(.invalidCredentials), context: context)
+            of: user, verified: account, by: [.password], refusal: Problem(.invalidCredentials), context: context)
     }
 }
 

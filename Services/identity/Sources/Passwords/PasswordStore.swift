@@ -63,7 +63,7 @@ struct PasswordStore: Sendable {
                     VALUES (\(new.id), \(new.displayName?.value), \(new.role.name), \(new.stores.ids.map(\.value)))
                     """)
                 let isTheirs = try await IdentifierStore.claim(
-                    new.identifier, for: new.id, proves: new.isVerified, actor: new.actor, isNewUser: true,
+                    new.identifier, for: new.id, isVerified: new.isVerified, actor: new.actor, isNewUser: true,
                     on: transaction)
                 guard isTheirs else { throw Taken() }
                 if let hash = new.passwordHash {

@@ -55,7 +55,7 @@ struct Reauthentication: Sendable {
     /// - Throws: `refusal`; `ACCOUNT_DISABLED`; `INVALID_TOKEN` where the session has ended; `UNAVAILABLE`. The request
     ///   may be repeated.
     func callAsFunction(
-        of user: ForwardedUser, proving account: Account?, by methods: [AuthenticationMethod], refusal: Problem,
+        of user: ForwardedUser, verified account: Account?, by methods: [AuthenticationMethod], refusal: Problem,
         context: GatehouseRequestContext
     ) async throws {
         guard let account, account.id == user.id else { throw refusal }

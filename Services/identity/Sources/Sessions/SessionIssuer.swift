@@ -59,7 +59,7 @@ struct SessionIssuer: Sendable {
                     to: account, by: methods, session: issued.sessionID, on: accounts.database,
                     deadline: context.deadline.forDatabase)
             }
-            outcome = SignInOutcome.decide(provedAt: account.credentialsVersion, now: standing)
+            outcome = SignInOutcome.decide(verifiedAt: account.credentialsVersion, now: standing)
             if outcome == .stands, standing?.version != account.version {
                 // tokens stores no data about users without a session. If this is the user's first, tokens has ignored
                 // the snapshot of a change that was made in between.

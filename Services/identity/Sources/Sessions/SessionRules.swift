@@ -41,7 +41,7 @@ enum SignInOutcome: Equatable {
     /// - Parameters:
     ///   - credentialsVersion: the version when the user was verified.
     ///   - now: the account after the session was created; `nil` when it no longer exists.
-    static func decide(provedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
+    static func decide(verifiedAt credentialsVersion: Int64, now: AccountStanding?) -> SignInOutcome {
         guard let now else { return .gone }
         if now.state == .disabled { return .disabled }
         return now.credentialsVersion == credentialsVersion ? .stands : .moved
