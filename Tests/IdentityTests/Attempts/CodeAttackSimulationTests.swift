@@ -117,7 +117,7 @@ import Testing
         ) async throws -> (Int, AttemptLimits.Admission) {
             switch purpose {
             case .code:
-                return try await limits.asking(
+                return try await limits.requesting(
                     codeTo: Self.ada, from: address, on: device, deadline: Self.deadline
                 ) { admission in
                     let asker = admission.knownDevice?.joined() ?? address
@@ -162,7 +162,9 @@ import Testing
                     while true {
                         flooded += 1
                         let other = Identifier.phone(try PhoneNumber("+49160\(1_000_000 + flooded)"))
-                        try await limits.asking(codeTo: other, from: address, on: nil, deadline: Self.deadline) { _ in }
+                        try await limits.requesting(codeTo: other, from: address, on: nil, deadline: Self.deadline) {
+                            _ in
+                        }
                         try? await limits.sending(.signIn, to: other, isKnown: flood == .numbersOfUsers) {}
                     }
                 } catch let problem as Problem where problem.code == .rateLimited {}

@@ -36,7 +36,7 @@ import Testing
             -> Bool
         {
             try await isAdmitted {
-                try await limits.asking(
+                try await limits.requesting(
                     codeTo: identifier, from: address, on: device, deadline: .after(.seconds(60))
                 ) { _ in }
             }
@@ -77,7 +77,9 @@ import Testing
                         resetOf: ada, from: address, on: device, deadline: .after(.seconds(60))
                     ).isAskerKnown
                 }
-                return try await limits.asking(codeTo: ada, from: address, on: device, deadline: .after(.seconds(60))) {
+                return try await limits.requesting(
+                    codeTo: ada, from: address, on: device, deadline: .after(.seconds(60))
+                ) {
                     $0.isAskerKnown
                 }
             } catch let problem as Problem where problem.code == .rateLimited {
@@ -177,7 +179,7 @@ import Testing
         for number in 0..<100 {
             let device = SessionDevice(installationId: "device \(number)")
             let before = asked
-            _ = try? await limits.asking(codeTo: Self.ada, from: "a", on: device, deadline: .after(.seconds(60))) {
+            _ = try? await limits.requesting(codeTo: Self.ada, from: "a", on: device, deadline: .after(.seconds(60))) {
                 if $0.knownDevice != nil { asked += 1 }
             }
             if asked == before {
@@ -331,7 +333,7 @@ import Testing
                     try await situation.limits.sending(.signIn, to: Self.ada, isKnown: true) { throw Failure() }
                 }
                 await #expect(throws: Failure.self) {
-                    try await situation.limits.asking(
+                    try await situation.limits.requesting(
                         codeTo: Self.ada, from: "203.0.113.1", on: nil, deadline: .after(.seconds(60))
                     ) { _ in throw Failure() }
                 }

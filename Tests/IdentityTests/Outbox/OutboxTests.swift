@@ -41,7 +41,7 @@ import Testing
             let log = CapturedLog()
             let delivered = Mutex<[UUID]>([])
             let worker = worker(on: pool, log: log) { entry in delivered.withLock { $0.append(entry.id) } }
-            #expect(await worker.workOff(.tokens) == 2)
+            #expect(await worker.deliverDue(.tokens) == 2)
             #expect(delivered.withLock { $0 } == [known.id])
             // It stays, is due again before its claim would have run out, and somebody is told.
             let rows = try await pool.query(
@@ -148,7 +148,7 @@ import Testing
     @Test func aClaimThatFailsIsLogged() async throws {
         try await withDatabase { database in
             let log = CapturedLog()
-            #expect(await worker(on: database.pool, log: log).workOff(.tokens) == 0)
+            #expect(await worker(on: database.pool, log: log).deliverDue(.tokens) == 0)
             #expect(log.lines.count == 1)
             #expect(log.lines.first?.hasPrefix("warning The outbox could not be read") == true)
         }

@@ -153,7 +153,7 @@ struct AppleGrantDelivery: Sendable {
         if !isTheUsers {
             logger.warning("A code belonged to another Apple account than the user's", metadata: ["id": "\(entry.id)"])
         }
-        try await persistently {
+        try await retrying {
             try await keep(exchange.refreshToken, grant, of: isTheUsers ? subject : nil)
         }
     }
@@ -180,7 +180,7 @@ struct AppleGrantDelivery: Sendable {
             let rest = AppleGrant(clientID: grant.clientID, kind: .refreshToken, secret: token)
             let sealed = try rest.sealed(by: sealer, for: entry.id)
             do {
-                try await persistently { try await outbox.replaceGrant(of: entry, by: sealed) }
+                try await retrying { try await outbox.replaceGrant(of: entry, by: sealed) }
             } catch {
                 // Without the stored token no later attempt is possible. Only this one can revoke it.
                 logger.error(
@@ -207,7 +207,7 @@ struct AppleGrantDelivery: Sendable {
 
     /// Retries `action` for half a minute. Retrying the whole task would not help: Apple gives the token of a code only
     /// once. The task's claim may expire meanwhile. That is harmless, because the code cannot be exchanged again.
-    private func persistently(_ action: () async throws -> Void) async throws {
+    private func retrying(_ action: () async throws -> Void) async throws {
         for pause in [0.5, 1, 2, 4, 8, 16] {
             do {
                 return try await action()

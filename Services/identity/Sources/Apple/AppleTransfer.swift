@@ -39,7 +39,7 @@ public struct AppleTransfer: Sendable {
         }
         return try await run(progress) { last in
             try await store.unprepared(for: team, after: last, limit: Self.page)
-        } ask: { user, token in
+        } fetch: { user, token in
             let name = try await apple.transferSubject(
                 of: user.name, to: team, clientID: user.clientID, secret: secret, token: token)
             guard let name else { return .unknownToApple }
@@ -55,7 +55,7 @@ public struct AppleTransfer: Sendable {
     ) async throws -> AppleTransferSummary {
         try await run(progress) { last in
             try await store.prepared(for: secret.teamID, after: last, limit: Self.page)
-        } ask: { user, token in
+        } fetch: { user, token in
             let arrival = try await apple.arrival(
                 of: user.name, clientID: user.clientID, secret: secret, token: token)
             guard let arrival else { return .unknownToApple }
@@ -69,7 +69,7 @@ public struct AppleTransfer: Sendable {
 
     private func run(
         _ progress: (AppleTransferSummary) -> Void, page: (TransferringUser?) async throws -> [TransferringUser],
-        ask: @escaping @Sendable (TransferringUser, String) async throws -> AppleTransferSummary.Outcome
+        fetch: @escaping @Sendable (TransferringUser, String) async throws -> AppleTransferSummary.Outcome
     ) async throws -> AppleTransferSummary {
         var summary = AppleTransferSummary()
         var tokens: [String: (text: String, expiresAt: Date)] = [:]
@@ -80,14 +80,14 @@ public struct AppleTransfer: Sendable {
                 guard !users.isEmpty else { return summary }
                 for clientID in Set(users.map(\.clientID))
                 where tokens[clientID].map({ $0.expiresAt < .now + Self.margin }) ?? true {
-                    let token = try await persistently {
+                    let token = try await retrying {
                         try await apple.migrationToken(clientID: clientID, secret: secret)
                     }
                     tokens[clientID] = (token.accessToken, .now + token.expiresIn)
                 }
                 let texts = tokens.mapValues(\.text)
                 try await forEach(users) { user in
-                    try await persistently { try await ask(user, texts[user.clientID] ?? "") }
+                    try await retrying { try await fetch(user, texts[user.clientID] ?? "") }
                 } then: {
                     summary.count($0)
                 }
@@ -116,7 +116,7 @@ public struct AppleTransfer: Sendable {
     }
 
     /// Retries while Apple is unavailable or busy.
-    private func persistently<Value>(_ body: () async throws -> Value) async throws -> Value {
+    private func retrying<Value>(_ body: () async throws -> Value) async throws -> Value {
         for pause in pauses {
             do {
                 return try await body()

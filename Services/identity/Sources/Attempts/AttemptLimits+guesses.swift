@@ -40,10 +40,10 @@ extension AttemptLimits {
     private func counting<Value>(_ taken: Taken, _ body: () async throws -> Value) async throws -> Value {
         do {
             let value = try await body()
-            await forgive(taken)
+            await refund(taken)
             return value
         } catch {
-            if (error as? Problem)?.code != .invalidCredentials { await forgive(taken) }
+            if (error as? Problem)?.code != .invalidCredentials { await refund(taken) }
             throw error
         }
     }
@@ -65,10 +65,10 @@ extension AttemptLimits {
         let taken = try await take(guessesOf: identifier, open: open, from: address, on: device, deadline: deadline)
         do {
             let value = try await body(taken.cost)
-            if value != nil { await forgive(taken) }
+            if value != nil { await refund(taken) }
             return value
         } catch {
-            await forgive(taken)
+            await refund(taken)
             throw error
         }
     }

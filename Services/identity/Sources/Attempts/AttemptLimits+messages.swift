@@ -18,7 +18,7 @@ extension AttemptLimits {
     /// Runs `body`, which stores a code and enqueues its message. The limits do not depend on whether an account
     /// exists.
     /// - Throws: `RATE_LIMITED`, or what `body` throws; the charge is then refunded.
-    func asking<Value>(
+    func requesting<Value>(
         codeTo identifier: Identifier, from address: String, on device: SessionDevice?, deadline: Deadline,
         _ body: (Admission) async throws -> Value
     ) async throws -> Value {
@@ -30,7 +30,7 @@ extension AttemptLimits {
         do {
             return try await body(admission)
         } catch {
-            await forgive(taken)
+            await refund(taken)
             throw error
         }
     }
@@ -79,7 +79,7 @@ extension AttemptLimits {
             do {
                 return (taken, Admission(isAskerKnown: try await lookUpNetwork()?.isVerified ?? false))
             } catch {
-                await forgive(taken)
+                await refund(taken)
                 throw error
             }
         } catch let refusal as Problem where refusal.code == .rateLimited {
@@ -183,9 +183,9 @@ extension AttemptLimits {
             }
             if try await body() { return }
         } catch {
-            for taken in taken { await forgive(taken) }
+            for taken in taken { await refund(taken) }
             throw error
         }
-        for taken in taken { await forgive(taken) }
+        for taken in taken { await refund(taken) }
     }
 }

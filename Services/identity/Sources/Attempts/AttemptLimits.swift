@@ -99,10 +99,10 @@ struct AttemptLimits: Sendable {
         }
     }
 
-    func forgive(_ taken: Taken) async {
-        let forgiven = taken.charges.filter(\.isForWrongGuesses)
-        guard let counter, !forgiven.isEmpty else { return }
-        await counter.refund(forgiven.map(attempt), cost: taken.cost, isShared: taken.isShared)
+    func refund(_ taken: Taken) async {
+        let refunded = taken.charges.filter(\.isForWrongGuesses)
+        guard let counter, !refunded.isEmpty else { return }
+        await counter.refund(refunded.map(attempt), cost: taken.cost, isShared: taken.isShared)
     }
 
     func allowance(_ allowance: AttemptAllowance) -> AttemptAllowance {

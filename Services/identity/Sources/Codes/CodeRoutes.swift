@@ -51,7 +51,7 @@ struct CodeDispatch: Sendable {
         let message = messages.message(with: new, language: messages.language(of: acceptLanguage))
         let asking: CodeStore.Asking
         do {
-            asking = try await limits.asking(
+            asking = try await limits.requesting(
                 codeTo: identifier, from: context.clientAddress, on: device, deadline: context.deadline
             ) { admission in
                 var message = message

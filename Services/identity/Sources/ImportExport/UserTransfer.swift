@@ -98,7 +98,7 @@ public struct UserTransfer: Sendable {
 
         /// Tells the operator how to continue.
         public var description: String {
-            "\(cause) Everything up to line \(through) is done: go on with --from-line \(through + 1)."
+            "\(cause) Everything up to line \(through) is done: continue with --from-line \(through + 1)."
         }
     }
 

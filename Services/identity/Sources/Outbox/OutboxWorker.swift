@@ -87,7 +87,7 @@ final class OutboxWorker: Service, Sendable {
             for queue in self.queues {
                 group.addTask {
                     for await _ in queue.wakeUps {
-                        while !self.isStopping, await self.workOff(queue.destination) == Self.batch {}
+                        while !self.isStopping, await self.deliverDue(queue.destination) == Self.batch {}
                     }
                 }
             }
@@ -101,7 +101,7 @@ final class OutboxWorker: Service, Sendable {
 
     /// Tries the due tasks for one destination, once.
     /// - Returns: the number of tasks.
-    func workOff(_ destination: OutboxDestination) async -> Int {
+    func deliverDue(_ destination: OutboxDestination) async -> Int {
         let claim: OutboxClaim
         do {
             claim = try await store.claim(for: destination, limit: Self.batch)
@@ -120,7 +120,7 @@ final class OutboxWorker: Service, Sendable {
                 group.addTask { await self.attempt(entry) }
             }
             for entry in claim.unreadable {
-                group.addTask { await self.putBack(entry) }
+                group.addTask { await self.postpone(entry) }
             }
         }
         return claim.count
@@ -144,7 +144,7 @@ final class OutboxWorker: Service, Sendable {
         }
     }
 
-    private func putBack(_ entry: UnreadableOutboxEntry) async {
+    private func postpone(_ entry: UnreadableOutboxEntry) async {
         failures.increment()
         logger.error(
             "An outbox task cannot be read by this version and stays",
