@@ -107,7 +107,7 @@ struct OperatorGate: RouterMiddleware {
     }
 }
 
-/// Has the audit log name the calling system, and the operator whom the system names.
+/// Has the audit log name the calling system, and the operator that the system names.
 struct SystemScope: RouterMiddleware {
     typealias Context = GatehouseRequestContext
 

@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import ServiceKit
 
-/// Another transaction has locked, or has meanwhile changed, a further user whom this transaction needs.
+/// Another transaction has locked, or has meanwhile changed, a further user that this transaction needs.
 struct UserIsContended: Error {
     var userID: UUID
 }
@@ -16,7 +16,7 @@ extension PostgresPool {
     ///
     /// - PostgreSQL has aborted the transaction to resolve a deadlock. The order of locks (see ``AccountStore``) makes
     ///   this rare.
-    /// - The transaction needs a further user whom another transaction has locked. The retry first waits for that user
+    /// - The transaction needs a further user that another transaction has locked. The retry first waits for that user
     ///   while it has no number, so that it then gets a higher number.
     func withRetriedTransaction<Value: Sendable>(
         deadline: ContinuousClock.Instant? = nil, _ body: (PostgresTransaction) async throws -> Value
