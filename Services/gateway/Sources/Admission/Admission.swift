@@ -2,53 +2,54 @@ import Contracts
 import NIOCore
 import Observability
 
-/// What becomes of a request whose head is read.
+/// The decision about a request whose head was parsed.
 enum Admission {
     case forward(Exchange)
     case respond(LocalResponse, requestID: [UInt8])
-    /// The bearer's key is being fetched: the head is looked at again afterwards.
+    /// The gateway is fetching the key of the bearer token. The head is admitted again afterwards.
     case waitForKeys(RequestPlaces.Place)
 }
 
-/// A request that may go on to its upstream, as admission leaves it.
+/// An admitted request, ready to be forwarded to its upstream.
 struct AdmittedRequest {
-    /// As the upstream is sent it, but for the lines that are added when it is sent.
+    /// The head for the upstream, without the lines that are added when it is sent.
     var head: ByteBuffer
     var method: MethodSet
-    /// As the client wrote it, without the query; for logs.
+    /// The path as the client wrote it, without the query; for logs.
     var path: [UInt8]
     var framing: BodyFraming
     var expectsContinue: Bool
-    /// Trailer fields that go no further.
+    /// Names of the trailer fields that are not forwarded.
     var connectionOptions: [[UInt8]] = []
     var requestID: [UInt8]
     var trace: TraceParent
-    /// What the upstream was told of as its parent in the trace.
+    /// The span that the upstream receives as its parent in the trace.
     var clientSpan: UInt64 = 0
-    /// The gateway's own part of the trace; 0 where the trace is not recorded.
+    /// The gateway's own span; 0 where the trace is not recorded.
     var serverSpan: UInt64 = 0
-    /// The user; `nil`: nobody is signed in.
+    /// The user; `nil`: the request is unauthenticated.
     var identity: VerifiedToken?
-    /// Whether the client asks to go on as WebSocket.
+    /// Whether the client asks for an upgrade to WebSocket.
     var upgrades = false
     /// Whether the client asks for a WebSocket or an event stream.
     var opensStream = false
-    /// What a browser is told of the page that asks: whole lines.
+    /// The CORS lines of the response: whole field lines.
     var cors: [UInt8] = []
     var client: ClientAddress
-    /// Whether refusals of it are counted against the address.
+    /// Whether refusals by the service count against the client's address.
     var countsFailures = false
-    /// When its head was read; nanoseconds of the worker's clock.
+    /// When the head was read; nanoseconds of the worker's clock.
     var startedAt: Int64
-    /// Before `startedAt`, if it may have waited in its socket.
+    /// When the request arrived: earlier than `startedAt` if it may have waited in its socket.
     var arrivedAt: Int64
 }
 
-/// Decides about a request. The order is the contract's: the gateway's own health, limits, route, bearer, role, size.
+/// Admits or refuses a request. The contract fixes the order: the gateway's own health, limits, route, bearer, role,
+/// size.
 extension Worker {
     /// - Parameters:
-    ///   - bytes: the head that was scanned into `requestHead`, whole and nothing else.
-    ///   - mayWait: `false` once it has waited long enough for keys.
+    ///   - bytes: exactly the head that was scanned into `requestHead`.
+    ///   - mayWait: `false` once the request has waited for keys for as long as it may.
     func admit(
         _ bytes: UnsafeRawBufferPointer, from client: ClientConnection, mayWait: Bool
     ) -> Admission {
@@ -76,7 +77,7 @@ extension Worker {
         }
         if case .route(let route, _) = match {
             routeName = route.name
-            // Before all limits: a busy gateway is healthy, and a probe that is refused would have it restarted.
+            // Before all limits: a busy gateway is healthy, and refusing its probe would have it restarted.
             if let response = health(route) { return respond(response) }
             errorForm = route.errorForm
             cors = route.cors?.lines(for: text(fields.origin, fields, bytes)) ?? ""
@@ -97,7 +98,7 @@ extension Worker {
                 guard place != nil else { return refuse(Problem(.unavailable)) }
             }
         }
-        /// - Returns: `nil` where the request may not wait, or too many do.
+        /// - Returns: `nil` where the request may not wait, or too many requests wait already.
         func waitingPlace(of share: RequestPlaces.Share) -> RequestPlaces.Place? {
             leavePlace()
             return mayWait ? gateway.places.take(share, of: address.key) : nil
@@ -130,7 +131,8 @@ extension Worker {
             maxForwards = hops - 1
         }
         if route.target.isDocument {
-            // A whole one may have to wait for a slow client, and it is larger than what each client may always have.
+            // A document that is sent whole may have to wait for a slow client. It exceeds the memory that each client
+            // always has.
             guard !output.isShort else { return refuse(Problem(.unavailable)) }
             let known = fields.value(of: "if-none-match", in: bytes)
             guard let response = document(route, path: path, known: known) else { return refuse(Problem(.notFound)) }
@@ -141,7 +143,7 @@ extension Worker {
             return tooMany(refusal, of: "sign-in")
         }
 
-        // Every other target was responded to.
+        // All other targets have been answered above.
         guard let plan, place != nil else { return refuse(Problem(.notFound)) }
         var identity: VerifiedToken?
         var bearerError: ErrorCode?
@@ -192,7 +194,7 @@ extension Worker {
         if fields.hasUnknownExpectation { return refuse(Problem(.expectationFailed)) }
 
         let arrivedAt = now - wait
-        // Nobody waits for the response any more.
+        // The client no longer waits for the response.
         guard now < arrivedAt + plan.timeout else { return refuse(Problem(.unavailable)) }
         let given = fields.traceparent.flatMap {
             TraceParent(UnsafeRawBufferPointer(rebasing: bytes[fields.lines[$0].value]))
@@ -208,7 +210,7 @@ extension Worker {
         if let tracing = gateway.tracing {
             serverSpan = sample(&trace, given: given, by: tracing.sampler)
         } else if !gateway.settings.followsClientTraces {
-            // The gateway records nothing, and a client does not decide that services record their part.
+            // The gateway records no trace here. A client must not decide that services record theirs.
             trace.flags = 0
         }
         let head = ForwardedRequestHead(
@@ -231,9 +233,9 @@ extension Worker {
         return .forward(Exchange(client: client, plan: plan, request: request, place: place))
     }
 
-    /// Decides whether the trace is recorded, and has the upstream told.
+    /// Decides whether the trace is recorded, and sets the flag for the upstream.
     ///
-    /// - Returns: the gateway's own part of the trace; 0 where it is not recorded.
+    /// - Returns: the gateway's own span; 0 where the trace is not recorded.
     private func sample(_ trace: inout TraceParent, given: TraceParent?, by sampler: TraceSampler) -> UInt64 {
         let isSampled = sampler.samples(
             parent: given?.isSampled, isTrusted: gateway.settings.followsClientTraces, random: random.next())
@@ -266,7 +268,7 @@ extension Worker {
         }
     }
 
-    /// What the gateway has in it.
+    /// The response from a document that is built into the gateway.
     private func document(
         _ route: Route, path: UnsafeRawBufferPointer, known: UnsafeRawBufferPointer?
     ) -> LocalResponse? {
@@ -277,8 +279,8 @@ extension Worker {
         }
     }
 
-    /// The response to a browser's preflight (CORS). `nil` where the request is none, or the route leaves CORS to its
-    /// upstream.
+    /// The response to a browser's preflight request (CORS). `nil` where the request is not a preflight, or the route
+    /// leaves CORS to its upstream.
     private func preflight(
         path: UnsafeRawBufferPointer, _ fields: FieldSection, _ bytes: UnsafeRawBufferPointer
     ) -> LocalResponse? {
@@ -300,7 +302,7 @@ extension Problem {
     }
 }
 
-/// What a request's bearer is worth.
+/// Verifies the bearer token of a request.
 extension Worker {
     enum BearerVerification {
         case missing
@@ -338,9 +340,9 @@ extension Worker {
     }
 }
 
-/// What a request's fields say.
+/// Reads the fields of a request.
 extension Worker {
-    /// How often an OPTIONS request may be forwarded; `nil` where the field says nothing that can be read.
+    /// How often an OPTIONS request may be forwarded; `nil` where the value of `Max-Forwards` is invalid.
     func hops(_ fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Int? {
         guard let line = fields.maxForwards, !fields.hasSeveralMaxForwards else { return nil }
         let digits = bytes[fields.lines[line].value]

@@ -8,12 +8,12 @@ struct LocalResponse {
     /// Whole field lines.
     var fields = ""
     var contentType = "application/json"
-    /// `nil`: none, and nothing said of its length (204, 304).
+    /// `nil`: no body, and no field about its length (204, 304).
     var body: Body?
 
     enum Body {
         case text(String)
-        /// Shared by all responses that have it: never copied.
+        /// Shared by all responses with this document, and never copied.
         case document(ByteBuffer)
 
         var count: Int {
@@ -26,13 +26,13 @@ struct LocalResponse {
 
     /// A refusal in the form that a route's clients expect.
     ///
-    /// - Parameter requestID: of letters, digits, `-` and `_`.
+    /// - Parameter requestID: consists of letters, digits, `-` and `_`.
     static func refusal(
         _ problem: Problem, as form: ErrorForm, requestID: [UInt8], fields: String = ""
     ) -> LocalResponse {
         var response: LocalResponse
         let retryAfter: Int?
-        // Nothing here needs escaping: the sentences are Gatehouse's own.
+        // The messages are constants of Gatehouse, so nothing here needs escaping.
         switch form {
         case .problem:
             let code = problem.code
@@ -59,7 +59,7 @@ struct LocalResponse {
 
     func bodyBytes(toHead: Bool) -> Int { toHead ? 0 : body?.count ?? 0 }
 
-    /// Writes its head, and its body where that is a text: a document comes after it, see ``document(toHead:)``.
+    /// Writes the head, and the body if it is a text. A document is written after it, see ``document(toHead:)``.
     ///
     /// - Parameter date: the `Date` field as a whole line.
     func write(to buffer: inout ByteBuffer, requestID: [UInt8], isHead: Bool, closes: Bool, date: [UInt8]) {
@@ -108,7 +108,7 @@ extension PublicDocument {
     private static let openAPIBytes = ByteBuffer(string: PublicDocumentTexts.openAPI)
     private static let pageBytes = ByteBuffer(string: PublicDocumentTexts.page)
 
-    /// Seconds for which it may be kept without asking: a new version of the gateway may bring another one.
+    /// Seconds for which clients may cache the document: a new version of the gateway may have another one.
     private static let maximumAge = 300
 
     /// - Parameter known: the value of `If-None-Match`.
@@ -135,7 +135,7 @@ extension PublicDocument {
         }
     }
 
-    /// The page loads nothing and runs nothing: its one style element is known by its hash.
+    /// The page loads and runs nothing. Its policy allows its one style element by hash.
     private static let pageLines = """
         Content-Security-Policy: default-src 'none'; style-src '\(PublicDocumentTexts.pageStyleHash)'; \
         base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r
@@ -143,7 +143,7 @@ extension PublicDocument {
 
         """
 
-    /// Whether a list of tags has this one, by the weak comparison, or is `*` (RFC 9110 §13.1.2).
+    /// Whether the list of `If-None-Match` contains the tag, by the weak comparison, or is `*` (RFC 9110 §13.1.2).
     static func names(_ list: UnsafeRawBufferPointer, _ tag: String) -> Bool {
         list.split(separator: UInt8(ascii: ",")).contains { item in
             var item = item
@@ -159,7 +159,7 @@ extension PublicDocument {
 extension CORSPolicy {
     /// The lines of every response of the route.
     ///
-    /// - Parameter origin: of the request; `nil` where it names none.
+    /// - Parameter origin: the request's origin; `nil` where it names none.
     func lines(for origin: String?) -> String {
         let vary = "Vary: Origin\r\n"
         guard let origin, allows(origin) else { return vary }
@@ -167,7 +167,7 @@ extension CORSPolicy {
         return "Access-Control-Allow-Origin: \(shown(origin))\r\n\(expose)\(vary)"
     }
 
-    /// The lines of the response to a browser that asks before it sends a request.
+    /// The lines of the response to a preflight request.
     func preflightLines(for origin: String, methods: MethodSet) -> String {
         """
         Access-Control-Allow-Origin: \(shown(origin))\r

@@ -1,11 +1,11 @@
 import NIOCore
 
 extension NIOBSDSocket.Option {
-    /// Bytes that the system takes beyond those that are on their way. With more of them it would be told late, and in
-    /// leaps, how far a slow client is.
+    /// Bytes that the system accepts beyond those in flight. With a larger buffer the system would report the progress
+    /// of a slow client late and in large steps.
     static let tcpUnsentLowWater = NIOBSDSocket.Option(rawValue: notSentLowWater)
 
-    // `TCP_NOTSENT_LOWAT`, which the module of the C library does not have everywhere.
+    // `TCP_NOTSENT_LOWAT`, which some modules of the C library lack.
     #if os(Linux)
         private static let notSentLowWater: CInt = 25
     #else
@@ -13,18 +13,18 @@ extension NIOBSDSocket.Option {
     #endif
 }
 
-/// How far what was written to a connection has come.
+/// Reports how much of the written data the client has received.
 extension Channel {
-    /// Bytes that its socket has not taken yet. Not for streams of HTTP/2.
+    /// Bytes that the socket has not accepted yet. Not for streams of HTTP/2.
     var waitingBytes: Int { (try? syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
 
-    /// Whether the other side's system has all that the socket has taken. While it has not, bytes that come after
-    /// `close` would have the rest thrown away.
+    /// Whether the other side's system has received everything that the socket accepted. Until it has, bytes that
+    /// arrive after `close` would make the system discard the rest.
     var hasDelivered: Bool {
         #if os(Linux)
             guard let socket = self as? any SocketOptionProvider else { return true }
             var info: TCPInfo?
-            // Completed at once, on the channel's event loop.
+            // The future is complete at once on the channel's event loop.
             socket.unsafeGetSocketOption(level: .tcp, name: .tcp_info).assumeIsolated()
                 .whenSuccess { (result: TCPInfo) in info = result }
             return info.map { $0.unacknowledged == 0 && $0.unsent == 0 } ?? true
@@ -35,7 +35,7 @@ extension Channel {
 }
 
 extension ChannelHandlerContext {
-    /// Has `body` called on the event loop once the socket has taken all that was written, or never will.
+    /// Calls `body` on the event loop once the socket has accepted all that was written, or never will.
     func whenTaken(_ body: @escaping () -> Void) {
         let taken = eventLoop.makePromise(of: Void.self)
         let own = NIOLoopBound(body, eventLoop: eventLoop)
@@ -44,7 +44,7 @@ extension ChannelHandlerContext {
     }
 }
 
-/// Has a connection read in small pieces while memory for what is read is short.
+/// Makes a connection read in small pieces while memory for request bodies is short.
 struct ReadSize {
     private(set) var isSmall = false
 
@@ -58,11 +58,11 @@ struct ReadSize {
 }
 
 #if os(Linux)
-    /// The beginning of the kernel's `struct tcp_info` (`linux/tcp.h`), which is longer than the C library's. Of what an
-    /// older kernel does not tell nothing is there.
+    /// The beginning of the kernel's `struct tcp_info` (`linux/tcp.h`), which is longer than the C library's. Members
+    /// that an older kernel does not fill stay 0.
     private struct TCPInfo: Sendable {
         private var first: (UInt64, UInt64, UInt64) = (0, 0, 0)
-        /// Segments that were sent and not acknowledged, the one that says the end included.
+        /// Segments that were sent and not acknowledged, including the one with FIN.
         private(set) var unacknowledged: UInt32 = 0
         private var second: UInt32 = 0
         private var third:

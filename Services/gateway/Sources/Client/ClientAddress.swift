@@ -1,9 +1,9 @@
 import Foundation
 import NIOCore
 
-/// Where a client is: as text for the services behind, as a key for limits.
+/// The address of a client: as text for upstreams, as a key for limits.
 struct ClientAddress: Sendable, Equatable {
-    /// Without port; an IPv4 address in IPv6 notation as IPv4.
+    /// Without port. An IPv4 address in IPv6 notation is written as IPv4.
     let text: [UInt8]
     let key: AddressKey
     /// The address in 16 bytes, IPv4 mapped into IPv6.
@@ -21,7 +21,7 @@ struct ClientAddress: Sendable, Equatable {
 
     /// Reads an IPv4 or IPv6 address.
     init?(_ text: String) {
-        // A zone means nothing to another machine.
+        // A zone has no meaning on another machine.
         let text = String(text.prefix { $0 != "%" })
         guard let address = try? SocketAddress(ipAddress: text, port: 0) else { return nil }
         switch address {
@@ -43,8 +43,8 @@ struct ClientAddress: Sendable, Equatable {
         }
     }
 
-    /// Reads what `X-Forwarded-For` says of one hop: an address, with a port behind it as some proxies write it, an IPv6
-    /// address then in brackets.
+    /// Reads one entry of `X-Forwarded-For`: an address, with a port behind it as some proxies write it. An IPv6
+    /// address with a port stands in brackets.
     init?(forwarded text: Substring) {
         var address = text
         if text.first == "[" {
@@ -58,7 +58,7 @@ struct ClientAddress: Sendable, Equatable {
         self.init(String(address))
     }
 
-    /// Nothing, or a colon and digits.
+    /// Whether the text is empty, or a colon and digits.
     private static func isPort(_ text: Substring) -> Bool {
         guard let first = text.utf8.first else { return true }
         let digits = text.utf8.dropFirst()
@@ -73,8 +73,8 @@ struct ClientAddress: Sendable, Equatable {
         key = AddressKey(value: UInt64(truncatingIfNeeded: isIPv4 ? bits : bits >> 64))
     }
 
-    /// Where the address stands in `sockaddr_in` and `sockaddr_in6`. Whose their fields are depends on which module the
-    /// compiler reads first.
+    /// The offsets of the address in `sockaddr_in` and `sockaddr_in6`. The module that declares their fields depends on
+    /// the module that the compiler reads first.
     private static let (sinAddress, sin6Address) = (4, 8)
 
     private static let mapped: UInt128 = 0xFFFF << 32
@@ -84,7 +84,7 @@ struct ClientAddress: Sendable, Equatable {
     }
 }
 
-/// Networks whose word about a client's address is believed.
+/// The networks of trusted proxies: the gateway accepts the client's address from them.
 struct TrustedProxies: Sendable, Equatable {
     private struct Network: Sendable, Equatable {
         var bits: UInt128
@@ -97,7 +97,7 @@ struct TrustedProxies: Sendable, Equatable {
 
     init() {}
 
-    /// Reads `10.0.0.0/8`, `::1` and the like; `nil` when one of them is neither address nor network.
+    /// Reads `10.0.0.0/8`, `::1` and the like; `nil` when an entry is neither an address nor a network.
     init?(_ list: [String]) {
         for entry in list {
             let parts = entry.split(separator: "/", omittingEmptySubsequences: false)
@@ -117,7 +117,7 @@ struct TrustedProxies: Sendable, Equatable {
         networks.contains { address.bits & $0.mask == $0.bits }
     }
 
-    /// The client behind a trusted peer: of those that `X-Forwarded-For` lists, the last one that is no proxy of ours.
+    /// The client behind a trusted peer: the last address in `X-Forwarded-For` that is not a trusted proxy.
     func client(behind peer: ClientAddress, forwardedFor: [Substring]) -> ClientAddress {
         var client = peer
         for text in forwardedFor.reversed() {

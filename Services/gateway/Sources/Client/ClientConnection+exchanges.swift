@@ -1,7 +1,7 @@
 import Contracts
 import NIOCore
 
-/// What a client asks.
+/// Reads the requests of a client.
 extension ClientConnection {
     private enum HeadOutcome {
         case incomplete
@@ -14,7 +14,7 @@ extension ClientConnection {
         guard input.readableBytes > 0 else { return false }
         let outcome = input.withUnsafeReadableBytes { bytes in
             do throws(HeadFault) {
-                // A head that comes in crumbs is not scanned again for each.
+                // A head that arrives in small pieces is not scanned again for each piece.
                 guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
@@ -56,7 +56,8 @@ extension ClientConnection {
         }
     }
 
-    /// Whether an incomplete head, with what has come since, has an end or a bare LF to be refused for.
+    /// Whether an incomplete head, with the bytes that have arrived since, ends here or has a bare LF to be refused
+    /// for.
     private func mayBeComplete(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count >= HeadLimits.bytes { return true }
         for index in lookedAt..<bytes.count where bytes[index] == .lineFeed {
@@ -112,7 +113,7 @@ extension ClientConnection {
         return true
     }
 
-    /// Counts the chunks in which a part of a body has come. DATA frames of HTTP/2 were counted before they became chunks.
+    /// Counts the chunks of a part of a body. DATA frames of HTTP/2 were counted before they became chunks.
     private func admitsChunks(of bytes: Int) -> Bool {
         guard stream == nil, let chunks = body?.takeChunks(), chunks > 0 else { return true }
         var budget = chunkBudget ?? PieceBudget(bytesPerPiece: PieceBudget.bytesPerChunk, now: worker.now)
@@ -120,7 +121,7 @@ extension ClientConnection {
         return budget.take(chunks, bytes: bytes, now: worker.now)
     }
 
-    /// Counts what waits here, and of the body in the exchange and in the upstream's socket.
+    /// Counts the bytes of the body that wait here, in the exchange and in the upstream's socket.
     func countBodyWaiting() {
         var waiting = input.readableBytes
         if let exchange, exchange.state.hasBody { waiting += exchange.lookAtBody() }
@@ -129,7 +130,7 @@ extension ClientConnection {
         bodyWaiting = waiting
     }
 
-    /// The body is wanted: the exchange buffers it, or an upstream is there to take it.
+    /// The body may be read: the exchange buffers it, or an upstream takes it.
     func bodyMayFlow(afterContinue: Bool) {
         state.bodyMayFlow()
         if afterContinue, input.readableBytes == 0 {
@@ -155,7 +156,7 @@ extension ClientConnection {
         if let place = waitingPlace.take() { worker.gateway.places.leave(place) }
     }
 
-    /// The keys are there, or the request has waited long enough: it is admitted or refused.
+    /// The keys have been fetched, or the wait has timed out: the request is admitted or refused.
     func endWait() {
         leaveWait()
         becomeIdle(at: worker.now)
@@ -167,14 +168,14 @@ extension ClientConnection {
 
     // MARK: WebSocket
 
-    /// From now on bytes are carried and not looked at.
+    /// From now on the connection relays bytes without parsing them.
     func beginTunnel() {
         state.tunnelBegan()
-        // What the client sent ahead.
+        // The bytes that the client sent ahead.
         process()
     }
 
-    /// Hands on what has come, as far as the upstream takes it. The rest waits in `input`, and then in the socket.
+    /// Relays the input as far as the upstream takes it. The rest waits in `input`, and then in the socket.
     func relay() {
         guard let exchange, exchange.takesBody, input.readableBytes > 0 else { return }
         let bytes = input
@@ -183,7 +184,7 @@ extension ClientConnection {
     }
 }
 
-/// What a client is sent, and what becomes of the connection then.
+/// Writes responses to the client, and decides whether the connection continues.
 extension ClientConnection {
     func write(_ bytes: ByteBuffer) {
         guard let context else { return }
@@ -203,10 +204,10 @@ extension ClientConnection {
         countBodyWaiting()
     }
 
-    /// Whether the response of `exchange`, whose head is about to be written, says that it is the connection's last.
+    /// Decides whether the response of `exchange` is the connection's last. Called before its head is written.
     func decideToClose() -> Bool { state.decideToClose(isDraining: worker.gateway.isDraining) }
 
-    /// The response of `exchange` is written whole.
+    /// The response of `exchange` has been written completely.
     func responseEnded() {
         leaveExchange()
         finishResponse()
@@ -221,7 +222,7 @@ extension ClientConnection {
         responseEnded()
     }
 
-    /// A response can't be completed: cutting the connection is the only way to say so.
+    /// A response cannot be completed. Cutting the connection is the only way to tell the client.
     func abort() {
         leaveExchange()
         flush()
@@ -229,7 +230,7 @@ extension ClientConnection {
         context?.close(promise: nil)
     }
 
-    /// The upstream has nothing more to say.
+    /// The upstream has closed its side of the WebSocket.
     func tunnelEnded() {
         leaveExchange()
         linger()
@@ -248,7 +249,7 @@ extension ClientConnection {
         if let document = response.document(toHead: isHead) { write(document) }
     }
 
-    /// A response is written whole, or what was left of its request's body is read.
+    /// A response has been written completely, or the rest of its request's body has been read.
     func finishResponse() {
         let now = worker.now
         becomeIdle(at: now)
@@ -268,7 +269,7 @@ extension ClientConnection {
             AccessLine(
                 requestID: requestID, client: peer.address, isHTTP2: peer.isHTTP2, status: fault.code.status,
                 nanoseconds: 0, refusal: fault.reason))
-        // Whatever else is wrong with it, who asked with HEAD takes no body (RFC 9110 §9.3.2).
+        // A response to HEAD has no body, even if the head is malformed otherwise (RFC 9110 §9.3.2).
         let isHead = input.readableBytesView.starts(with: "HEAD ".utf8)
         write(
             .refusal(Problem(fault.code), as: .problem, requestID: requestID), requestID: requestID, isHead: isHead,
@@ -276,7 +277,7 @@ extension ClientConnection {
         linger()
     }
 
-    /// Nothing more will be written. The connection is closed once the client may have read what was.
+    /// Writes nothing more. The connection is closed once the client may have read what was written.
     func linger() {
         becomeIdle(at: worker.now)
         state.linger(at: worker.now)

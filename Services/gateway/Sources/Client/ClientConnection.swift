@@ -1,34 +1,34 @@
 import NIOCore
 
-/// A client's connection: takes requests off it one after the other and puts their responses on it in the same order.
-/// A stream of HTTP/2 is, behind `HTTP2Stream`, a connection with one request.
+/// A client's connection: reads one request after the other and writes their responses in the same order. A stream of
+/// HTTP/2, behind `HTTP2Stream`, is a connection with one request.
 ///
-/// What to do when is said by `state`. What a client sends ahead stays in `input`; when that is full, nothing more is
-/// read from the socket.
+/// `state` decides what to do next. Bytes that the client sends ahead stay in `input`. While that is full, nothing more
+/// is read from the socket.
 final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Timed {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// More than what is read ahead of what is dealt with, and what one read brings beyond that.
+    /// More than the connection reads ahead, plus the bytes of one further read.
     private static let mostInput = 4 * BufferBudget.most
 
     let worker: Worker
     let peer: ClientPeer
-    /// Where the connection is a stream of HTTP/2.
+    /// Set where the connection is a stream of HTTP/2.
     let stream: HTTP2Stream?
     var timerPlace: TimerPlace?
-    /// In the worker's list; below 0 when it is not there.
+    /// The index in the worker's list; negative when the connection is not in it.
     var place = -1
 
     var context: ChannelHandlerContext?
     var state: ClientConnectionState
     var input = ByteBuffer()
-    /// Bytes of an incomplete head that were looked at.
+    /// Bytes of an incomplete head that were scanned.
     var lookedAt = 0
-    /// Of the present request, once its head is read.
+    /// The reader of the current request's body, once its head is read.
     var body: BodyReader?
-    /// Of the chunks of its bodies, once one has any.
+    /// The budget for the chunks of its bodies, once one is chunked.
     var chunkBudget: PieceBudget?
     var exchange: Exchange?
     /// The place of a request that waits for keys.
@@ -36,9 +36,9 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     /// Whether its request counts as active at `peer`.
     private var isActive = false
     var output = PendingOutput()
-    /// Whether it will be told when the client has taken what waits.
+    /// Whether it will be notified when the client has taken the waiting bytes.
     var awaitsTaking = false
-    /// Bytes that wait here and in the exchange, as the budget of the process counts them.
+    /// Bytes of the body that wait here and in the exchange, as counted by the budget of the process.
     var bodyWaiting = 0
     private var holdsRead = false
     private var readSize = ReadSize()
@@ -64,7 +64,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         wait(isPrepared: !settings.expectsProxyHeader && (!peer.isSecure || peer.isHTTP2))
     }
 
-    /// Begins to wait for the first request, or for what has to come before it.
+    /// Begins to wait for the first request, or for the PROXY header or TLS handshake before it.
     func wait(isPrepared: Bool = true) {
         state.open(isPrepared: isPrepared, isOverLimit: peer.isOverLimit, at: worker.now)
         noteDeadline()
@@ -85,7 +85,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         guard isRead else { return }
         if isFirst { input = bytes } else { input.writeBuffer(&bytes) }
         process()
-        // Nothing was asked for: NIO reads what the system holds once a client has closed, however much that is.
+        // The connection requested no read, but once a client has closed, NIO reads everything that the system holds.
         if holdsRead, input.readableBytes > Self.mostInput { context.close(promise: nil) }
     }
 
@@ -106,7 +106,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     private var takesInput: Bool {
         let waiting = input.readableBytes
         guard waiting > 0 else { return true }
-        // A head can be dealt with only when it is whole.
+        // A head can be parsed only when it is complete.
         return waiting < max(worker.requestBodies.allowance, state.phase == .head ? HeadLimits.bytes : 0)
     }
 
@@ -152,7 +152,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         peer.noteIdle(at: now)
     }
 
-    /// Does what can be done with `input`.
+    /// Processes `input` as far as possible.
     func process() {
         guard !isProcessing else { return }
         isProcessing = true
@@ -178,7 +178,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
         }
     }
 
-    /// Whether the client has read enough of the responses before for another request to be looked at.
+    /// Whether the client has read enough of the previous responses for the next request to be read.
     private func takesRequest() -> Bool {
         if isWritable { return true }
         flush()
@@ -186,20 +186,20 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     }
 }
 
-/// What happens to a connection without its client.
+/// Handles timeouts and shutdown.
 extension ClientConnection {
-    /// When `timedOut` is to be called; nanoseconds of the worker's clock.
+    /// When to call `timedOut`; nanoseconds of the worker's clock.
     var deadline: Int64 { state.deadline }
 
     func noteDeadline() { if place >= 0 { worker.timers.note(self) } }
 
-    /// The exchange has until then for its next step; nanoseconds of the worker's clock.
+    /// Sets the deadline for the next step of the exchange; nanoseconds of the worker's clock.
     func allow(until deadline: Int64) {
         state.allow(until: deadline)
         noteDeadline()
     }
 
-    /// A part of a response or of a WebSocket has come.
+    /// A part of a response or of a WebSocket has arrived.
     func extendStream() {
         state.extendStream(at: worker.now)
         noteDeadline()
@@ -223,7 +223,7 @@ extension ClientConnection {
         noteDeadline()
     }
 
-    /// The client keeps a place, and what waits for it, for longer than it may.
+    /// The client holds a place, and the bytes that wait for it, for longer than it may.
     private func endSlowReader() {
         if let exchange { return exchange.clientIsTooSlow() }
         worker.gateway.metrics.countRefusal("slow reader")
@@ -231,19 +231,20 @@ extension ClientConnection {
         context?.close(promise: nil)
     }
 
-    /// The gateway stops: ends what it can without harm.
+    /// The gateway shuts down: closes the connection if no request is active.
     func closeIfIdle() {
         if state.phase == .tunnel { exchange?.goAway() }
         if state.isIdle(hasInput: input.readableBytes > 0) { linger() }
     }
 }
 
-/// What waits for the client to take it.
+/// Tracks the bytes that wait for the client.
 extension ClientConnection {
     /// Whether more of a response may be read for the client.
     var takesResponse: Bool { isWritable && (state.waiting == 0 || state.waiting < worker.output.allowance) }
 
-    /// Looks whether what was just written waits. Of a response that the system takes whole this is all that there is.
+    /// Checks whether bytes that were just written wait. For a response that the system accepts at once, this is the
+    /// only check.
     func lookAfterWriting() {
         guard waitingNow > 0 || state.waiting > 0 else { return }
         _ = look(now: worker.now)
@@ -263,7 +264,7 @@ extension ClientConnection {
 
     private var waitingNow: Int { stream?.waiting ?? context?.channel.waitingBytes ?? 0 }
 
-    /// Has `hasTaken` called when what waits now does so no more. A stream does that by itself.
+    /// Calls `hasTaken` once the waiting bytes have been taken. A stream calls it by itself.
     private func awaitTaking() {
         guard stream == nil, !awaitsTaking, let context else { return }
         awaitsTaking = true
@@ -284,8 +285,8 @@ extension ClientConnection {
     }
 }
 
-/// What is about to be written to a connection: small pieces go into the buffer before them, where it has room, because
-/// one buffer costs NIO and the system less than several.
+/// Bytes about to be written to a connection. Small pieces are appended to the previous buffer where it has room,
+/// because one buffer costs NIO and the system less than several.
 struct PendingOutput {
     /// Bytes of a body that are copied rather than written by themselves.
     static let small = 4096

@@ -1,23 +1,23 @@
-/// The states of a client's connection, without its socket: it is told what happened, and says what to do.
+/// The state machine of a client's connection, without its socket: it receives events and returns the actions.
 ///
 /// Requests come one after the other, and their responses go out in the same order. Times are nanoseconds of a
 /// monotonic clock.
 struct ClientConnectionState: Sendable {
-    /// A connection is kept after a body that went nowhere if that was no longer than this, in bytes.
+    /// Bytes of an unread request body up to which the connection is kept.
     static let discardLimit = 64 * 1024
 
     private(set) var phase = Phase.head
-    /// Whether the present response is the connection's last.
+    /// Whether the current response is the connection's last.
     private(set) var closesAfterResponse = false
-    /// The client sends the body only when told to (RFC 9110 §10.1.1), and has not been told.
+    /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1), and has not received it.
     private(set) var waitsForContinue = false
-    /// `false` once the present request has waited for keys for as long as it may.
+    /// `false` once the current request has waited for keys for as long as it may.
     private(set) var mayWait = true
-    /// Bytes that the client had still to take when that was looked at last.
+    /// Bytes that the client had not taken at the last check.
     private(set) var waiting = 0
 
     private let times: ClientTimes
-    /// A stream of HTTP/2 carries one; the connection is then only to be read to its end.
+    /// A stream of HTTP/2 carries one request. After it, the connection is only read to its end.
     private let carriesOneRequest: Bool
     private var isOverLimit = false
     private var phaseDeadline = Int64.max
@@ -33,17 +33,17 @@ struct ClientConnectionState: Sendable {
         pace = times.pace
     }
 
-    /// When `timedOut` is to be called.
+    /// When to call `timedOut`.
     var deadline: Int64 { phase == .closed ? phaseDeadline : min(phaseDeadline, pace.deadline) }
 
     /// Whether the connection carries nothing and could be closed.
     func isIdle(hasInput: Bool) -> Bool { phase == .head && !hasInput }
 
-    /// The first request is waited for, or what has to come before it.
+    /// Begins to wait for the first request, or for the PROXY header or TLS handshake before it.
     ///
     /// - Parameters:
-    ///   - isPrepared: whether nothing has to come before it.
-    ///   - isOverLimit: whether the connection is one too many.
+    ///   - isPrepared: whether nothing has to precede the first request.
+    ///   - isOverLimit: whether the connection exceeds a limit.
     mutating func open(isPrepared: Bool, isOverLimit: Bool, at now: Int64) {
         self.isOverLimit = isOverLimit
         phaseDeadline = now + (isOverLimit ? times.overLimit : isPrepared ? times.idle : times.head)
@@ -55,18 +55,18 @@ struct ClientConnectionState: Sendable {
         phaseDeadline = .max
     }
 
-    /// The socket is gone: waiting bytes are no longer reported.
+    /// The socket is closed: waiting bytes are no longer reported.
     mutating func forgetWaiting() { waiting = 0 }
 
-    /// The socket is to be closed in the middle of whatever goes on.
+    /// The socket is to be closed at once, in any phase.
     mutating func abort() { phase = .closed }
 
     // MARK: The request
 
-    /// Bytes have come.
+    /// Bytes have arrived.
     ///
-    /// - Parameter isFirst: whether none waited to be read before them.
-    /// - Returns: whether they are to be read.
+    /// - Parameter isFirst: whether no unread bytes were waiting before them.
+    /// - Returns: whether to read them.
     mutating func received(isFirst: Bool, at now: @autoclosure () -> Int64) -> Bool {
         switch phase {
         case .head where isFirst && !isOverLimit: phaseDeadline = now() + times.head
@@ -80,11 +80,12 @@ struct ClientConnectionState: Sendable {
         return true
     }
 
-    /// The client has taken the responses before, so that a head that has come already is read now.
+    /// The client has taken the previous responses, so a head that has already arrived is read now.
     mutating func headIsReadLate(at now: Int64) { phaseDeadline = now + times.head }
 
-    /// However often other keys are fetched meanwhile, a request waits once.
-    /// - Parameter patience: for how long at the most; nanoseconds.
+    /// Waits for keys. A request waits once, however often other keys are fetched meanwhile.
+    ///
+    /// - Parameter timeout: nanoseconds.
     mutating func wait(for patience: Int64, at now: Int64) {
         let until = waitDeadline ?? now + patience
         waitDeadline = until
@@ -92,13 +93,13 @@ struct ClientConnectionState: Sendable {
         phaseDeadline = until
     }
 
-    /// The head is judged again.
+    /// The head is admitted again.
     mutating func endWait() { phase = .head }
 
-    /// A request goes to an upstream.
+    /// The request goes to an upstream.
     ///
     /// - Parameters:
-    ///   - closes: whether it is the connection's last in any case.
+    ///   - closes: whether the request is the connection's last in any case.
     ///   - deadline: when its response has to begin.
     mutating func forward(hasBody: Bool, expectsContinue: Bool, closes: Bool, until deadline: Int64) {
         isAdmitted(expectsContinue: expectsContinue)
@@ -108,9 +109,9 @@ struct ClientConnectionState: Sendable {
         pace.begin()
     }
 
-    /// A request has a response of the gateway's, which is about to be written; `responseEnded` is to be called then.
+    /// The gateway responds by itself. The response is about to be written; `responseEnded` is to be called afterwards.
     ///
-    /// - Parameter bodyLength: of the request; `nil`: not known.
+    /// - Parameter bodyLength: the length of the request's body; `nil`: not known.
     mutating func respond(bodyLength: Int?, expectsContinue: Bool, closes: Bool) {
         isAdmitted(expectsContinue: expectsContinue)
         closesAfterResponse = closes || expectsContinue || isOverLimit || bodyLength ?? 0 > Self.discardLimit
@@ -123,7 +124,7 @@ struct ClientConnectionState: Sendable {
         waitsForContinue = expectsContinue
     }
 
-    /// The body is wanted.
+    /// The body may be read.
     mutating func bodyMayFlow() { waitsForContinue = false }
 
     mutating func discarded(_ bytes: Int) {
@@ -131,10 +132,10 @@ struct ClientConnectionState: Sendable {
         if discarded > Self.discardLimit { closesAfterResponse = true }
     }
 
-    /// The body that went to the upstream is whole.
+    /// The body has been forwarded to the upstream completely.
     mutating func bodyEnded() { phase = .responding }
 
-    /// Nobody knows where the body ends, so nothing after it can be read.
+    /// The end of the body is unknown, so nothing after it can be read.
     mutating func bodyIsMalformed() {
         closesAfterResponse = true
         phase = .responding
@@ -144,15 +145,15 @@ struct ClientConnectionState: Sendable {
 
     // MARK: The response
 
-    /// Whether the present response, whose head is about to be written, says that it is the connection's last.
+    /// Decides whether the current response is the connection's last. Called before its head is written.
     mutating func decideToClose(isDraining: Bool) -> Bool {
         if phase == .body || isDraining { closesAfterResponse = true }
         return closesAfterResponse
     }
 
-    /// The response is written whole, or what was left of the request's body behind it is read.
+    /// The response has been written completely, or the rest of the request's body behind it has been read.
     ///
-    /// A body that has not come is read for a while and thrown away: a client that still writes may not look for a
+    /// A body that has not arrived is read for a while and discarded: a client that still writes may not look for a
     /// response before it has written all.
     mutating func responseEnded(hasInput: Bool, at now: @autoclosure () -> Int64) -> AfterResponse {
         if phase == .body, !waitsForContinue {
@@ -170,8 +171,8 @@ struct ClientConnectionState: Sendable {
         return .readNextRequest
     }
 
-    /// The connection ends: nothing more will be written, and what still comes is thrown away for as long as the client
-    /// may be reading. Closed with unread bytes, the system would throw away what the client has not read.
+    /// The connection ends. Nothing more is written, and further input is discarded for as long as the client may be
+    /// reading. If the connection were closed with unread input, the system would discard what the client has not read.
     mutating func linger(at now: Int64) {
         phase = .lingering
         startLingering(at: now)
@@ -184,32 +185,32 @@ struct ClientConnectionState: Sendable {
 
     mutating func wrote(_ bytes: Int) { written += bytes }
 
-    /// - Parameter waiting: bytes that the client has still to take.
+    /// - Parameter waiting: bytes that the client has not taken yet.
     /// - Returns: whether it takes its responses fast enough.
     mutating func look(waiting: Int, at now: Int64) -> Bool {
         self.waiting = waiting
         return pace.look(isWaiting: waiting > 0, taken: written - waiting, at: now)
     }
 
-    /// The client has taken bytes, as `look` was told. Its time to read the last of them begins with the last of them.
+    /// The client has taken bytes, as reported to `look`. Its time to read the last bytes begins when it takes them.
     mutating func taken(at now: Int64) {
         if waiting == 0, phase == .lingering { startLingering(at: now) }
     }
 
     // MARK: Time
 
-    /// The exchange has its own time.
+    /// The exchange sets its own deadline.
     mutating func allow(until deadline: Int64) { phaseDeadline = deadline }
 
-    /// A part of the response has come.
+    /// A part of the response has arrived.
     mutating func extendStream(at now: Int64) { phaseDeadline = now + times.stream }
 
     /// - Parameters:
-    ///   - isFast: what `look` has said just now.
+    ///   - isFast: the last result of `look`.
     ///   - isWritable: whether the socket, or the connection of a stream, takes more.
-    ///   - hasInput: whether bytes have come that are not read.
+    ///   - hasInput: whether unread bytes have arrived.
     ///   - hasResponse: whether a response of an upstream has begun.
-    ///   - isUndelivered: whether the client's system has still to acknowledge bytes; asked where that counts.
+    ///   - isUndelivered: whether the client's system has not acknowledged all bytes; called only where that matters.
     mutating func timedOut(
         isFast: Bool, isWritable: Bool, hasInput: Bool, hasResponse: Bool, isUndelivered: () -> Bool, at now: Int64
     ) -> AtDeadline {
@@ -230,12 +231,12 @@ struct ClientConnectionState: Sendable {
         }
     }
 
-    /// A time that a client is given begins when it has taken what waits for it.
+    /// The time that a client is given begins when it has taken the bytes that wait for it.
     private mutating func givesMoreTime(hasResponse: Bool, isUndelivered: () -> Bool, at now: Int64) -> Bool {
         switch phase {
         case .head where waiting > 0: phaseDeadline = now + times.idle
         case .discardingBody where waiting > 0, .lingering where waiting > 0: startLingering(at: now)
-        // The system may still be sending, and would stop if the client said anything to a closed connection.
+        // The system may still be sending. It would stop if the client sent anything to a closed connection.
         case .lingering where now < lingersUntil && isUndelivered():
             phaseDeadline = min(lingersUntil, now + times.linger)
         case .body where waiting > 0 && hasResponse, .responding where waiting > 0 && hasResponse,
@@ -249,36 +250,36 @@ struct ClientConnectionState: Sendable {
 
 extension ClientConnectionState {
     enum Phase: Sendable, Equatable {
-        /// A request's head is waited for.
+        /// Waits for the head of a request.
         case head
-        /// The head is there; it waits for keys that its token needs.
+        /// The head is complete and waits for keys that its token needs.
         case waiting
-        /// The request's body goes to the upstream.
+        /// The request's body is forwarded to the upstream.
         case body
-        /// The response is written; the rest of the request's body is thrown away.
+        /// The response is written; the rest of the request's body is discarded.
         case discardingBody
-        /// The request is read whole; its response is not complete.
+        /// The request has been read completely; its response is not complete.
         case responding
-        /// Bytes of a WebSocket go both ways.
+        /// Bytes of a WebSocket are relayed both ways.
         case tunnel
-        /// The last response is written; whatever still comes is thrown away.
+        /// The last response is written; further input is discarded.
         case lingering
         case closed
     }
 
-    /// What to do once a response is written whole.
+    /// The action after a response has been written completely.
     enum AfterResponse: Sendable, Equatable {
         case readNextRequest
         case discardBody
         case linger
     }
 
-    /// What to do at a deadline.
+    /// The action at a deadline.
     enum AtDeadline: Sendable, Equatable {
-        /// Nothing but to come back at the next one.
+        /// Only sets the next deadline.
         case wait
         case endSlowReader
-        /// The client does not read the responses before it, so that its request is not looked at.
+        /// The client does not read the previous responses, so its request is not read.
         case resetStream
         case refuseHead
         case stopWaiting

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// The clients' connections of the process. It is locked when one opens or closes, and by no request.
+/// The client connections of the process. Opening and closing one takes a lock; requests take none.
 final class OpenConnections: Sendable {
     private let limit: ConnectionLimit
     private let limitPerNetwork: Int
@@ -20,15 +20,15 @@ final class OpenConnections: Sendable {
 
     var count: Int { open.load(ordering: .relaxed) }
 
-    /// Whether so many are open that the next one is closed at once.
+    /// Whether so many connections are open that the next one is closed at once.
     var isFarOverLimit: Bool { count >= limit.hard }
 
-    /// A connection opens. Where all places are taken, another one gives up its own.
+    /// A connection opens. If the limit is reached, an idle connection is closed in its favour.
     ///
     /// - Parameters:
-    ///   - isCapped: whether the limit of a network holds for it.
+    ///   - isCapped: whether the limit of a network applies to it.
     ///   - now: nanoseconds.
-    /// - Returns: whether it is one too many.
+    /// - Returns: whether it exceeds a limit.
     func enter(_ place: ConnectionPlace, of address: AddressKey, isCapped: Bool, now: Int64) -> Bool {
         let isFull = open.wrappingAdd(1, ordering: .relaxed).newValue > limit.soft
         return table.withLock { table in
@@ -39,8 +39,8 @@ final class OpenConnections: Sendable {
         }
     }
 
-    /// - Parameter now: when the newcomer came, which is not to be closed itself.
-    /// - Returns: whether there is an idle one. Where its event loop keeps it, the next one is closed in its place.
+    /// - Parameter now: when the new connection was accepted, which must not be closed itself.
+    /// - Returns: whether there is an idle connection. If its event loop keeps it, the next one is closed in its place.
     private func closeLongestIdle(of table: inout ConnectionTable<ConnectionPlace>, now: Int64) -> Bool {
         while let idle = table.takeLongestIdle(now: now, idleSince: { $0.idleSince(before: now) }) {
             let isClosing = idle.beginClosing { [self] isClosed in
@@ -52,9 +52,9 @@ final class OpenConnections: Sendable {
         return false
     }
 
-    /// A trusted proxy has told whose connection it is.
+    /// A trusted proxy has reported the source of the connection.
     ///
-    /// - Returns: whether it is one too many of its network.
+    /// - Returns: whether it exceeds the limit of its network.
     func move(_ place: ConnectionPlace, from proxy: AddressKey, to client: AddressKey) -> Bool {
         table.withLock { table in
             defer {
@@ -71,11 +71,11 @@ final class OpenConnections: Sendable {
     }
 }
 
-/// One connection among those of the process. Its event loop says when it is idle; any other may have it closed then.
+/// One connection among those of the process. Its event loop marks it as idle; then any event loop may have it closed.
 final class ConnectionPlace: Sendable {
     private static let busy = Int64.max
     private static let closing = Int64.max - 1
-    /// Is added to the time of a connection whose client has not taken all of its last response.
+    /// Added to the time of a connection whose client has not taken all of its last response.
     private static let waitingOutput = Int64(1) << 62
 
     /// `nil` in tests of handlers without a connection.
@@ -88,19 +88,19 @@ final class ConnectionPlace: Sendable {
         state = Atomic(now)
     }
 
-    /// Since when it carries no request, which is later than for all others while output waits for its client; `nil`: it
-    /// carries a request, or is being closed.
+    /// Since when the connection carries no request. The time is later than all others while output waits for its
+    /// client. `nil`: it carries a request, or is being closed.
     private var idleSince: Int64? {
         let since = state.load(ordering: .relaxed)
         return since < Self.closing ? since : nil
     }
 
-    /// The same, but `nil` for one that carries no request only since then.
+    /// The same, but `nil` for a connection that became idle at `time` or later.
     func idleSince(before time: Int64) -> Int64? {
         idleSince.flatMap { $0 < time || $0 >= Self.waitingOutput ? $0 : nil }
     }
 
-    /// Whether it gave up its place to another connection.
+    /// Whether it is being closed in favour of another connection.
     var isClosing: Bool { state.load(ordering: .relaxed) == Self.closing }
 
     func becomesBusy() { state.store(Self.busy, ordering: .relaxed) }
@@ -109,9 +109,9 @@ final class ConnectionPlace: Sendable {
         state.store(hasOutput ? now + Self.waitingOutput : now, ordering: .relaxed)
     }
 
-    /// - Parameter ended: called on its event loop, with whether it was closed: it is kept where a request has come
+    /// - Parameter ended: called on its event loop, with whether it was closed. It is kept if a request has arrived
     ///   meanwhile, and the first time that output waits for its client.
-    /// - Returns: `false` where a request has come meanwhile.
+    /// - Returns: `false` if a request has arrived meanwhile.
     func beginClosing(_ ended: @escaping @Sendable (_ isClosed: Bool) -> Void) -> Bool {
         guard let since = idleSince,
             state.compareExchange(expected: since, desired: Self.closing, ordering: .relaxed).exchanged

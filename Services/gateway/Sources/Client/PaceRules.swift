@@ -2,25 +2,25 @@ import Synchronization
 
 /// How long each phase of a client's connection may take, in nanoseconds. All connections of an event loop share one.
 final class ClientTimes: Sendable {
-    /// For a request to begin.
+    /// Until a request begins.
     let idle: Int64
-    /// The same on a connection that is one too many.
+    /// The same on a connection that exceeds a limit.
     let overLimit: Int64
     /// From the first byte of a head to its last.
     let head: Int64
-    /// For keys to be fetched that a request's token needs.
+    /// While keys that a request's token needs are fetched.
     let keys: Int64
-    /// For a place of a queue of which all are taken.
+    /// Until a place of a queue becomes free.
     let place: Int64
     /// For the beginning of a request's body, before a connection to an upstream is taken.
     let buffering: Int64
-    /// For the next part of a response.
+    /// Until the next part of a response.
     let stream: Int64
-    /// For a client to read what it was sent before its connection is closed.
+    /// For a client to read what was written before its connection is closed.
     let linger: Int64
     /// The same for a client that goes on sending, or whose system is still receiving.
     let longestLinger: Int64
-    /// How slowly a client may take its responses.
+    /// The minimum rate at which a client has to take its responses.
     let pace: ReadingPace
 
     init(
@@ -42,43 +42,43 @@ final class ClientTimes: Sendable {
 
 /// Whether a client takes its responses fast enough.
 ///
-/// A client has a store of time. While bytes wait for it, time is used up; each byte that it takes gives some back. So it
+/// A client has a time budget. While bytes wait for it, time is used up; each byte that it takes earns some back. So it
 /// may pause for a while, and has to keep a rate on average. A slow service costs it nothing.
 struct ReadingPace: Sendable {
-    /// All the time that it may have in store; nanoseconds.
+    /// The full time budget; nanoseconds.
     private let patience: Int64
     private let nanosecondsPerByte: Double
     private var left: Int64
     private var taken = 0
-    /// When it was seen last that bytes wait; `nil`: none did.
+    /// The last check that found waiting bytes; `nil`: none were waiting.
     private var waitingAt: Int64?
 
     /// - Parameters:
     ///   - minimumRate: bytes in a second.
-    ///   - patience: nanoseconds.
+    ///   - timeout: nanoseconds.
     init(minimumRate: Int, patience: Int64) {
         self.patience = patience
         nanosecondsPerByte = 1e9 / Double(minimumRate)
         left = patience
     }
 
-    /// When it has to be looked at again: then no time is left, unless the client has taken something meanwhile.
+    /// When to check again: the time is used up then, unless the client has taken bytes meanwhile.
     var deadline: Int64 { waitingAt.map { $0 + left } ?? .max }
 
-    /// A response begins. It is judged by itself, unless another still waits before it.
+    /// A response begins. It has a budget of its own, unless an earlier response still waits.
     mutating func begin() {
         if waitingAt == nil { left = patience }
     }
 
     /// - Parameters:
     ///   - isWaiting: whether bytes wait for the client now.
-    ///   - taken: bytes that it has taken since any beginning.
-    ///   - now: nanoseconds of a clock that goes on.
+    ///   - taken: bytes that it has taken since any fixed time.
+    ///   - now: nanoseconds of a monotonic clock.
     /// - Returns: whether the client is fast enough.
     mutating func look(isWaiting: Bool, taken: Int, at now: Int64) -> Bool {
         if let waitingAt { left -= now - waitingAt }
         if taken > self.taken {
-            // A number of bytes may be longer than its nanoseconds could be counted.
+            // The nanoseconds of a large number of bytes may overflow.
             left += Int64(min(Double(taken - self.taken) * nanosecondsPerByte, 0x1p61))
             self.taken = taken
         }
@@ -89,14 +89,15 @@ struct ReadingPace: Sendable {
     }
 }
 
-/// When a connection without requests may be closed: once the client has everything that was written, or is too slow.
+/// Decides when to close a connection without requests: once the client has received everything that was written, or is
+/// too slow.
 struct ConnectionLinger: Sendable {
     enum Step: Equatable {
-        /// It is to be looked at again after a while.
+        /// Check again after a while.
         case wait
-        /// The client may be told that it is to end.
+        /// Tell the client that the connection ends.
         case end
-        /// Nothing is left that closing would throw away, or the client does not take it.
+        /// Close it: nothing is left that closing would discard, or the client does not take it.
         case cut
     }
 
@@ -104,20 +105,21 @@ struct ConnectionLinger: Sendable {
     private let longest: Int64
     private var waiting = 0
     private var taken = 0
-    /// Until when the client's system may take to acknowledge what was sent; nanoseconds.
+    /// Deadline for the client's system to acknowledge what was sent; nanoseconds.
     private var until: Int64?
 
-    /// - Parameter longest: for the other side's system to take what the socket has taken; nanoseconds.
+    /// - Parameter longest: for the other side's system to receive what the socket has accepted; nanoseconds.
     init(pace: ReadingPace, longest: Int64) {
         self.pace = pace
         self.longest = longest
     }
 
     /// - Parameters:
-    ///   - waiting: bytes that the socket has not taken.
-    ///   - isEnding: whether the client knows that it is to end.
-    ///   - hasDelivered: whether the other side's system has all that the socket has taken; asked where that counts.
-    ///   - now: nanoseconds of a clock that goes on.
+    ///   - waiting: bytes that the socket has not accepted.
+    ///   - isEnding: whether the client was told that the connection ends.
+    ///   - hasDelivered: whether the other side's system has received everything that the socket accepted; called only
+    ///     where that matters.
+    ///   - now: nanoseconds of a monotonic clock.
     mutating func step(waiting: Int, isEnding: Bool, hasDelivered: () -> Bool, at now: Int64) -> Step {
         taken += max(0, self.waiting - waiting)
         self.waiting = waiting
@@ -133,13 +135,13 @@ struct ConnectionLinger: Sendable {
     }
 }
 
-/// How many bytes of bodies may wait in the process, as one event loop knows it: one budget for requests that wait for
-/// upstreams, one for responses that wait for clients.
+/// How many bytes of bodies may wait in the process, as seen by one event loop. Requests that wait for upstreams have
+/// one budget, responses that wait for clients another.
 ///
-/// Each body may have an eighth of what is left, between `least` and `most`. So a few slow bodies have all that they
-/// need, and many together come to little more than the limit.
+/// Each body may use an eighth of the free memory, between `least` and `most`. So a few slow bodies get all that they
+/// need, and many together barely exceed the limit.
 struct BufferBudget: Sendable {
-    /// What the event loops share.
+    /// The part that the event loops share.
     final class Shared: Sendable {
         fileprivate let limit: Int
         fileprivate let waiting = Atomic<Int>(0)
@@ -147,17 +149,17 @@ struct BufferBudget: Sendable {
         /// - Parameter limit: bytes.
         init(limit: Int) { self.limit = limit }
 
-        /// Bytes that wait now, as far as the event loops have said.
+        /// Bytes that wait now, as far as the event loops have reported.
         var bytes: Int { waiting.load(ordering: .relaxed) }
     }
 
-    /// Bytes for one body, while enough is left.
+    /// Bytes for one body, while enough memory is free.
     static let most = 64 * 1024
-    /// Bytes for one body, however many there are.
+    /// Bytes for one body, however many bodies there are.
     static let least = 4 * 1024
 
     private let shared: Shared
-    /// A change that the other event loops need not know yet. No loop is wrong by more than so much for each other one.
+    /// A change up to this size need not be shared yet. It bounds the error of each event loop for each other one.
     private let step: Int
     private var unshared = 0
 
@@ -169,13 +171,13 @@ struct BufferBudget: Sendable {
     /// Bytes that wait now.
     var waiting: Int { shared.waiting.load(ordering: .relaxed) + unshared }
 
-    /// With fewer bytes than these waiting, more of a body may be read.
+    /// More of a body may be read while fewer of its bytes than this are waiting.
     var allowance: Int { max(Self.least, min(Self.most, (shared.limit - waiting) / 8)) }
 
-    /// Whether more waits than may.
+    /// Whether the limit is exceeded.
     var isExhausted: Bool { waiting >= shared.limit }
 
-    /// Whether there is less than every body could use.
+    /// Whether bodies get less than they could use.
     var isShort: Bool { allowance < Self.most }
 
     mutating func change(by bytes: Int) {
@@ -186,9 +188,9 @@ struct BufferBudget: Sendable {
     }
 }
 
-/// Into how many pieces a client may cut bodies, for the bytes that are in them: DATA frames of HTTP/2, or chunks.
+/// Limits into how many pieces, DATA frames of HTTP/2 or chunks, a client may cut bodies of a given size.
 ///
-/// Each piece costs the gateway about as much as a number of bytes do. A client has a store of pieces; bytes and time
+/// The gateway's cost of each piece equals that of a number of bytes. A client has a budget of pieces; bytes and time
 /// refill it. So a client may send small messages at a steady rate for as long as it likes.
 struct PieceBudget: Sendable {
     /// Pieces that a client may send at once.
@@ -199,12 +201,12 @@ struct PieceBudget: Sendable {
 
     /// Bytes that earn a piece.
     private let bytesPerPiece: Int
-    /// Counted in bytes: a piece costs `bytesPerPiece`.
+    /// In bytes: a piece costs `bytesPerPiece`.
     private let full: Int
     private var left: Int
     private var refilledAt: Int64
 
-    /// - Parameter now: nanoseconds of a clock that goes on.
+    /// - Parameter now: nanoseconds of a monotonic clock.
     init(bytesPerPiece: Int, now: Int64) {
         self.bytesPerPiece = bytesPerPiece
         full = Self.most * bytesPerPiece
@@ -212,7 +214,7 @@ struct PieceBudget: Sendable {
         refilledAt = now
     }
 
-    /// Earns what a small request needs: a piece with its body, and one that ends it.
+    /// Earns the pieces of a small request: one with its body, and one that ends it.
     mutating func beginRequest() {
         left = min(left + 2 * bytesPerPiece, full)
     }
@@ -227,7 +229,7 @@ struct PieceBudget: Sendable {
         let now = now()
         let seconds = Double(now - refilledAt) / 1e9
         let earned = min(seconds * Double(Self.piecesPerSecond * bytesPerPiece), Double(full))
-        // A clock that has not gone on by a byte's time keeps what it has.
+        // Time that has earned less than a byte is kept for the next call.
         if earned >= 1 {
             left += Int(earned)
             refilledAt = now

@@ -1,31 +1,31 @@
 import NIOCore
 
-/// What a proxy says of a connection before the first byte of its client (PROXY protocol, versions 1 and 2).
+/// What a proxy reports about a connection before the client's first byte (PROXY protocol, versions 1 and 2).
 struct ProxyHeader: Equatable {
-    /// It is none.
+    /// The bytes are not a PROXY header.
     struct Fault: Error {}
 
-    /// In bytes; the client's follow.
+    /// In bytes; the client's bytes follow.
     var length: Int
     var source: Source
 
-    /// Whose connection it is.
+    /// The source of the connection.
     enum Source: Equatable {
         case client(ClientAddress)
-        /// The proxy's own, as when it looks whether the gateway is there.
+        /// The proxy itself, for example when it checks the gateway's health.
         case proxy
-        /// Some client's, of which the proxy knows no more.
+        /// A client about which the proxy knows nothing more.
         case unknown
     }
 
-    /// Longer than any header whose additions (version 2) a proxy could mean.
+    /// Longer than any header that a proxy sends, including the extensions of version 2.
     static let longest = 4096
-    /// Of version 1, with its CRLF.
+    /// The longest line of version 1, with its CRLF.
     private static let longestLine = 107
     private static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 0x51, 0x55, 0x49, 0x54, 10]
     private static let word = Array("PROXY ".utf8)
 
-    /// Reads a header that begins with the first byte.
+    /// Reads a header at the start of the bytes.
     ///
     /// - Returns: `nil` while it is not complete.
     static func read(_ bytes: [UInt8]) throws(Fault) -> ProxyHeader? {
@@ -59,7 +59,7 @@ struct ProxyHeader: Equatable {
             && (text == "0" || !text.hasPrefix("0")) && Int(text)! <= 65535
     }
 
-    /// Version 2: the signature, version and command, family, length of the rest, addresses, additions.
+    /// Version 2: the signature, version and command, family, length of the rest, addresses, extensions.
     private static func binary(_ bytes: [UInt8]) throws(Fault) -> ProxyHeader? {
         guard bytes.count >= 16 else { return nil }
         let length = 16 + Int(bytes[14]) << 8 + Int(bytes[15])
@@ -74,7 +74,7 @@ struct ProxyHeader: Equatable {
         switch bytes[13] {
         case 0x11: (size, needed) = (4, 12)
         case 0x21: (size, needed) = (16, 36)
-        // Neither TCP over IPv4 nor over IPv6, of which the gateway knows no more.
+        // Neither TCP over IPv4 nor TCP over IPv6: the gateway does not read other addresses.
         case 0x00, 0x12, 0x22, 0x31, 0x32: return ProxyHeader(length: length, source: .unknown)
         default: throw Fault()
         }
@@ -86,8 +86,8 @@ struct ProxyHeader: Equatable {
     }
 }
 
-/// Reads the PROXY header at a connection's beginning, and takes the client's address from it. A connection without one,
-/// or from a peer that is not trusted, is closed.
+/// Reads the PROXY header at the start of a connection and takes the client's address from it. A connection without
+/// one, or from a peer that is not trusted, is closed.
 final class ProxyHeaderReader: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
