@@ -1,6 +1,6 @@
 import Logging
 
-/// What the access log tells of one response. It holds nothing of the query, of fields or of bodies, which may be secret.
+/// The line of one response in the access log. It holds no query, field or body, because these may be secret.
 struct AccessLine {
     var requestID: [UInt8]
     /// Empty, as `path` is, where the request's head could not be read.
@@ -9,21 +9,21 @@ struct AccessLine {
     var path: [UInt8] = []
     var client: ClientAddress
     var isHTTP2: Bool
-    /// `nil`: none was found.
+    /// `nil`: no route was found.
     var route: String?
     /// `nil`: an HTTP/2 stream that was reset instead.
     var status: Int?
     /// From the request's head to the end of its response.
     var nanoseconds: Int64
-    /// From the request's way to the upstream to the head of its response.
+    /// From forwarding the request to the head of its response.
     var upstreamNanoseconds: Int64?
     /// Of the bodies.
     var bytesIn = 0
     var bytesOut = 0
-    /// Why the gateway responded itself, as the metrics have it.
+    /// Why the gateway responded by itself, as labelled in the metrics.
     var refusal: String?
     var traceID: String?
-    /// The gateway's own part of the trace, where it is recorded.
+    /// The gateway's own span, where the trace is recorded.
     var spanID: String?
 
     var metadata: Logger.Metadata {
@@ -46,14 +46,14 @@ struct AccessLine {
 }
 
 extension Worker {
-    /// Tells the access log of a response, or not: of a share of all, of each that a service failed to give, and of each
-    /// whose trace is recorded.
+    /// Writes a response to the access log: a share of all, each that a service failed to give, and each whose trace is
+    /// recorded.
     ///
     /// - Returns: the line; `nil` where it is not written.
     @discardableResult
     func tell(always: Bool = false, _ line: @autoclosure () -> AccessLine) -> AccessLine? {
         let share = gateway.settings.accessLogShare
-        // Of 53 random bits each number below 1 that a double has.
+        // Each number below 1 that a double can hold, from 53 random bits.
         guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return nil }
         let line = line()
         gateway.logger.info("request", metadata: line.metadata)
@@ -61,10 +61,10 @@ extension Worker {
     }
 }
 
-/// A path as the log may have it: without what may be a token.
+/// Removes segments that may be tokens from a logged path.
 ///
-/// Clients put tokens into paths by mistake. A UUID has 36 characters and every token has more, so segments that are
-/// longer than an identifier is are left out.
+/// Clients put tokens into paths by mistake. A UUID has 36 characters and every token has more, so longer segments than
+/// that are left out.
 enum LoggedPath {
     private static let longestSegment = 40
     private static let longestPath = 1024

@@ -1,12 +1,12 @@
 import Contracts
 import Logging
 
-/// What goes wrong, on either side.
+/// Handles failures of the upstream and of the client.
 extension Exchange {
-    /// The upstream's connection is gone, or was never there.
+    /// The upstream's connection has closed, or could not be made.
     ///
     /// - Parameters:
-    ///   - isSafeToRepeat: whether the upstream can't have begun to act on the request.
+    ///   - isSafeToRepeat: whether the upstream cannot have begun to process the request.
     func failed(_ failure: ExchangeState.Failure, isSafeToRepeat: Bool) {
         let connection = upstream
         upstream = nil
@@ -37,7 +37,7 @@ extension Exchange {
         }
     }
 
-    /// Of Gatehouse's own services, trouble is `UNAVAILABLE` and never the client's fault.
+    /// A failure of Gatehouse's own services is `UNAVAILABLE` and never the client's fault.
     private func problem(for failure: ExchangeState.Failure) -> Problem {
         guard case .upstream(let upstream) = plan.route.target, !upstream.isGatehouse else {
             return Problem(.unavailable)
@@ -65,7 +65,7 @@ extension Exchange {
 
     func requestIsMalformed() { refuse(Problem(.invalidRequest)) }
 
-    /// Responds with an error; aborts where a part of the upstream's response is written.
+    /// Responds with an error. Aborts if part of the upstream's response has been written.
     ///
     /// - Parameter fields: whole lines.
     func refuse(_ problem: Problem, fields: String = "", reason: String? = nil) {
@@ -89,7 +89,8 @@ extension Exchange {
         client.abort()
     }
 
-    /// Counts why the gateway responds in the upstream's place, or cuts its response, and keeps it for the access log.
+    /// Counts the reason why the gateway responds in the upstream's place, or cuts its response, and keeps it for the
+    /// access log.
     func note(refusal: String) {
         self.refusal = refusal
         worker.gateway.metrics.countRefusal(refusal, route: plan.route.name)
@@ -100,7 +101,7 @@ extension Exchange {
         drop(status: 499)
     }
 
-    /// Lets the upstream go in the middle.
+    /// Abandons the upstream's connection in the middle of the exchange.
     func drop(status: Int? = nil) {
         let connection = upstream
         upstream = nil

@@ -1,27 +1,27 @@
 import Contracts
 import NIOCore
 
-/// The queue of a route where few requests are forwarded at once.
+/// The queue of a route that forwards only a few requests at once.
 ///
-/// A request takes its place when its body is whole: a client that sends it slowly keeps no other request waiting.
+/// A request takes its place when its body is complete, so a client that sends slowly keeps no other request waiting.
 extension Exchange {
     enum QueuePlace {
         case waiting(OrderedPlaces, ticket: Int)
         case held(OrderedPlaces)
     }
 
-    /// Goes on to the upstream if the request needs no place of a queue, or once it has one.
+    /// Forwards the request if it needs no place of a queue, or once it has one.
     func passQueue() {
         guard let (queue, waits) = queue() else { return start() }
         if queue.take() {
             queuePlace = .held(queue)
             return start()
         }
-        // A client that is refused at once tries again at once, and a flood of those would cost more than a wait.
+        // A client that is refused at once retries at once. A flood of retries would cost more than a wait.
         if let place = place.take() { worker.gateway.places.leave(place) }
         place = worker.gateway.places.take(waits, of: address)
         guard place != nil else { return refuseForQueue() }
-        // Not all for the same time: those that are refused together would come together again.
+        // The times differ, because clients that are refused together would retry together.
         let time = worker.clientTimes.place
         state.enqueue(for: time / 2 + Int64(worker.random.next() % UInt64(max(1, time))), at: worker.now)
         client.allow(until: state.nextDeadline)
@@ -32,11 +32,11 @@ extension Exchange {
         queuePlace = .waiting(queue, ticket: ticket)
     }
 
-    /// - Returns: the queue that the request has to pass, and the share of those that wait for it; `nil`: none.
+    /// - Returns: the queue that the request has to pass, and the share for requests that wait in it; `nil`: none.
     private func queue() -> (OrderedPlaces, waits: RequestPlaces.Share)? {
         let gateway = worker.gateway
         if sendsPassword { return (gateway.passwords, gateway.passwordWaits) }
-        // Other users may share the address: its requests go on, a few at a time.
+        // Other users may share the address, so its requests continue, a few at a time.
         guard refusalForFailures != nil else { return nil }
         return (gateway.refusedNetworks.places(of: address), gateway.refusedWaits)
     }
@@ -54,13 +54,13 @@ extension Exchange {
     }
 
     private func placeIsFree(_ ticket: Int) {
-        // Otherwise it has waited long enough, or its client is gone, and the place is left already.
+        // Otherwise the wait has timed out, or the client is gone, and the place has been left already.
         guard case .waiting(let queue, ticket) = queuePlace else { return }
         queuePlace = .held(queue)
         leaveWait()
     }
 
-    /// The request has waited long enough.
+    /// The wait for a place has timed out.
     func leaveQueue() {
         guard case .waiting(let queue, let ticket) = queuePlace else { return }
         if queue.giveUp(ticket) {
@@ -72,7 +72,7 @@ extension Exchange {
         }
     }
 
-    /// Goes on among the requests to its upstream.
+    /// Moves the request to the share of its upstream.
     private func leaveWait() {
         if let place = place.take() { worker.gateway.places.leave(place) }
         place = plan.share.flatMap { worker.gateway.places.take($0, of: address) }
@@ -84,7 +84,7 @@ extension Exchange {
 
     private func refuseForQueue() {
         guard request.countsFailures else { return refuse(Problem(.unavailable), reason: "passwords") }
-        // The network may have had fewer refusals meanwhile.
+        // The network's refusals may have expired meanwhile.
         guard let refusal = refusalForFailures else { return refuse(Problem(.unavailable)) }
         let problem = Problem.tooMany(refusal.wait)
         refuse(problem, fields: refusal.limit.fields(name: "failures", retryAfter: problem.retryAfter ?? 1))

@@ -2,15 +2,15 @@ import Bytes
 import NIOCore
 import Observability
 
-/// The spans of a request whose trace is recorded: the gateway's own, and below it that of the upstream's part, which
-/// the upstream's own span is a child of.
+/// The spans of a request whose trace is recorded: the gateway's own, and below it the span of the call to the
+/// upstream. The upstream's own span is a child of the latter.
 extension Exchange {
     /// - Parameter nanoseconds: from the request's head to the end of its response.
     func tellSpans(nanoseconds: Int64) {
         guard let spans = worker.gateway.tracing?.spans else { return }
         let time = SpanTime.endingNow(after: nanoseconds)
         let requestID = SpanAttribute.requestID(String(decoding: request.requestID, as: UTF8.self))
-        // Before its parent, so that whoever has the parent has it as well.
+        // Delivered before its parent, so that a trace with the parent has this span too.
         if let sentAfter {
             let start = time.start + UInt64(max(0, sentAfter))
             spans.offer(clientSpan(SpanTime(start: start, end: time.end), requestID))
@@ -32,7 +32,7 @@ extension Exchange {
     }
 
     private func clientSpan(_ time: SpanTime, _ requestID: SpanAttribute) -> Span {
-        // Whoever asks is at fault where the request was wrong, or whom it asks: for both the call has failed.
+        // A 4xx means that the client failed, a 5xx that the service failed. For both, the call has failed.
         let isError = refusal != nil || status >= 400
         return Span(
             traceID: request.trace.traceID, spanID: Hexadecimal.string(request.clientSpan),
@@ -55,7 +55,7 @@ extension Exchange {
         return [.server(host)] + (address.port.map { [.serverPort($0)] } ?? [])
     }
 
-    /// - Returns: nothing of a status where no response was written.
+    /// - Returns: no status where no response was written.
     private func outcome(isError: Bool) -> [SpanAttribute] {
         let error = refusal ?? (isError ? String(status) : nil)
         return (status > 0 ? [.status(status)] : []) + (error.map { [.errorType($0)] } ?? [])

@@ -3,52 +3,52 @@ import Contracts
 import Logging
 import NIOCore
 
-/// One request that is forwarded, from its admission to the end of its response: between a client's connection and an
-/// upstream's, both of the same event loop.
+/// One forwarded request, from its admission to the end of its response. It connects a client's connection and an
+/// upstream's on the same event loop.
 final class Exchange {
-    /// From when on the upstream is told how long the request has waited here; nanoseconds.
+    /// After this wait the upstream is told how long the request has waited here; nanoseconds.
     private static let noteworthyWait: Int64 = 100_000_000
 
     let client: ClientConnection
     let plan: RoutePlan
     private(set) var request: AdmittedRequest
-    /// The beginning of the body, until an upstream is there to take it.
+    /// The beginning of the body, until an upstream takes it.
     private(set) var buffered = ByteBuffer()
     /// Whether `buffered` is the whole body, and the trailers that follow it.
     private var bufferedEnd: (isThere: Bool, trailers: ByteBuffer?) = (false, nil)
-    /// Bytes of the body that the upstream's socket had not taken when it was looked at last.
+    /// Bytes of the body that the upstream's socket had not accepted at the last check.
     private var unsent = 0
-    /// Without the lines that are added when the head is sent.
+    /// The length without the lines that are added when the head is sent.
     private let headLength: Int
     var state: ExchangeState
-    /// Where a connection is waited for.
+    /// The pool that the exchange waits for a connection of.
     private(set) var pool: UpstreamPool?
     var upstream: UpstreamConnection?
     var responseBytes = 0
     var status = 0
-    /// When the request went on its way to the upstream; nanoseconds of the worker's clock.
+    /// When the request was forwarded to the upstream; nanoseconds of the worker's clock.
     private var sentAt: Int64 = 0
     /// From then to the head of the response.
     private var upstreamTime: Int64?
     /// Why the gateway responds in the upstream's place, or cuts its response.
     var refusal: String?
-    /// From the request's head to its first way to the upstream, nanoseconds; `nil` where its trace is not recorded.
+    /// From the request's head to the first time it was forwarded, nanoseconds; `nil` where its trace is not recorded.
     private(set) var sentAfter: Int64?
-    /// How often it went that way again, where its trace is recorded.
+    /// How often the request was sent again, where its trace is recorded.
     private(set) var resends = 0
     /// Whether the response goes out in chunks.
     private var writesChunks = false
     var tunnel = Tunnel()
-    /// `nil`: it is a stream, which counts among those.
+    /// `nil`: the exchange is a stream and counts among the streams.
     var place: RequestPlaces.Place?
-    /// As a stream.
+    /// Its place among the streams.
     private var streamPlace: StreamPlaces.Place?
     /// The queue that it waits in, or holds a place of.
     var queuePlace: QueuePlace?
-    /// Whether the worker ends it when its token is no longer good.
+    /// Whether the worker ends it when its token is no longer valid.
     private var isWatched = false
 
-    /// - Parameter place: among the requests in flight, which the exchange leaves.
+    /// - Parameter place: among the requests in flight; the exchange leaves it.
     init(client: ClientConnection, plan: RoutePlan, request: AdmittedRequest, place: RequestPlaces.Place?) {
         self.place = place
         self.client = client
@@ -67,8 +67,8 @@ final class Exchange {
     var framing: BodyFraming { request.framing }
     var bodyReader: BodyReader { BodyReader(framing, connectionOptions: request.connectionOptions) }
     var worker: Worker { client.worker }
-    /// Whether it may be sent to an address that may not respond: it asks for nothing but a response, which another
-    /// address can give as well.
+    /// Whether the request may be sent to an address that may not respond. It is safe and has no body, so another
+    /// address can respond to it as well.
     var mayProbe: Bool { !MethodSet.safe.intersection(method).isEmpty && !state.hasBody && !request.opensStream }
 
     var hasOneAddress: Bool { plan.balancer?.count == 1 }
@@ -79,9 +79,9 @@ final class Exchange {
         leaveQueuePlace()
     }
 
-    /// A stream leaves its place among the requests in flight for one among the streams.
+    /// A stream moves from its place among the requests in flight to one among the streams.
     ///
-    /// - Returns: `false` where none of those is left for the client.
+    /// - Returns: `false` where the client cannot have another of those.
     private func becomesStream() -> Bool {
         guard let streamPlace = worker.gateway.streams.take(for: address) else { return false }
         self.streamPlace = streamPlace
@@ -89,7 +89,7 @@ final class Exchange {
         return true
     }
 
-    // MARK: Towards the upstream
+    // MARK: To the upstream
 
     /// Waits for the beginning of the body, or goes on at once.
     func begin() {
@@ -97,7 +97,7 @@ final class Exchange {
         client.bodyMayFlow(afterContinue: request.expectsContinue)
     }
 
-    /// Enough of the body has come.
+    /// Enough of the body has arrived.
     func endBuffering() {
         client.allow(until: state.deadline)
         proceed()
@@ -199,7 +199,7 @@ final class Exchange {
     /// - Returns: bytes of the body that are buffered, or wait in the upstream's socket.
     func lookAtBody() -> Int {
         unsent = upstream?.lookAtWaiting() ?? 0
-        // A part of a large read would keep the whole of it in memory.
+        // A slice of a large read would keep all of its memory.
         if buffered.storageCapacity > 2 * buffered.readableBytes + BufferBudget.least {
             buffered = ByteBuffer(bytes: buffered.readableBytesView)
         }
@@ -215,7 +215,8 @@ final class Exchange {
 
     // MARK: From the upstream
 
-    /// - Returns: the framing of the body that follows; `nil` where the body is an event stream, and there are too many.
+    /// - Returns: the framing of the body that follows; `nil` where the body is an event stream, and the streams are at
+    ///   their limit.
     func receive(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> BodyFraming? {
         let framing = head.framing(toHead: method == .head)
         let isEventStream = (framing == .chunked || framing == .untilClose) && head.fields.isEventStream(in: bytes)
@@ -244,9 +245,9 @@ final class Exchange {
         _ = worker.gateway.failureLimiter?.take(address, now: worker.now)
     }
 
-    /// The upstream goes on as WebSocket, as the client asked.
+    /// The upstream switches to WebSocket, as the client requested.
     ///
-    /// - Returns: `false` where there are too many.
+    /// - Returns: `false` where the streams are at their limit.
     func upgrade(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> Bool {
         guard becomesStream() else { return false }
         state.tunnelBegan()
@@ -292,7 +293,7 @@ final class Exchange {
 
     func clientIsWritable() { if clientTakesBody { upstream?.resumeReading() } }
 
-    /// The response is complete and the upstream's connection let go.
+    /// The response is complete and the upstream's connection has been released.
     func receiveEnd(trailers: ByteBuffer?) {
         upstream = nil
         if writesChunks { client.write(.lastChunk(trailers)) }
@@ -311,7 +312,7 @@ final class Exchange {
         }
     }
 
-    /// Counts the request and tells the log of it.
+    /// Records the request in the metrics and the access log.
     private func record() {
         let duration = worker.now - request.startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
@@ -336,13 +337,13 @@ final class Exchange {
     }
 }
 
-/// What an exchange knows of its WebSocket.
+/// The bytes and the access-log line of an exchange's WebSocket.
 struct Tunnel {
     /// Bytes from the client.
     var bytesIn = 0
     var fromClient = WebSocketFrames()
     var fromUpstream = WebSocketFrames()
-    /// The line of its beginning in the access log; `nil`: it was not written.
+    /// The access-log line of its beginning; `nil`: it was not written.
     var beginning: AccessLine?
 }
 
@@ -362,8 +363,8 @@ extension Exchange {
         client.tunnelEnded()
     }
 
-    /// Ends the WebSocket because the gateway stops, with a Close frame for both sides. Where the upstream is in the middle
-    /// of a frame, the WebSocket goes on until it is asked for again.
+    /// Ends the WebSocket because the gateway shuts down, with a Close frame for both sides. If the upstream is in the
+    /// middle of a frame, the WebSocket continues until the next call.
     func goAway() {
         guard state.isTunnel, tunnel.fromUpstream.isAtBoundary else { return }
         note(refusal: "shutdown")

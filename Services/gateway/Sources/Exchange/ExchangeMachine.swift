@@ -1,19 +1,19 @@
-/// The states of one forwarded request, without its connections: it is told what happened, and says what to do.
+/// The state machine of one forwarded request, without its connections: it receives events and returns the actions.
 ///
 /// Times are nanoseconds of a monotonic clock.
 struct ExchangeState: Sendable {
     enum Phase: Sendable, Equatable {
-        /// The beginning of the body is kept here; no connection to an upstream is taken yet.
+        /// The beginning of the body is buffered here; no connection to an upstream is taken yet.
         case buffering
-        /// The request is whole, and waits for a place of a queue.
+        /// The request is complete and waits for a place of a queue.
         case queued
-        /// A connection to an upstream's address is waited for.
+        /// Waits for a connection to an upstream's address.
         case connecting
-        /// The request is on its way; the head of its response is waited for.
+        /// The request is being sent; waits for the head of its response.
         case waitingForResponse
-        /// The response goes to the client.
+        /// The response is forwarded to the client.
         case responding
-        /// Bytes of a WebSocket go both ways.
+        /// Bytes of a WebSocket are relayed both ways.
         case tunnel
         case ended
     }
@@ -21,7 +21,7 @@ struct ExchangeState: Sendable {
     /// Why an upstream gave no response that can be passed on, or not the whole of one.
     enum Failure: String, Sendable, CaseIterable {
         case unreachable
-        /// The only address refuses connections, and is probed.
+        /// The only address refuses connections and is being probed.
         case setAside = "set aside"
         /// This process had no port, descriptor or memory for a connection.
         case exhausted
@@ -36,28 +36,28 @@ struct ExchangeState: Sendable {
         case nothing
         /// The request is sent once more.
         case retry
-        /// The client has a refusal instead of the response.
+        /// The client receives a refusal instead of the response.
         case refuse
-        /// A part of the response is written, so that the client's connection has to be cut.
+        /// Part of the response has been written, so the client's connection has to be cut.
         case abort
     }
 
     enum AfterTimeout: Sendable, Equatable {
-        /// Enough of the body was waited for.
+        /// The wait for the body is over.
         case forward
-        /// The client left the upstream waiting.
+        /// The client kept the upstream waiting.
         case refuseSlowBody
         /// No place of the queue has become free.
         case leaveQueue
         case fail(isSafeToRepeat: Bool)
     }
 
-    /// What becomes of a body of which a part has come.
+    /// The next step for a body of which a part has arrived.
     enum Buffering: Sendable, Equatable {
         case goesOn
-        /// The request is forwarded with what has come.
+        /// The request is forwarded with the part that has arrived.
         case ends
-        /// There is no memory to wait for the whole of it.
+        /// The memory for bodies does not suffice to wait for the rest.
         case exceedsMemory
     }
 
@@ -65,25 +65,25 @@ struct ExchangeState: Sendable {
     static let bufferedBytes = 64 * 1024
 
     private(set) var phase: Phase
-    /// When the response's head has to be there.
+    /// Deadline for the response's head.
     private(set) var deadline: Int64
-    /// Whether it is sent to an address that was set aside, to find out whether it responds again.
+    /// Whether the request is sent to an address that was set aside, to find out whether it responds again.
     private(set) var isProbe = false
     private(set) var attempts = 0
     /// Bytes of the request's body that have come.
     private(set) var bodyBytes = 0
-    /// Whether an upstream may have a part of the body, or has been told of its end.
+    /// Whether an upstream may have received a part of the body, or its end.
     private var hasSentBody = false
     /// Whether the whole request was sent to an upstream.
     private(set) var isRequestComplete: Bool
-    /// Whether it is, or was, a WebSocket or an event stream: open for long, counted apart from requests, and recorded when
-    /// it begins.
+    /// Whether it is, or was, a WebSocket or an event stream: long-lived, counted apart from requests, and recorded
+    /// when it begins.
     private(set) var isStream = false
     /// Whether the body is buffered to its end, however long that takes.
     private let buffersWholeBody: Bool
-    /// When the request is forwarded with what has come of its body.
+    /// When the request is forwarded with the part of its body that has arrived.
     private let bufferingDeadline: Int64
-    /// When the request has waited long enough for a place of its queue.
+    /// When the wait for a place of its queue times out.
     private var queueDeadline = Int64.max
     /// Whether it is, or was, a WebSocket.
     private(set) var isTunnel = false
@@ -92,9 +92,9 @@ struct ExchangeState: Sendable {
     private let timeout: Int64
 
     /// - Parameters:
-    ///   - bufferingTime: how long the beginning of a body is waited for before a connection to an upstream is taken;
+    ///   - bufferingTime: how long to wait for the beginning of a body before a connection to an upstream is taken;
     ///     nanoseconds. `nil`: not at all.
-    ///   - buffersWholeBody: whether the whole of a body is waited for.
+    ///   - buffersWholeBody: whether to wait for the whole body.
     ///   - bodyLimit: bytes.
     ///   - timeout: for the response's head, from when the request arrived; nanoseconds.
     init(
@@ -111,14 +111,14 @@ struct ExchangeState: Sendable {
         deadline = arrivedAt + timeout
     }
 
-    /// Whether what comes now is the response.
+    /// Whether the response has begun.
     var hasResponse: Bool { phase == .responding || phase == .tunnel }
 
     // MARK: The request
 
     /// An address is about to be chosen.
     ///
-    /// - Returns: whether the request was sent, or tried to be sent, before.
+    /// - Returns: whether the request was sent before, or an attempt to send it was made.
     mutating func begin() -> Bool {
         phase = .connecting
         attempts += 1
@@ -127,16 +127,16 @@ struct ExchangeState: Sendable {
 
     mutating func choose(isProbe: Bool) { self.isProbe = isProbe }
 
-    /// A connection is there, and the request goes out on it.
+    /// The request is sent on a connection.
     ///
-    /// - Returns: when the response's head has to be there in this attempt. A probe has a third of the time, since the
-    ///   rest of it is another address's.
+    /// - Returns: the deadline for the response's head in this attempt. A probe has a third of the time; the rest is
+    ///   kept for another address.
     mutating func connected(at now: Int64) -> Int64 {
         phase = .waitingForResponse
         return isProbe ? now + max(0, deadline - now) / 3 : deadline
     }
 
-    /// When the next step is due: the end of buffering or of the wait for a place, or the response's head.
+    /// The deadline of the next step: the end of buffering or of the wait for a place, or the response's head.
     var nextDeadline: Int64 {
         switch phase {
         case .buffering: min(bufferingDeadline, deadline)
@@ -153,10 +153,12 @@ struct ExchangeState: Sendable {
         return bodyBytes <= bodyLimit
     }
 
+    /// Decides whether to wait for more of the body.
+    ///
     /// - Parameters:
     ///   - bytes: of the body that are buffered.
-    ///   - allowance: bytes that the memory for bodies has for one request.
-    ///   - isWhole: whether these are known to be all.
+    ///   - allowance: bytes that one request may buffer.
+    ///   - isWhole: whether the body is known to be complete.
     func buffering(_ bytes: Int, of allowance: Int, isWhole: Bool) -> Buffering {
         if buffersWholeBody { return isWhole || bytes <= allowance ? .goesOn : .exceedsMemory }
         return bytes >= min(Self.bufferedBytes, allowance) ? .ends : .goesOn
@@ -164,21 +166,22 @@ struct ExchangeState: Sendable {
 
     /// All places of the request's queue are taken.
     ///
-    /// - Parameter patience: for how long it waits at the most; nanoseconds.
+    /// - Parameter timeout: nanoseconds.
     mutating func enqueue(for patience: Int64, at now: Int64) {
         phase = .queued
         queueDeadline = now + patience
     }
 
-    /// A part of the body goes to the upstream.
+    /// A part of the body is sent to the upstream.
     mutating func bodySent() { hasSentBody = true }
 
-    /// While a body comes the upstream can't be late, so the deadline moves on with it.
+    /// The upstream cannot be late while a body arrives, so the deadline moves with it.
     ///
-    /// - Parameter latest: when so much of the body should have come. The deadline moves no further for one in drops.
+    /// - Parameter latest: when a body of this size should have arrived. For a slower body the deadline moves no
+    ///   further.
     mutating func extend(latest: Int64, at now: Int64) { deadline = max(deadline, min(now, latest) + timeout) }
 
-    /// The body's end goes to the upstream.
+    /// The body's end is sent to the upstream.
     mutating func requestEnded() {
         hasSentBody = true
         isRequestComplete = true
@@ -200,20 +203,20 @@ struct ExchangeState: Sendable {
 
     mutating func ended() { phase = .ended }
 
-    // MARK: What goes wrong
+    // MARK: Failures
 
-    /// Whether a failure counts against the upstream's address. It does not where a kept connection was just closing, nor
-    /// where the client left the upstream waiting.
+    /// Whether a failure counts against the upstream's address. It does not if a kept connection was closing, or the
+    /// client kept the upstream waiting.
     func blamesAddress(for failure: Failure, isSafeToRepeat: Bool) -> Bool {
         phase == .waitingForResponse && isRequestComplete && !(failure == .cut && isSafeToRepeat)
     }
 
-    /// The upstream's connection is gone, or was never there.
+    /// The upstream's connection has closed, or could not be made.
     ///
     /// - Parameters:
-    ///   - isSafeToRepeat: whether the upstream can't have begun to act on the request.
+    ///   - isSafeToRepeat: whether the upstream cannot have begun to process the request.
     ///   - addresses: how many the upstream has.
-    ///   - mayRetry: takes a retry out of the upstream's budget; asked where that counts.
+    ///   - mayRetry: takes a retry out of the upstream's budget; called only if the retry costs one.
     mutating func failed(
         _ failure: Failure, isSafeToRepeat: Bool, addresses: Int, mayRetry: () -> Bool
     ) -> AfterFailure {
@@ -222,12 +225,12 @@ struct ExchangeState: Sendable {
         case .responding, .tunnel: return .abort
         case .buffering, .queued, .connecting, .waitingForResponse: break
         }
-        // Nothing of a body that was sent is kept to be sent again.
+        // A body that was sent is not kept, so it cannot be sent again.
         let isUntouched = !hasBody || !hasSentBody
         // An address that refuses a connection is not tried again. A kept connection that turned out closed is
-        // replaced, so there is one attempt more than addresses.
+        // replaced, so one more attempt than addresses is allowed.
         let limit = failure == .unreachable || failure == .exhausted ? addresses : addresses + 1
-        // Replacing a stale connection costs no retry: there are no more of them than connections that were kept.
+        // Replacing a stale connection costs no retry: its number is bounded by that of kept connections.
         let isStale = failure == .cut && isSafeToRepeat
         guard isSafeToRepeat || isProbe, isUntouched, attempts < limit, isStale || mayRetry() else { return .refuse }
         phase = .connecting

@@ -1,16 +1,16 @@
 import Contracts
 import NIOCore
 
-/// The head that an upstream is sent for a client's request: the client's own lines as they came, without those that
-/// are not its to say, and after them what the gateway says.
+/// The head of a forwarded request: the client's own lines unchanged, without those that a client may not set, followed
+/// by the gateway's lines.
 struct ForwardedRequestHead {
     var upstreamLines: [UInt8]
     var forwardsAuthorization: Bool
-    /// What stands before `forwardedPath`.
+    /// Written before `forwardedPath`.
     var pathPrefix: [UInt8] = []
     var forwardedPath: Range<Int>
     var identity: VerifiedToken?
-    /// Whole lines about the bearer that only this route's upstream is told.
+    /// Whole lines about the bearer, which only this route's upstream receives.
     var claimLines: [UInt8] = []
     var bearerError: ErrorCode?
     var client: ClientAddress
@@ -18,7 +18,7 @@ struct ForwardedRequestHead {
     var droppedFields: [[UInt8]] = []
     /// `https` where a trusted proxy says so.
     var isSecure: Bool
-    /// Whether the request came by HTTP/2.
+    /// Whether the request arrived over HTTP/2.
     var isHTTP2 = false
     var requestID: [UInt8]
     var trace: TraceParent
@@ -26,14 +26,14 @@ struct ForwardedRequestHead {
     var continuesTrace: Bool
     /// How often the request may still be forwarded, where its `Max-Forwards` counts (RFC 9110 §7.6.2).
     var maxForwards: Int?
-    /// Whether the upstream is asked to go on as WebSocket.
+    /// Whether the upstream is asked to upgrade to WebSocket.
     var upgrades: Bool
 
-    /// Bytes that are kept free for what is written when the head is sent.
+    /// Bytes reserved for the lines that are written when the head is sent.
     static let roomForTimes = 96
 
-    /// Writes all but the deadline, how long the request has waited, and the empty line, which are added when the head is
-    /// sent.
+    /// Writes the head without the deadline, the time that the request has waited, and the empty line. These are added
+    /// when the head is sent.
     func write(_ head: borrowing RequestHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
         let capacity =
             bytes.count * 2 + pathPrefix.count + upstreamLines.count + (identity?.identityLines.count ?? 0)
@@ -62,7 +62,7 @@ struct ForwardedRequestHead {
     private func goesThrough(_ line: FieldLine, of fields: FieldSection, _ bytes: UnsafeRawBufferPointer) -> Bool {
         switch line.name {
         case .other:
-            // Names are folded as those that the gateway knows itself.
+            // These names are folded like the gateway's known names.
             let name = UnsafeRawBufferPointer(rebasing: bytes[line.nameRange])
             guard !droppedFields.contains(where: { FieldName.isSame(name, as: $0) }) else { return false }
         case .origin, .accessControl: break
@@ -80,7 +80,7 @@ struct ForwardedRequestHead {
         switch head.framing {
         case .chunked: writer.write("Transfer-Encoding: chunked\r\n")
         case .length(let length):
-            // Without a body a POST still says so; a GET need not.
+            // A POST without a body still has a length; a GET need not.
             if length > 0 || head.fields.contentLength != nil {
                 writer.write("Content-Length: ")
                 writer.write(decimal: length)
@@ -123,23 +123,23 @@ struct ForwardedRequestHead {
 }
 
 extension StaticString {
-    /// The lines of a head that goes on as WebSocket, or asks for it.
+    /// The lines of a head that requests or confirms an upgrade to WebSocket.
     static let webSocketUpgrade: StaticString = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
 }
 
-/// The head that a client is sent for an upstream's response.
+/// The head of the response to the client.
 struct ForwardedResponseHead {
     var requestID: [UInt8]
     var isToHead: Bool
     var closes: Bool
-    /// A whole line, for an upstream without a clock (RFC 9110 §6.6.1); empty where the upstream says it.
+    /// A whole line, added if the upstream sent no date (RFC 9110 §6.6.1); empty otherwise.
     var date: [UInt8]
-    /// Whole lines, in place of the upstream's; empty where those are let through.
+    /// Whole lines that replace the upstream's; empty where the upstream's are forwarded.
     var cors: [UInt8] = []
 
     func write(_ head: borrowing ResponseHead, _ bytes: UnsafeRawBufferPointer) -> ByteBuffer {
         var capacity = bytes.count + cors.count + 256
-        // A small body then goes with its head.
+        // A small body is then sent together with its head.
         if case .length(let length) = head.framing(toHead: isToHead), length <= PendingOutput.small {
             capacity += length
         }
@@ -176,7 +176,7 @@ struct ForwardedResponseHead {
         if head.status == 204 || head.status < 200 { return }
         let framing: BodyFraming
         if isToHead || head.status == 304 {
-            // What a GET would be told, where the upstream tells.
+            // The length that a GET would have, where the upstream sends it.
             guard head.fields.isChunked || head.fields.contentLength != nil else { return }
             framing = head.fields.isChunked ? .chunked : .length(head.fields.contentLength ?? 0)
         } else {

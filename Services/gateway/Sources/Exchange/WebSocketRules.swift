@@ -1,6 +1,7 @@
-/// Where frames begin in one direction of a WebSocket (RFC 6455 §5.2): between two of them the gateway may add its own.
+/// Finds where frames begin in one direction of a WebSocket (RFC 6455 §5.2). Between two frames the gateway may add its
+/// own.
 struct WebSocketFrames: Sendable {
-    /// Bytes of the present frame that are still to come.
+    /// Bytes of the current frame that are still to come.
     private var remaining: UInt64 = 0
     /// The beginning of a frame's header.
     private var header: [UInt8] = []
@@ -25,7 +26,7 @@ struct WebSocketFrames: Sendable {
         }
     }
 
-    /// - Parameter second: the header's second byte: whether there is a mask, and how the length is written.
+    /// - Parameter second: the header's second byte, with the mask bit and the encoding of the length.
     private static func headerLength(_ second: UInt8) -> Int {
         let extended = second & 127 == 127 ? 8 : second & 127 == 126 ? 2 : 0
         return 2 + extended + (second & 128 == 0 ? 0 : 4)
@@ -39,7 +40,7 @@ struct WebSocketFrames: Sendable {
         }
     }
 
-    /// A Close frame that says that this side goes away (RFC 6455 §5.5.1, §7.4.1).
+    /// A Close frame with the status "going away" (RFC 6455 §5.5.1, §7.4.1).
     ///
     /// - Parameter mask: a random number, for a frame to a server; `nil` for one to a client (§5.3).
     static func goingAway(mask: UInt32?) -> [UInt8] {

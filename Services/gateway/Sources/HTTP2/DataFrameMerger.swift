@@ -1,10 +1,10 @@
 import NIOCore
 
-/// Joins the small DATA frames of a stream, and the WINDOW_UPDATE frames of a stream, that one read brings.
+/// Merges the small DATA frames of a stream, and the WINDOW_UPDATE frames of a stream, that arrive in one read.
 ///
-/// A client decides into how many frames a body is cut, and each costs NIO's codec several thousand instructions. The
-/// streams do not depend on one another, and a WINDOW_UPDATE may come earlier than it was sent, so these frames may pass
-/// one another. No frame passes a frame of another type. Those without effect are dropped where they stand between.
+/// A client chooses how many frames carry a body, and each frame costs NIO's codec several thousand instructions.
+/// Streams are independent and a WINDOW_UPDATE may arrive early, so these frames may overtake one another. They
+/// overtake no frame of another type. Frames without effect between them are dropped.
 struct DataFrameMerger {
     /// Bytes of padding that a frame can have, with its length.
     private static let mostPadding = 256
@@ -13,7 +13,7 @@ struct DataFrameMerger {
     /// The largest increment of a window (RFC 9113 §6.9).
     private static let largestIncrement = UInt32.max >> 1
 
-    /// What a frame adds to those before it. Frames that have nothing to add, or are malformed, are left to NIO's codec.
+    /// What a frame adds to the previous ones. A frame that adds nothing, or is malformed, is left to NIO's codec.
     private enum Part {
         case data(Range<Int>, padding: Int)
         case increment(UInt32)
@@ -31,11 +31,11 @@ struct DataFrameMerger {
         var increment: UInt32 = 0
     }
 
-    /// The frames that one read has brought so far, those of a stream as one.
+    /// The frames of one read so far, merged by stream.
     private struct Run {
         private var data: [MergedData] = []
         private var updates: [MergedUpdate] = []
-        /// By stream.
+        /// Indices by stream.
         private var dataPlaces: [UInt32: Int] = [:]
         private var updatePlaces: [UInt32: Int] = [:]
 
@@ -84,19 +84,19 @@ struct DataFrameMerger {
         }
     }
 
-    /// Bytes that belong to what has begun before: the preface of the connection, a frame's payload.
+    /// Bytes that belong to something that began earlier: the preface of the connection, or a frame's payload.
     private var ahead = 24
     /// The beginning of a header.
     private var rest = ByteBuffer()
-    /// Bytes of padding that were taken out, by stream. The client counts them against its windows (RFC 9113 §6.9.1).
+    /// Bytes of padding that were removed, by stream. The client counts them against its windows (RFC 9113 §6.9.1).
     private var padding: [UInt32: Int] = [:]
 
     /// - Parameters:
     ///   - beginsRequest: called for each HEADERS frame of the client.
-    ///   - takesData: asked once for each DATA frame of the client, with the bytes of its payload that are not padding for
-    ///     sure.
-    /// - Returns: what takes the place of `bytes`, in which nothing of the streams has changed but the padding; `nil`
-    ///   when `takesData` refused a frame: nothing may be merged after it.
+    ///   - takesData: called once for each DATA frame of the client, with the payload's bytes that are certainly not
+    ///     padding.
+    /// - Returns: the replacement of `bytes`, equivalent for each stream except for the padding; `nil` when `takesData`
+    ///   refused a frame: nothing may be merged after it.
     mutating func merge(
         _ bytes: ByteBuffer, beginsRequest: () -> Void = {}, takesData: (Int) -> Bool
     ) -> ByteBuffer? {
@@ -115,15 +115,15 @@ struct DataFrameMerger {
         return output
     }
 
-    /// Forgets the padding, for which the client has got room again.
+    /// Resets the padding, for which the client has received window updates.
     mutating func takePadding() -> [UInt32: Int] {
         guard !padding.isEmpty else { return [:] }
         defer { padding.removeAll(keepingCapacity: true) }
         return padding
     }
 
-    /// - Returns: the bytes before the beginning of a header, whether there is anything to merge in them, and what is
-    ///   ahead after them; `nil` when a frame was refused.
+    /// - Returns: the bytes before the beginning of a header, whether they contain anything to merge, and what is ahead
+    ///   after them; `nil` when a frame was refused.
     private func survey(
         _ bytes: UnsafeRawBufferPointer, _ beginsRequest: () -> Void, _ takesData: (Int) -> Bool
     ) -> (count: Int, merges: Bool, ahead: Int)? {

@@ -8,14 +8,14 @@ import NIOTLS
 final class HTTP2Connection: Timed {
     /// Requests that a client may have open at once.
     private static let maximumStreams = 100
-    /// Bytes of a response that may wait for the client before no more is read for it.
+    /// Bytes of a response that may wait for the client before no more of it is read.
     private static let waitingOutput = 64 * 1024
-    /// After which it is looked at again what the client has taken; nanoseconds.
+    /// Time between two checks of what the client has taken; nanoseconds.
     private static let lookInterval: Int64 = 250_000_000
     /// Malformed streams after which the connection is closed.
     private static let maximumFaults = 50
-    /// Streams beyond those that may be open, or behind unread responses. A client that has not read the settings
-    /// yet may open some.
+    /// Refused streams after which the connection is closed: streams beyond the limit, or behind unread responses. A
+    /// client that has not read the settings yet may open some.
     private static let maximumRefusals = 1000
 
     let channel: any Channel
@@ -31,7 +31,7 @@ final class HTTP2Connection: Timed {
     }
     var timerPlace: TimerPlace?
     private var linger: ConnectionLinger
-    /// Whether it is to be closed whatever waits.
+    /// Whether to close the connection although bytes wait.
     private var isCut = false
 
     init(on channel: any Channel, worker: Worker, peer: ClientPeer) {
@@ -100,13 +100,13 @@ final class HTTP2Connection: Timed {
         deadline = worker.now + (isEnding ? settings.lingerTimeout : settings.idleTimeout).nanoseconds
     }
 
-    /// A stream is one too many. The client may send the request again (RFC 9113 §8.7).
+    /// A stream exceeds the limit. The client may send the request again (RFC 9113 §8.7).
     private func resetExcess(_ stream: any Channel) throws {
         countRefusal("streams")
         try stream.pipeline.syncOperations.addHandler(Refusal())
     }
 
-    /// Counts a stream that the client is told to send again.
+    /// Counts a stream that the client may send again.
     func countRefusal(_ reason: String) {
         worker.gateway.metrics.countRefusal(reason)
         tell(reason)
@@ -114,7 +114,7 @@ final class HTTP2Connection: Timed {
         if refusals >= Self.maximumRefusals { channel.close(promise: nil) }
     }
 
-    /// A stream carried what is no request. Over HTTP/1.1 it would have cost the client its connection.
+    /// A stream carried something other than a request. Over HTTP/1.1 it would have cost the client its connection.
     func malformed() {
         worker.gateway.metrics.countRefusal("malformed: HTTP/2 stream")
         tell("malformed: HTTP/2 stream")
@@ -123,7 +123,7 @@ final class HTTP2Connection: Timed {
         if faults >= Self.maximumFaults { channel.close(promise: nil) }
     }
 
-    /// The client has sent too many frames for what is in them.
+    /// The client has sent too many frames for their payload.
     private func flooded() {
         worker.gateway.metrics.countRefusal("DATA frames")
         tell("DATA frames")
@@ -131,7 +131,7 @@ final class HTTP2Connection: Timed {
         channel.close(promise: nil)
     }
 
-    /// Of a stream that has no response.
+    /// Logs a stream that has no response.
     private func tell(_ refusal: String) {
         worker.tell(
             AccessLine(
@@ -139,8 +139,8 @@ final class HTTP2Connection: Timed {
                 refusal: refusal))
     }
 
-    /// Has the client open no more streams. The connection ends with the last of those that are open, or soon where
-    /// there are none: whatever the client says to it.
+    /// Tells the client to open no more streams. The connection ends with the last open stream, or soon if none is
+    /// open, whatever else the client sends.
     func end() {
         guard !isEnding else { return }
         isEnding = true
@@ -164,7 +164,8 @@ final class HTTP2Connection: Timed {
         }
     }
 
-    /// Whether the connection may be closed now. NIO would do so with the last stream, and throw away what waits.
+    /// Whether the connection may be closed now. NIO would close it with the last stream, and discard the bytes that
+    /// wait.
     fileprivate func mayClose() -> Bool {
         if isCut || peer.place.isClosing || !channel.isActive || (channel.waitingBytes == 0 && channel.hasDelivered) {
             return true
@@ -178,14 +179,14 @@ final class HTTP2Connection: Timed {
         var configuration = NIOHTTP2Handler.ConnectionConfiguration()
         configuration.initialSettings = [
             HTTP2Setting(parameter: .maxConcurrentStreams, value: HTTP2FrameGuard.codecStreams),
-            // More than is accepted, so that a longer head gets a 431 and the connection stays.
+            // More than is accepted, so that a longer head gets a 431 and the connection stays open.
             HTTP2Setting(parameter: .maxHeaderListSize, value: 2 * HeadLimits.bytes),
         ]
-        // `HTTP2RequestHead` and `HTTP2Stream` judge heads and lengths, byte for byte. The codec compares a client's text
-        // as Unicode, which takes time that grows with the square of a run of combining marks.
+        // `HTTP2RequestHead` and `HTTP2Stream` verify heads and lengths byte by byte. The codec compares a client's
+        // text as Unicode, which takes quadratic time for a run of combining marks.
         configuration.headerBlockValidation = .disabled
         configuration.contentLengthValidation = .disabled
-        // Whose bodies were on their way when they were reset.
+        // Streams whose bodies may have been in flight when they were reset.
         configuration.maximumRecentlyResetStreams = 4 * maximumStreams
         return configuration
     }
@@ -213,7 +214,7 @@ extension HTTP2Connection {
         }
     }
 
-    /// Closes a connection that is broken, and no other.
+    /// Closes the connection only for errors that concern all of it.
     private final class ErrorHandler: ChannelInboundHandler {
         typealias InboundIn = HTTP2Frame
 
@@ -225,19 +226,19 @@ extension HTTP2Connection {
             self.frames = frames
         }
 
-        /// NIO's codec tells of both in one way. It has reset the stream already where it is one stream's (RFC 9113
-        /// §5.4.2), and has said GOAWAY where it is everybody's.
+        /// NIO's codec reports errors of streams and of the connection in the same way. By then it has reset the stream
+        /// (RFC 9113 §5.4.2), or sent GOAWAY for the connection.
         func errorCaught(context: ChannelHandlerContext, error: any Error) {
             guard error is any NIOHTTP2Error, !frames.isBroken else { return context.close(promise: nil) }
             switch error {
-            // The client's or the gateway's own reset, and what was still to be written then.
+            // A reset by the client or the gateway, and writes that were pending at that time.
             case is NIOHTTP2Errors.StreamClosed, is NIOHTTP2Errors.StreamError, is NIOHTTP2Errors.NoSuchStream: break
             default: connection.malformed()
             }
         }
     }
 
-    /// Refuses a stream as soon as it is there.
+    /// Refuses a stream as soon as it is opened.
     private final class Refusal: ChannelInboundHandler {
         typealias InboundIn = HTTP2Frame.FramePayload
         typealias OutboundOut = HTTP2Frame.FramePayload
@@ -252,14 +253,14 @@ extension HTTP2Connection {
     }
 }
 
-/// Has a connection go on as HTTP/2 when client and gateway agreed on that in the TLS handshake (RFC 7301); otherwise it
-/// stays what it is.
+/// Switches a connection to HTTP/2 if client and gateway agreed on it in the TLS handshake (RFC 7301). Otherwise the
+/// connection stays as it is.
 final class HTTP2Switch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let connection: ClientConnection
 
-    /// - Parameter connection: the handler after this one; it goes when HTTP/2 comes.
+    /// - Parameter connection: the handler after this one; it is removed when HTTP/2 is used.
     init(from connection: ClientConnection) { self.connection = connection }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {

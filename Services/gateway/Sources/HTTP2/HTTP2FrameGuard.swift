@@ -1,27 +1,27 @@
 import NIOCore
 import NIOHTTP2
 
-/// Stands before NIO's codec and sees each frame's header, in both directions. What the codec would end the connection
-/// for, though it is one stream's fault, is dealt with here (RFC 9113 §5.4.2, §6.1):
+/// Reads each frame's header before NIO's codec, in both directions. It handles errors that concern one stream but make
+/// the codec end the connection (RFC 9113 §5.4.2, §6.1):
 ///
-/// - Streams beyond those that may be open are let through to be refused; the codec is told a higher number than the
-///   client.
-/// - The codec takes the gateway's settings for acknowledged from the first moment on: until then it would hold lower
-///   limits than those that the client is told.
-/// - DATA on a stream that is closed goes no further, and the stream is reset.
-/// - Frames of streams that came after GOAWAY go no further, but for HEADERS, which change the compression's state.
+/// - Streams beyond the limit are passed on to be refused. The codec is told a higher limit than the client.
+/// - The codec gets the acknowledgement of the gateway's settings at once. Until then it would apply lower limits than
+///   the client was told.
+/// - DATA on a closed stream is dropped, and the stream is reset.
+/// - Frames of streams opened after GOAWAY are dropped, except HEADERS, which change the compression's state.
 ///
-/// It also bounds what the codec lets the client choose:
+/// It also bounds the resources that a client can use in the codec:
 ///
-/// - The table of the codec's encoder, which is searched from end to end for each field, has the size of RFC 7541 at most.
-/// - DATA that nobody takes waits in NIO's streams, up to the window of each. It is counted in the memory for request
-///   bodies. While that is used up, streams with much of it are reset.
-/// - Small frames are merged (`DataFrameMerger`). A client that sends too many DATA frames for what is in them loses the
-///   connection: each counts as it was sent.
-/// - HEADERS that are longer than every peer takes go on in CONTINUATION frames, which the codec never writes: it refuses
-///   them. So it is given a part of the fields, and the rest is added here.
+/// - The table of the codec's encoder, which is searched linearly for each field, is limited to the default of RFC
+///   7541.
+/// - Unread DATA waits in NIO's streams, up to the window of each. It counts against the memory for request bodies.
+///   While that is used up, streams with much of it are reset.
+/// - Small frames are merged (`DataFrameMerger`). A client that sends too many DATA frames for their payload loses the
+///   connection; frames are counted before merging.
+/// - HEADERS that are longer than every peer accepts continue in CONTINUATION frames, which the codec refuses to write.
+///   So the codec gets a part of the fields, and the rest is added here.
 ///
-/// The codec judges everything else. HEADERS on a closed stream still end the connection (§5.1.1): their compression
+/// The codec verifies everything else. HEADERS on a closed stream still end the connection (§5.1.1): their compression
 /// would have to be read before they could be dropped.
 final class HTTP2FrameGuard: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
@@ -36,19 +36,19 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private static let enhanceYourCalm: UInt32 = 11
     /// SETTINGS_HEADER_TABLE_SIZE and SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113 §6.5.2).
     private static let (headerTableSize, maxConcurrentStreams) = (UInt16(1), UInt16(3))
-    /// Bytes of the encoder's table: what it has unless the client says otherwise. An encoder may use less than the
+    /// Bytes of the encoder's table: the default unless the client sets another. An encoder may use less than the
     /// client allows (RFC 7541 §4.2).
     private static let mostTable: UInt32 = 4096
-    /// What the codec is told in place of `maximumStreams`: more than are ever open, because those beyond are refused at
-    /// once.
+    /// The limit that the codec is told in place of `maximumStreams`. It is never reached, because streams beyond
+    /// `maximumStreams` are refused at once.
     static let codecStreams = 1000
-    /// Bytes of the connection's window. It is larger than a stream's, so that a client that exceeds a stream's window has
-    /// not used up the connection's too.
+    /// Bytes of the connection's window. It is larger than a stream's, so that a client that exceeds a stream's window
+    /// has not used up the connection's too.
     static let connectionWindow = 1 << 20
-    /// What it is before anybody has said another (RFC 9113 §6.9.2).
+    /// The window before either side has changed it (RFC 9113 §6.9.2).
     static let firstWindow = 65_535
 
-    /// Bytes of DATA that have passed to streams and were not taken.
+    /// Bytes of DATA that were passed to streams and not read.
     let waitingData: HTTP2WaitingData
     private let maximumStreams: Int
     private let now: () -> Int64
@@ -56,7 +56,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private let onFault: () -> Void
     /// Called for each stream that was reset because its DATA waits while memory is short.
     private let onExcess: () -> Void
-    /// Called once the client has sent too many DATA frames for what is in them. It has to close the connection.
+    /// Called once the client has sent too many DATA frames for their payload. It has to close the connection.
     private let onFlood: () -> Void
 
     private var merger = DataFrameMerger()
@@ -65,7 +65,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     private var isFlooded = false
     private var streams = HTTP2StreamTable()
     private var refused: Set<UInt32> = []
-    /// Whether the codec has given the connection up.
+    /// Whether the codec has given up the connection.
     private(set) var isBroken = false
 
     /// Bytes of the preface, or of the frame that is being read, that are still to come.
@@ -79,7 +79,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// The beginning of a frame's header.
     private var partial = ByteBuffer()
     private var isReading = false
-    /// DATA that has passed, and DATA that was dropped, for which the client is to be given room again.
+    /// DATA that was passed on, and dropped DATA for which the client is to receive a window update.
     private var passed = 0
     private var dropped = 0
     /// Streams to be reset here.
@@ -89,7 +89,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// Bytes of a DATA frame of the gateway's that are still to be written.
     private var outboundData = 0
     private var hasWrittenSettings = false
-    /// Fields that the next HEADERS of a stream have beside those that the codec writes.
+    /// Fields of a stream's next HEADERS in addition to those that the codec writes.
     private var furtherFields: [UInt32: ByteBuffer] = [:]
 
     /// - Parameter now: nanoseconds of a monotonic clock.
@@ -106,14 +106,14 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         budget = PieceBudget(bytesPerPiece: PieceBudget.bytesPerFrame, now: now())
     }
 
-    /// Whether a stream that has just begun is one too many. It is asked once.
+    /// Whether a stream that has just begun exceeds the limit. It is called once for each stream.
     func isExcess(_ stream: HTTP2StreamID) -> Bool {
         !refused.isEmpty && refused.remove(UInt32(Int(stream))) != nil
     }
 
     /// Adds fields to the next HEADERS that the codec writes on a stream.
     ///
-    /// - Parameter fields: encoded, without use of the encoder's table; `nil`: none, the stream has ended.
+    /// - Parameter fields: encoded without the encoder's table; `nil`: none, the stream has ended.
     func setFurtherFields(_ fields: ByteBuffer?, of stream: HTTP2StreamID) {
         furtherFields[UInt32(Int(stream))] = fields
     }
@@ -132,7 +132,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         guard !isReading else { return }
         isReading = true
         var left = 0
-        // More may come while the codec looks at what has.
+        // More may arrive while the codec processes the bytes.
         while partial.readableBytes > left {
             let whole = partial
             partial = ByteBuffer()
@@ -142,7 +142,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         returnPadding(context)
     }
 
-    /// Gives the client room again for padding that the codec has not seen.
+    /// Sends window updates for padding that the codec has not seen.
     private func returnPadding(_ context: ChannelHandlerContext) {
         for (stream, count) in merger.takePadding() {
             dropped += count
@@ -152,12 +152,12 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         }
     }
 
-    /// Hands on what may go on, and leaves the beginning of a header, or of SETTINGS, in `partial`.
+    /// Passes on the bytes that may pass, and leaves the beginning of a header, or of SETTINGS, in `partial`.
     ///
-    /// - Returns: how much that is.
+    /// - Returns: the number of bytes that were passed on.
     private func read(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) -> Int {
         var bytes = bytes
-        /// What is looked at next; all before it may go on.
+        /// The next byte to read; all bytes before it may pass.
         var index = bytes.readerIndex
         func pass() {
             guard index > bytes.readerIndex else { return }
@@ -209,10 +209,10 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         onFlood()
     }
 
-    /// - Parameter pass: has the codec see all before this frame, so that the streams are what it makes of them.
+    /// - Parameter pass: passes all bytes before this frame to the codec, so that the state of the streams is current.
     private func goesOn(_ frame: HTTP2FrameHeader, _ pass: () -> Void) -> Bool {
         if frame.isSettingsAcknowledgement, awaitsAcknowledgement {
-            // The codec has had it.
+            // The codec has received it already.
             awaitsAcknowledgement = false
             return false
         }
@@ -243,8 +243,8 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         return true
     }
 
-    /// Whether the codec is to judge of DATA that should not have come: it does so for a stream that is open in the other
-    /// direction, and for one that never was.
+    /// Whether the codec handles unexpected DATA itself. It does so for a stream that is open in the other direction,
+    /// and for one that never existed.
     private func isForCodec(_ frame: HTTP2FrameHeader, _ pass: () -> Void) -> Bool {
         pass()
         if streams.isOpen(frame.stream) || frame.stream > streams.last {
@@ -300,7 +300,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
         if outboundData > 0 {
             outboundData -= bytes.readableBytes
         } else if let frame = HTTP2FrameHeader(bytes, at: bytes.readerIndex) {
-            // The codec writes a frame in one piece, but for what is in DATA.
+            // The codec writes a frame in one piece, except the payload of DATA.
             note(frame, &bytes)
         }
         context.write(wrapOutboundOut(bytes), promise: promise)
@@ -324,7 +324,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
             if code != 0 { isBroken = true }
         case HTTP2FrameHeader.settings where frame.isSettings && !hasWrittenSettings:
             hasWrittenSettings = true
-            // What the client is told, in place of what the codec is told.
+            // Writes the limit for the client in place of the codec's.
             frame.changeSetting(Self.maxConcurrentStreams, in: &bytes, at: bytes.readerIndex) { _ in
                 UInt32(maximumStreams)
             }
@@ -333,7 +333,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     }
 }
 
-/// What stands before each frame of HTTP/2 (RFC 9113 §4.1).
+/// The header of each frame of HTTP/2 (RFC 9113 §4.1).
 struct HTTP2FrameHeader {
     static let size = 9
 
@@ -343,10 +343,10 @@ struct HTTP2FrameHeader {
     private static let firstFlag: UInt8 = 1
     private static let endHeaders: UInt8 = 4
     private static let padded: UInt8 = 8
-    /// Bytes of a frame's payload that every peer takes (RFC 9113 §4.2).
+    /// Bytes of a frame's payload that every peer accepts (RFC 9113 §4.2).
     static let mostPayload = 16_384
 
-    /// Of what follows.
+    /// The length of the payload.
     var length: Int
     var type: UInt8
     private var flags: UInt8
@@ -377,8 +377,8 @@ struct HTTP2FrameHeader {
     var endsStream: Bool { flags & Self.firstFlag != 0 && (type == Self.data || type == Self.headers) }
     /// Of DATA. Flags that a type of frame does not define have no meaning (RFC 9113 §4.1).
     var isPadded: Bool { flags & Self.padded != 0 && type == Self.data }
-    /// Whether it changes nothing, wherever it stands outside of a header block: PRIORITY, and types that the codec does
-    /// not know (RFC 9113 §5.3.2, §5.5).
+    /// Whether the frame has no effect outside of a header block: PRIORITY, and types that the codec does not know (RFC
+    /// 9113 §5.3.2, §5.5).
     var isWithoutEffect: Bool {
         type == Self.priority ? length == 5 && stream != 0 : type > Self.continuation && length <= Self.mostPayload
     }
@@ -408,7 +408,7 @@ struct HTTP2FrameHeader {
         HTTP2FrameHeader(length: 4, type: windowUpdate, stream: stream).frame(UInt32(increment))
     }
 
-    /// - Parameter last: the last stream that was looked at.
+    /// - Parameter last: the last stream that was processed.
     static func goAway(after last: UInt32, _ code: UInt32) -> ByteBuffer {
         HTTP2FrameHeader(length: 8, type: goAway).frame(last, code)
     }
@@ -424,7 +424,7 @@ struct HTTP2FrameHeader {
         }
     }
 
-    /// Adds fields to HEADERS, whose frame is all that `bytes` hold, and cuts them into frames that every peer takes.
+    /// Adds fields to the one HEADERS frame in `bytes`, and splits it into frames that every peer accepts.
     func appending(_ fields: ByteBuffer, to bytes: ByteBuffer) -> ByteBuffer {
         var payload = bytes
         payload.moveReaderIndex(forwardBy: Self.size)
@@ -443,8 +443,8 @@ struct HTTP2FrameHeader {
 }
 
 extension ByteBuffer {
-    /// Writes a field of a header block as a literal without indexing and without Huffman's code (RFC 7541 §6.2.2):
-    /// it reads and changes nothing of the encoder's table.
+    /// Writes a field of a header block as a literal without indexing and without Huffman coding (RFC 7541 §6.2.2). It
+    /// does not use or change the encoder's table.
     mutating func writeLiteralField(_ name: String, _ value: String) {
         writeInteger(UInt8(0))
         for text in [name, value] {

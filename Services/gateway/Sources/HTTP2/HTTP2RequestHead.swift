@@ -2,23 +2,23 @@ import Bytes
 import NIOCore
 import NIOHPACK
 
-/// A request's head that came as HTTP/2, as the same head in HTTP/1.1 (RFC 9113 §8.3): so that one scanner judges all
-/// requests, and one path leads them on.
+/// Converts a request's head from HTTP/2 to HTTP/1.1 (RFC 9113 §8.3), so that one scanner verifies all requests and one
+/// code path forwards them.
 struct HTTP2RequestHead {
     /// The bytes of the head, its empty line included.
     private(set) var bytes = ByteBuffer()
     private(set) var isHead = false
-    /// Whether the body that follows goes in chunks.
+    /// Whether the body that follows is chunked.
     private(set) var isChunked = false
-    /// Bytes of the body, where the head says so.
+    /// The length of the body, where the head declares it.
     private(set) var length: Int?
 
-    /// What HTTP/1.1 says about a connection, and HTTP/2 must not (RFC 9113 §8.2.2).
+    /// Fields about a connection, which HTTP/2 forbids (RFC 9113 §8.2.2).
     private static let forbidden: Set<String> = [
         "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
     ]
 
-    /// - Parameter hasBody: whether the stream goes on after the head.
+    /// - Parameter hasBody: whether the stream continues after the head.
     init(_ fields: HPACKHeaders, hasBody: Bool) throws(HeadFault) {
         var (method, path, scheme, authority): (String?, String?, String?, String?)
         var cookies: [String] = []
@@ -39,18 +39,18 @@ struct HTTP2RequestHead {
             case ":scheme": try Self.set(&scheme, value)
             case ":authority": try Self.set(&authority, value)
             case "host":
-                // It may repeat what `:authority` says, and must then say the same (RFC 9113 §8.3.1).
+                // It may repeat the value of `:authority`, and must then equal it (RFC 9113 §8.3.1).
                 guard authority?.isVerbatim(value) ?? true else { throw .malformed("Host") }
                 authority = value
             case "cookie": cookies.append(value)
-            // It speaks of this hop, and only says that trailers may come.
+            // The field concerns this hop only, and says that the client accepts trailers.
             case "te":
                 guard value.isVerbatim("trailers") else { throw .malformed("TE") }
             case "content-length":
                 (saysLength, length) = (true, Int(value))
                 lines.writeLine(name, value)
             default:
-                // An unknown pseudo-header field is none of these either.
+                // This also refuses unknown pseudo-header fields.
                 guard name.utf8.first != .colon, !Self.forbidden.contains(name) else { throw .malformed("field name") }
                 lines.writeLine(name, value)
             }
@@ -63,7 +63,7 @@ struct HTTP2RequestHead {
         bytes.writeString("\(method) \(path) HTTP/1.1\r\n")
         bytes.writeLine("Host", authority)
         bytes.writeBuffer(&lines)
-        // Clients may send it in pieces (RFC 9113 §8.2.3).
+        // Clients may send the cookies in several fields (RFC 9113 §8.2.3).
         if !cookies.isEmpty { bytes.writeLine("Cookie", cookies.joined(separator: "; ")) }
         if isChunked { bytes.writeLine("Transfer-Encoding", "chunked") }
         bytes.writeStaticString("\r\n")
@@ -87,13 +87,14 @@ struct HTTP2RequestHead {
         return lines
     }
 
-    /// A token without capitals, which are malformed in HTTP/2.
+    /// A token without upper-case letters, which are malformed in HTTP/2.
     private static func isName(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.allSatisfy { FieldSection.tokenBytes.contains($0) && $0.lowercased == $0 }
     }
 
-    /// Nothing that would end a line of HTTP/1.1, and no blanks around it (RFC 9113 §8.2.1). NIO's codec has put U+FFFD in
-    /// place of bytes that are no UTF-8: such a value can't go on as it came.
+    /// Whether the value has no bytes that would end a line of HTTP/1.1, and no white space around it (RFC 9113
+    /// §8.2.1). NIO's codec replaces bytes that are not UTF-8 with U+FFFD, so such a value cannot be forwarded
+    /// unchanged.
     private static func isClean(_ value: String) -> Bool {
         let bytes = value.utf8
         return !bytes.contains { $0 == .lineFeed || $0 == .carriageReturn || $0 == 0 }

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHPACK
 import NIOHTTP2
 
-/// One stream of an HTTP/2 connection, for a `ClientConnection` behind it that speaks HTTP/1.1.
+/// One stream of an HTTP/2 connection, for the `ClientConnection` behind it, which speaks HTTP/1.1.
 final class HTTP2Stream: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = ByteBuffer
@@ -21,28 +21,28 @@ final class HTTP2Stream: ChannelDuplexHandler {
         case ended
     }
 
-    /// Whom it is for.
+    /// The HTTP/1.1 handler behind this stream.
     weak var client: ClientConnection?
     /// Bytes of the response's body that wait for the client to take more.
     private(set) var waiting = 0
     private let connection: HTTP2Connection
     private let frames: HTTP2FrameGuard
     private let id: UInt32
-    /// Whether DATA was taken that still counts as waiting.
+    /// Whether the client has taken DATA that still counts as waiting.
     private var hasTakenData = false
     private var request = RequestPhase.head
     private var isHead = false
-    /// Bytes of the body that its head speaks of and that have not come.
+    /// Bytes of the body that the head declares and that have not arrived.
     private var missing: Int?
-    /// With these the request would be whole. They wait until the stream says so too: more may come, and would make
-    /// it malformed (RFC 9113 §8.1.1).
+    /// The last bytes of the request. They wait until the stream ends too: further bytes would make the request
+    /// malformed (RFC 9113 §8.1.1).
     private var last: ByteBuffer?
     private var response = ResponsePhase.head
     private var output = ByteBuffer()
-    /// Of the gateway's own bytes: the upstream's head and what the gateway adds.
+    /// Reads the bytes that the gateway wrote: the upstream's head and the gateway's lines.
     private var responseHead = ResponseHead(limits: .written)
     private var context: ChannelHandlerContext?
-    /// This stream, once fields were written that are not the codec's to encode.
+    /// This stream, once it has written fields that the codec does not encode.
     private var longStream: HTTP2StreamID?
 
     init(_ id: UInt32, of connection: HTTP2Connection, _ frames: HTTP2FrameGuard) {
@@ -71,7 +71,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         }
     }
 
-    /// NIO hands over all that waits at once.
+    /// NIO hands over all waiting bytes at once.
     func channelReadComplete(context: ChannelHandlerContext) {
         guard hasTakenData else { return context.fireChannelReadComplete() }
         hasTakenData = false
@@ -123,7 +123,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         guard case .body(let isChunked) = request, case .byteBuffer(let bytes) = frame.data else { return }
         if frame.endStream { request = .ended }
         guard isChunked else { return readCounted(bytes, context) }
-        // A chunk of no bytes would be the last.
+        // An empty chunk would be the last.
         if bytes.readableBytes > 0 {
             bytes.asChunk { context.fireChannelRead(wrapInboundOut($0)) }
         }
@@ -159,7 +159,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
             output.letGoIfEmpty()
             promise?.succeed()
         } catch {
-            // The gateway's own bytes.
+            // The bytes are the gateway's own, so this is not the client's fault.
             promise?.fail(error)
             reset(.internalError, context)
         }
@@ -170,7 +170,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         switch response {
         case .head: return try writeHead(context)
         case .body(var reader):
-            // Kept back until it is known whether it is the last.
+            // Held back until it is known whether it is the last.
             var data: ByteBuffer?
             while let part = try reader.next(from: &output) {
                 if let data { write(data, context) }
@@ -218,12 +218,12 @@ final class HTTP2Stream: ChannelDuplexHandler {
         return true
     }
 
-    /// HEADERS for the codec, which takes no more than a frame does. Fields that may need more go past it: in their order,
-    /// since a response may have several of one name.
+    /// HEADERS for the codec, limited to one frame. Fields that may exceed it are written past the codec. They keep
+    /// their order, since a response may have several of one name.
     private func headers(
         _ fields: HPACKHeaders, endStream: Bool, _ context: ChannelHandlerContext
     ) -> HTTP2Frame.FramePayload {
-        // Less the changes of the table's size that may stand before them (RFC 7541 §6.3).
+        // Minus the changes of the table's size that may precede them (RFC 7541 §6.3).
         var room = HTTP2FrameHeader.mostPayload - 32
         // Huffman's longest code has 30 bits (RFC 7541 Appendix B). The rest is for the index and two lengths.
         func most(_ name: String, _ value: String) -> Int { 4 * (name.utf8.count + value.utf8.count) + 16 }
@@ -240,7 +240,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
                 further.writeLiteralField(name, value)
             }
         }
-        // HEADERS that were written before have to be with the codec: the fields are for the next ones that it writes.
+        // The codec must have written earlier HEADERS: the fields belong to the next ones that it writes.
         context.flush()
         frames.setFurtherFields(further, of: id)
         longStream = id
@@ -254,7 +254,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     /// Counts bytes of the body until the client's system has them, or never will.
     ///
-    /// - Parameter then: is told then, and whether it has.
+    /// - Parameter then: called then, with whether it has them.
     private func counting(
         _ bytes: Int, _ context: ChannelHandlerContext,
         then: @escaping (HTTP2Stream, ChannelHandlerContext, _ isWritten: Bool) -> Void
@@ -284,8 +284,8 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     // MARK: The end
 
-    /// Writes the last frame. The stream is at its end once both sides have written theirs: a client that has not is
-    /// told that nobody wants the rest, as soon as it can have the whole response (RFC 9113 §8.1).
+    /// Writes the last frame. The stream ends once both sides have written theirs. If the client has not, it is told to
+    /// stop sending as soon as it can have the whole response (RFC 9113 §8.1).
     private func end(_ last: HTTP2Frame.FramePayload, body: Int = 0, _ context: ChannelHandlerContext) {
         if case .ended = request, body == 0 { return context.write(wrapOutboundOut(last), promise: nil) }
         let written = counting(body, context) { stream, context, isWritten in
@@ -297,13 +297,13 @@ final class HTTP2Stream: ChannelDuplexHandler {
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard mode == .output else { return context.close(mode: mode, promise: promise) }
-        // The response's last frame has said so already.
+        // The response's last frame has ended the stream already.
         if case .ended = response {} else { reset(.internalError, context) }
         promise?.succeed()
     }
 
-    /// Ends a stream of which nothing was looked at, because the client does not read the responses before it:
-    /// another response would have to be kept for it too. The client may send the request again (RFC 9113 §8.7).
+    /// Ends a stream of which nothing was read, because the client does not read the previous responses. Another
+    /// response would have to be kept too. The client may send the request again (RFC 9113 §8.7).
     func resetUnread() {
         guard let context else { return }
         connection.countRefusal("unread answers")
@@ -316,13 +316,13 @@ final class HTTP2Stream: ChannelDuplexHandler {
 }
 
 extension HPACKHeaders {
-    /// Adds what HTTP/2 may say of a message's fields: all that is not about one connection (RFC 9113 §8.2.2).
+    /// Adds the fields of a message that HTTP/2 allows: all that do not concern one connection (RFC 9113 §8.2.2).
     fileprivate mutating func add(_ section: FieldSection, of bytes: UnsafeRawBufferPointer) {
         for line in section.lines {
             switch line.name {
             case .connection, .transferEncoding, .upgrade, .hopByHop: continue
             default:
-                // Another one for each response: the encoder would look for it and keep it in vain.
+                // The value differs for each response, so indexing it would be useless work for the encoder.
                 add(
                     name: String(decoding: bytes[line.nameRange], as: UTF8.self).lowercased(),
                     value: Self.text(bytes[line.value]),
@@ -331,8 +331,8 @@ extension HPACKHeaders {
         }
     }
 
-    /// NIO's codec takes text only. Bytes that are no UTF-8 are taken for ISO 8859-1, which is what values once were in
-    /// (RFC 9110 §5.5).
+    /// NIO's codec accepts only text. Bytes that are not UTF-8 are read as ISO 8859-1, the historical encoding of
+    /// values (RFC 9110 §5.5).
     private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         var text = ""
@@ -341,7 +341,7 @@ extension HPACKHeaders {
     }
 }
 
-/// Which streams of an HTTP/2 connection are open, as the frames tell that went by.
+/// Tracks which streams of an HTTP/2 connection are open, from the frames that pass.
 struct HTTP2StreamTable {
     private enum State {
         case open
@@ -351,20 +351,20 @@ struct HTTP2StreamTable {
 
     private struct Stream {
         var state = State.open
-        /// Bytes of padding for which the client has not got room again.
+        /// Bytes of padding for which the client has not received a window update.
         var padding = 0
     }
 
-    /// Bytes of padding for which the client gets room again at once: a part of a stream's window.
+    /// Bytes of padding that trigger a window update: a part of a stream's window.
     private static let returnedPadding = 4096
 
-    /// Streams that were reset of late, of which frames may still be on their way.
+    /// Streams that were reset recently, whose frames may still be in flight.
     private static let remembered = 256
 
     private var open: [UInt32: Stream] = [:]
-    /// The last that the client has opened.
+    /// The last stream that the client has opened.
     private(set) var last: UInt32 = 0
-    /// Beyond that the client was told to open none.
+    /// The last stream that the client may open.
     private(set) var lastAllowed = UInt32.max
     private var reset: [UInt32] = []
     private var oldestReset = 0
@@ -379,9 +379,9 @@ struct HTTP2StreamTable {
         return state != .clientEnded
     }
 
-    /// Counts padding that was taken out of a stream's DATA.
+    /// Counts padding that was removed from a stream's DATA.
     ///
-    /// - Returns: for how many bytes the client is to get room again.
+    /// - Returns: the size of the window update that the client is to receive.
     mutating func padded(_ stream: UInt32, by count: Int) -> Int? {
         guard takesData(stream), let padding = open[stream]?.padding else { return nil }
         let isDue = padding + count >= Self.returnedPadding
@@ -389,7 +389,7 @@ struct HTTP2StreamTable {
         return isDue ? padding + count : nil
     }
 
-    /// Whether the client was told of late to forget it.
+    /// Whether the gateway has reset the stream recently.
     func wasReset(_ stream: UInt32) -> Bool { reset.contains(stream) }
 
     mutating func opened(_ stream: UInt32) {

@@ -1,6 +1,7 @@
 /// Bytes of request bodies that wait in the streams of an HTTP/2 connection.
 ///
-/// NIO keeps what a stream's window allows until the stream reads it, whether or not the gateway has memory for it.
+/// NIO keeps all bytes within a stream's window until the stream reads them, even if the gateway has no memory for
+/// them.
 final class HTTP2WaitingData {
     /// Bytes that a stream may keep waiting, before and after it has read them, when the memory for bodies is used up.
     static let most = 4 * BufferBudget.least
@@ -27,7 +28,7 @@ final class HTTP2WaitingData {
         bytes = [:]
     }
 
-    /// The streams that have read too little of what waits.
+    /// The streams that have read too little of their waiting bytes.
     func excess() -> [UInt32] {
         bytes.isEmpty ? [] : bytes.filter { exceedsMemory($0.value) }.map(\.key)
     }
