@@ -9,7 +9,7 @@ import ServiceLifecycle
 public import Settings
 import TokenValidation
 
-/// Gatehouse's public edge.
+/// The public edge of Gatehouse.
 public enum GatewayApplication: ServiceApplication {
     public static let name = "gateway"
     public static let defaultPort = 8080
@@ -89,9 +89,9 @@ public enum GatewayApplication: ServiceApplication {
             ).routes, boot: boot)
     }
 
-    /// Takes no more connections than the process may have files open.
+    /// Limits connections to what the process may have files open.
     private static func withinDescriptors(_ settings: GatewaySettings, _ boot: ServiceBoot) -> GatewaySettings {
-        // A request in flight has one connection to its upstream, and so has a WebSocket.
+        // Each request in flight and each WebSocket has a connection to an upstream too.
         let limit = ConnectionLimit(
             wanted: settings.maximumConnections, descriptors: boot.descriptors,
             upstreams: settings.maximumRequestsInFlight + settings.maximumWebSockets)
@@ -113,7 +113,7 @@ public enum GatewayApplication: ServiceApplication {
     ) -> KeyFetcher<TrustedIssuer> {
         let (interval, fetch): (Duration, @Sendable () async throws -> VerificationKeySet) =
             switch source {
-            // Reading a file costs little, and there is no notice when it changes.
+            // Reading a file costs little, and the gateway is not notified of changes.
             case .file(let file): (.seconds(5), { try file.read() })
             case .jwks(let urls):
                 (

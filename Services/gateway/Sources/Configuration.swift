@@ -7,33 +7,34 @@ import ServiceKit
 import Settings
 import TokenValidation
 
-/// What the gateway is told from outside; the names stand in README.md.
+/// The gateway's settings; README.md lists their names.
 public struct GatewayConfiguration: Sendable {
-    /// Gatehouse itself.
+    /// Gatehouse's own issuer.
     let issuer: TrustedIssuer
-    /// Others that routes may trust, and where their keys are.
+    /// Other issuers that routes may trust, and where their keys are.
     let furtherIssuers: [(issuer: TrustedIssuer, keys: IssuersFile.Keys)]
-    /// Seconds for which tokens are good after their `exp`, for clocks that differ.
+    /// Seconds for which tokens are accepted after their `exp`, because clocks differ.
     let expiryLeeway: Int64
     /// `nil`: the keys that tokens publishes.
     let keysFile: PublicKeyFile?
-    /// Seconds for which keys are trusted that can't be fetched again.
+    /// Seconds for which keys are trusted that cannot be fetched again.
     let keysMaximumStaleness: Int64
     /// Seconds for which the last known revocations are trusted once the feed is lost.
     let revocationMaximumStaleness: Int64
     let tokensURLs: [URL]
     let tokensCredential: String
-    /// Gatehouse's other services, and what the gateway shows to each.
+    /// Gatehouse's other services, and the gateway's credential for each.
     let peers: [Peer]
     let routes: RoutesSource
     let table: RouteTable
     let settings: GatewaySettings
-    /// What clients are shown; `nil`: they speak HTTP without TLS, to a proxy that ends it, say.
+    /// The certificate for clients; `nil`: the gateway speaks HTTP without TLS, for example behind a proxy that
+    /// terminates it.
     let certificateFiles: (certificate: String, key: String)?
-    /// Where replicas share their limits; `nil`: each counts alone.
+    /// The Redis through which replicas share their limits; `nil`: each replica counts alone.
     let redis: RedisConfiguration?
 
-    /// A service of Gatehouse's.
+    /// One of Gatehouse's services.
     struct Peer: Sendable {
         let name: String
         let urls: [URL]

@@ -31,8 +31,8 @@ extension GatewayApplication: ExaminedApplication {
             let (mine, theirs) = (
                 "GATEWAY_\(peer.name.uppercased())_CREDENTIAL", "\(peer.name.uppercased())_GATEWAY_CREDENTIALS"
             )
-            // Identity and devices know the gateway by the user that it names: a request without a password to
-            // change, or a list of no devices.
+            // Identity and devices identify the user by the gateway's fields. So the probe asks for a password change
+            // without a password, or for the devices of a user who has none.
             let probe: ExaminedPeer.Probe =
                 switch peer.name {
                 case "tokens": .init("/internal/revocations?wait=0")

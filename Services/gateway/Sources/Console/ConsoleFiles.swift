@@ -2,8 +2,8 @@ import Crypto
 import Foundation
 import NIOCore
 
-/// The operators' console: a page with its script, built into the gateway. It can do what the admin API does for whoever
-/// signs in, and nothing else.
+/// The operators' console: a page with its script, built into the gateway. It can only do what the admin API permits
+/// the signed-in user.
 enum ConsoleFiles {
     struct File: Sendable {
         let name: String
@@ -13,12 +13,12 @@ enum ConsoleFiles {
         let entityTag: String
     }
 
-    /// What says where the API is. It is made of the settings, and lies in no folder.
+    /// The file with the base path of the API. It is made from the settings and is not in the folder `Files`.
     static let settingsName = "settings.json"
 
     static let page = file(("console.html", PackageResources.console_html))
 
-    /// What the page loads: what else stands in the folder `Files`.
+    /// The files that the page loads: the rest of the folder `Files`.
     static let parts: [File] = [
         ("console.css", PackageResources.console_css), ("icon.svg", PackageResources.icon_svg),
         ("api.js", PackageResources.api_js), ("audit.js", PackageResources.audit_js),
@@ -53,8 +53,8 @@ extension ConsoleFiles {
     /// - Parameters:
     ///   - path: `/console`, or one segment below it.
     ///   - known: the value of `If-None-Match`.
-    ///   - basePath: where the API is.
-    /// - Returns: `nil` where there is no such file.
+    ///   - basePath: the base path of the API.
+    /// - Returns: `nil` where the file does not exist.
     static func response(
         to path: UnsafeRawBufferPointer, known: UnsafeRawBufferPointer?, basePath: String
     ) -> LocalResponse? {
@@ -69,8 +69,8 @@ extension ConsoleFiles {
         return parts.first { name.elementsEqual($0.name.utf8) }?.response(to: known)
     }
 
-    /// Everything comes from here, and nothing that is written into the page can be run. No page of another origin, nor
-    /// one of this origin that does not say the same, holds on to its window.
+    /// The page loads only from this origin, and cannot run anything that is written into it. Another page keeps no
+    /// reference to its window, unless it has this origin and sends the same policy.
     fileprivate static func fields(cache: String) -> String {
         """
         Cache-Control: \(cache)\r
@@ -87,7 +87,7 @@ extension ConsoleFiles {
 }
 
 extension ConsoleFiles.File {
-    /// Asked for each time, and sent when it has changed: files of two versions do not go together.
+    /// Revalidated on each use, because files of two versions do not work together.
     fileprivate func response(to known: UnsafeRawBufferPointer?) -> LocalResponse {
         let fields = "ETag: \(entityTag)\r\n" + ConsoleFiles.fields(cache: "no-cache")
         if let known, PublicDocument.names(known, entityTag) { return LocalResponse(status: 304, fields: fields) }

@@ -1,21 +1,22 @@
 /// How many client connections a process takes.
 struct ConnectionLimit: Sendable, Equatable {
-    /// Requests on connections beyond these are refused with 503, and those that stay silent are closed after a moment.
+    /// Requests on connections beyond this limit are refused with 503. Silent ones are closed after a short time.
     let soft: Int
 
-    /// Connections beyond these are closed at once. If all had a response, the process would run out of descriptors.
+    /// Connections beyond this limit are closed at once. If all had a response, the process would run out of
+    /// descriptors.
     var hard: Int { soft + max(1, soft / 20) }
 
-    /// Descriptors for what is neither a client nor an upstream: event loops, Redis, the admin port, logs.
+    /// Descriptors for everything except clients and upstreams: event loops, Redis, the admin port, logs.
     private static let reserve = 256
 
     init(_ soft: Int) { self.soft = soft }
 
-    /// The limit that is wanted, or a lower one where the process has too few descriptors for it.
+    /// The wanted limit, or a lower one where the process has too few descriptors for it.
     ///
     /// - Parameters:
-    ///   - descriptors: that the process may have open.
-    ///   - upstreams: connections to upstreams at the most; they get up to half of the descriptors.
+    ///   - descriptors: the number that the process may have open.
+    ///   - upstreams: the maximum of connections to upstreams; they get up to half of the descriptors.
     init(wanted: Int, descriptors: Int, upstreams: Int) {
         let left = max(0, descriptors - Self.reserve)
         let forClients = left - min(upstreams, left / 2)
@@ -23,12 +24,12 @@ struct ConnectionLimit: Sendable, Equatable {
     }
 }
 
-/// The open connections of the process by the network they come from: an IPv4 address or an IPv6 /48.
+/// The open connections of the process by their network: an IPv4 address or an IPv6 /48.
 ///
-/// When all places are taken, the connection that gives up its place is the longest idle one of the network that holds
-/// most. So an attacker with many idle connections loses them to newcomers, and other clients lose none.
+/// At the limit, a new connection replaces the longest idle one of the network with the most connections. So an
+/// attacker with many idle connections loses them to new clients, and other clients lose none.
 struct ConnectionTable<Connection: AnyObject> {
-    /// So many connections are found in one search, because a search looks at all connections of a network.
+    /// Connections found in one search, because a search reads all connections of a network.
     private static var batch: Int { 64 }
 
     private struct Candidate {
@@ -42,14 +43,14 @@ struct ConnectionTable<Connection: AnyObject> {
 
         func holds(_ connection: Connection) -> Bool { places[ObjectIdentifier(connection)] != nil }
 
-        /// - Returns: how many there are now.
+        /// - Returns: the number of connections afterwards.
         mutating func append(_ connection: Connection) -> Int {
             places[ObjectIdentifier(connection)] = connections.count
             connections.append(connection)
             return connections.count
         }
 
-        /// - Returns: how many there are now; `nil`: it was none of them.
+        /// - Returns: the number of connections afterwards; `nil`: the connection was not in it.
         mutating func remove(_ connection: Connection) -> Int? {
             guard let place = places.removeValue(forKey: ObjectIdentifier(connection)) else { return nil }
             let last = connections.removeLast()
@@ -62,13 +63,13 @@ struct ConnectionTable<Connection: AnyObject> {
     }
 
     private var networks: [AddressKey: Network] = [:]
-    /// The networks with so many connections each; the index is the number.
+    /// The networks by their number of connections, which is the index.
     private var byCount: [Set<AddressKey>] = [[]]
-    /// Those that give up their places next, the longest idle one last.
+    /// The next connections to be closed, the longest idle one last.
     private var candidates: [Candidate] = []
-    /// The network that they belong to.
+    /// The network of the candidates.
     private var candidateNetwork: AddressKey?
-    /// No search before then, since the last one found nothing.
+    /// No search before this time, since the last one found nothing.
     private var searchesFrom = Int64.min
 
     /// How many connections the network of an address holds.
@@ -94,10 +95,10 @@ struct ConnectionTable<Connection: AnyObject> {
         while byCount.count > 1, byCount[byCount.count - 1].isEmpty { byCount.removeLast() }
     }
 
-    /// Takes the connection that gives up its place; each is taken once for each time that it is idle.
+    /// Takes the longest idle connection of the largest network, to be closed. Each is taken once per idle period.
     ///
     /// - Parameters:
-    ///   - pause: between two searches where the first found nothing; nanoseconds.
+    ///   - pause: between two searches if the first found nothing; nanoseconds.
     ///   - idleSince: since when a connection carries no request; `nil`: it carries one, or is being closed already.
     mutating func takeLongestIdle(
         now: Int64, pause: Int64 = 50_000_000, idleSince: (Connection) -> Int64?
@@ -114,7 +115,7 @@ struct ConnectionTable<Connection: AnyObject> {
         return nil
     }
 
-    /// The next candidate that is still idle, while its network is one of those that hold most.
+    /// The next candidate that is still idle, while its network is one of the largest.
     private mutating func nextCandidate(_ idleSince: (Connection) -> Int64?) -> Connection? {
         guard let key = candidateNetwork, let network = networks[key],
             network.connections.count + 1 >= byCount.count - 1
@@ -140,6 +141,6 @@ struct ConnectionTable<Connection: AnyObject> {
 }
 
 extension AddressKey {
-    /// What has one client's share of the connections: an IPv4 address, or an IPv6 /48, which is one customer's.
+    /// The unit of the connection limits: an IPv4 address, or an IPv6 /48, which belongs to one customer.
     var connectionNetwork: AddressKey { network(ofBits: 48) ?? self }
 }

@@ -2,15 +2,15 @@ import Crypto
 import Foundation
 import Synchronization
 
-/// A token bucket: `capacity` requests at once, refilled at `perSecond`.
+/// A token bucket: allows a burst of `capacity` requests, refilled at `perSecond`.
 ///
-/// Kept as one number for each key (the generic cell rate algorithm): the moment at which the bucket is full again.
+/// The state of each key is one number (the generic cell rate algorithm): the time at which the bucket is full again.
 struct RateLimit: Sendable, Equatable {
     /// Why a request is not admitted.
     struct Refusal: Sendable, Equatable {
-        /// Nanoseconds after which it would be.
+        /// Nanoseconds until the request would be admitted.
         let wait: Int64
-        /// What is used up.
+        /// The limit that is used up.
         let limit: RateLimit
     }
 
@@ -19,7 +19,7 @@ struct RateLimit: Sendable, Equatable {
 
     private var interval: Int64 { max(1, Int64(1_000_000_000 / perSecond)) }
 
-    /// The same for so many together.
+    /// The same limit for `factor` clients together.
     func times(_ factor: Int) -> RateLimit {
         RateLimit(capacity: capacity * factor, perSecond: perSecond * Double(factor))
     }
@@ -29,7 +29,7 @@ struct RateLimit: Sendable, Equatable {
     /// - Parameters:
     ///   - fullAt: the bucket's state; 0 for a new one. Nanoseconds.
     ///   - now: nanoseconds of a monotonic clock.
-    /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
+    /// - Returns: `nil` when the request is admitted, else the nanoseconds until it would be.
     func take(_ fullAt: inout Int64, now: Int64) -> Int64? {
         let next = max(fullAt, now) + interval
         let wait = next - now - Int64(capacity) * interval
@@ -38,7 +38,7 @@ struct RateLimit: Sendable, Equatable {
         return nil
     }
 
-    /// - Returns: `nil` when a request would be admitted, else the nanoseconds after which it would be.
+    /// - Returns: `nil` when a request would be admitted, else the nanoseconds until it would be.
     func wait(_ fullAt: Int64, now: Int64) -> Int64? {
         var fullAt = fullAt
         return take(&fullAt, now: now)
@@ -59,23 +59,23 @@ extension Duration {
 
 /// One rate limit, counted for each address or user in this process.
 ///
-/// The number of buckets is bounded. When all are in use, a new key shares a larger bucket with its neighbourhood. So no
-/// other key's count is lost, and a flood from one network leaves the buckets of others alone.
+/// The number of buckets is bounded. When all are in use, a new key shares a larger bucket with its neighbourhood. So
+/// no other key's count is lost, and a flood from one network leaves the buckets of others alone.
 final class RateLimiter<Key: LimitedKey>: Sendable {
-    /// Tells other replicas how many requests of one address or user were admitted here since they were told last.
+    /// Reports to other replicas how many requests of one address or user were admitted here since the last report.
     typealias Tell = @Sendable (RateLimiter, _ key: Key, _ count: Int) -> Void
 
     private final class Shard: Sendable {
         let table = Mutex(BucketTable<Key>(capacity: RateLimiter.bucketsPerShard))
     }
 
-    /// So that event loops seldom wait for each other.
+    /// Several shards, so that event loops seldom wait for each other's lock.
     private static var shardCount: Int { 16 }
     private static var bucketsPerShard: Int { 4096 }
     private static var sharedBuckets: Int { 4096 }
-    /// A shared bucket holds so many times the limit of one key.
+    /// The capacity of a shared bucket, as a multiple of one key's limit.
     private static var shareFactor: Int { 64 }
-    /// Others are told of each of these parts of the limit: each replica is wrong by that much at the most.
+    /// Reports per limit: each replica's count is wrong by at most one of so many parts of the limit.
     private static var toldParts: Int { 32 }
 
     let limit: RateLimit
@@ -83,12 +83,12 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
     private let tell: Tell?
     private let onSharing: @Sendable () -> Void
     private let shards = (0..<shardCount).map { _ in Shard() }
-    /// None until one is needed.
+    /// Empty until a shared bucket is needed.
     private let shared = Mutex<[Int64]>([])
 
     /// - Parameters:
     ///   - tell: `nil`: each replica counts alone.
-    ///   - onSharing: called for each request for which there was no bucket of its own.
+    ///   - onSharing: called for each request that counted in a shared bucket.
     init(_ limit: RateLimit, tell: Tell? = nil, onSharing: @escaping @Sendable () -> Void = {}) {
         self.limit = limit
         self.onSharing = onSharing
@@ -96,10 +96,10 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
         sharedLimit = limit.times(Self.shareFactor)
     }
 
-    /// Buckets that are kept now.
+    /// The number of buckets now.
     var count: Int { shards.reduce(0) { $0 + $1.table.withLock { $0.count } } }
 
-    /// - Returns: `nil` when the request is admitted, else the nanoseconds after which it would be.
+    /// - Returns: `nil` when the request is admitted, else the nanoseconds until it would be.
     func take(_ key: Key, now: Int64) -> Int64? {
         var news = 0
         let (wait, isKept) = shard(of: key).table.withLock { table -> (Int64?, Bool) in
@@ -119,7 +119,7 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
         return wait
     }
 
-    /// Whether `take` would admit a request, which is not counted.
+    /// Whether `take` would admit a request, without counting it.
     func wait(_ key: Key, now: Int64) -> Int64? {
         let (bucket, hasRoom) = shard(of: key).table.withLock { table in
             let bucket = table[key]
@@ -129,12 +129,12 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
         return limit.wait(bucket?.fullAt ?? 0, now: now)
     }
 
-    /// All replicas together have counted more than the limit: no request of this key is admitted for `wait`.
+    /// All replicas together have exceeded the limit: no request of this key is admitted for `wait`.
     func exhaust(_ key: Key, for wait: Duration, now: Int64) {
         let fullAt = limit.exhausted(for: wait.nanoseconds, now: now)
         shard(of: key).table.withLock { table in
             var bucket = table[key] ?? .init()
-            // What Redis said later may arrive first.
+            // Responses of Redis may arrive out of order.
             bucket.fullAt = max(bucket.fullAt, fullAt)
             _ = table.keep(bucket, of: key, now: now)
         }
@@ -145,7 +145,7 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
     }
 
     private func withSharedBucket(of key: Key, _ body: (inout Int64) -> Int64?) -> Int64? {
-        // Hashed, so that no client can choose whose bucket it shares.
+        // Hashed, so that a client cannot choose the key that it shares a bucket with.
         let place = Int(UInt(bitPattern: key.neighbourhood.hashValue) % UInt(Self.sharedBuckets))
         return shared.withLock { shared in
             if shared.isEmpty { shared = Array(repeating: 0, count: Self.sharedBuckets) }
@@ -170,17 +170,18 @@ struct RouteLimiter: Sendable {
 
 /// One limit by address: of each IPv4 address or IPv6 /64, and of the IPv6 networks around it.
 ///
-/// A household often has a /56 with 256 networks of /64, a site a /48 with 65,536. They get more than the allowance of
-/// one /64, and less than that of all.
+/// A household often has a /56 with 256 networks of /64, a site a /48 with 65,536. Such a network gets more than the
+/// allowance of one /64, and less than the sum of all.
 struct AddressLimiter: Sendable {
-    /// The networks besides a /64, and how many times its allowance each has.
+    /// The networks besides a /64, and their multiples of its allowance.
     static let networks: [(bits: Int, times: Int)] = [(56, 8), (48, 64)]
 
     let limit: RateLimit
     private let own: RateLimiter<AddressKey>
     private let wider: [(bits: Int, limiter: RateLimiter<AddressKey>)]
 
-    /// - Parameter make: makes the limiter of one kind of network; its name sets it apart and is empty for addresses.
+    /// - Parameter make: makes the limiter of one kind of network. The name distinguishes it and is empty for
+    ///   addresses.
     init(
         _ limit: RateLimit,
         make: (RateLimit, _ name: String) -> RateLimiter<AddressKey> = { limit, _ in RateLimiter(limit) }
@@ -190,12 +191,12 @@ struct AddressLimiter: Sendable {
         wider = Self.networks.map { bits, times in (bits, make(limit.times(times), "/\(bits)")) }
     }
 
-    /// Takes one request from all, or is refused by the first that has none left.
+    /// Takes one request from all limiters. The first that has none left refuses it.
     ///
     /// - Returns: `nil` when the request is admitted.
     func take(_ address: AddressKey, now: Int64) -> RateLimit.Refusal? {
-        // The networks come first: once one is over its limit, its addresses get no buckets. They are only read here, so
-        // that a request that its own address is refused for takes nothing from its neighbours.
+        // The networks come first: once one exceeds its limit, its addresses get no buckets. They are only read here,
+        // so that a request that its own address refuses costs its neighbours nothing.
         if let refusal = refusalOfNetworks(address, now: now) { return refusal }
         if let wait = own.take(address, now: now) { return .init(wait: wait, limit: limit) }
         for (bits, limiter) in wider {
@@ -205,7 +206,7 @@ struct AddressLimiter: Sendable {
         return nil
     }
 
-    /// Whether `take` would refuse a request, which is not counted.
+    /// Whether `take` would refuse a request, without counting it.
     func refusal(of address: AddressKey, now: Int64) -> RateLimit.Refusal? {
         refusalOfNetworks(address, now: now) ?? own.wait(address, now: now).map { .init(wait: $0, limit: limit) }
     }
@@ -219,20 +220,20 @@ struct AddressLimiter: Sendable {
     }
 }
 
-/// Token buckets by key, a bounded number of them.
+/// A bounded number of token buckets by key.
 ///
-/// Only a bucket that is full again is forgotten, since a new one would be full too. So no client can reset a bucket by
-/// filling the table with others.
+/// Only a full bucket is removed, since a new one would be full too. So no client can reset a bucket by filling the
+/// table with others.
 struct BucketTable<Key: Hashable & Sendable>: Sendable {
     struct Bucket: Sendable {
         /// The state that `RateLimit` keeps.
         var fullAt: Int64 = 0
-        /// Requests that were admitted and that no other replica knows of.
+        /// Admitted requests that have not been reported to the other replicas.
         var untold = 0
     }
 
-    /// So many are looked at, each time that a place is needed, for one that is full again: the table is gone through in
-    /// turn, and no request pays for all of it.
+    /// Buckets checked each time that a place is needed, to find a full one. The search goes round the table, so no
+    /// request pays for all of it.
     private static var looks: Int { 8 }
 
     private let capacity: Int
@@ -246,7 +247,7 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
 
     subscript(key: Key) -> Bucket? { places[key].map { slots[$0].bucket } }
 
-    /// Whether a bucket of another key could be kept.
+    /// Whether the table has room for another key.
     func hasRoom(now: Int64) -> Bool { slots.count < capacity || nextFull(now: now) != nil }
 
     /// - Returns: `false` where the key has no bucket yet and there is no room for one.
@@ -275,35 +276,36 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
     }
 }
 
-/// Whose requests a limit counts together.
+/// The key that a limit counts requests by.
 protocol LimitedKey: Hashable, Sendable {
-    /// Keys of one neighbourhood share a bucket when there is no room for one each. A flood comes from one neighbourhood
-    /// mostly, and then uses up its own bucket.
+    /// Keys of one neighbourhood share a bucket when the table has no room for one each. A flood usually comes from one
+    /// neighbourhood, and then uses up its own bucket.
     var neighbourhood: UInt64 { get }
 }
 
-/// What counts as one client: an IPv4 address, or the 64 bits that an IPv6 network gives its household.
+/// What counts as one client: an IPv4 address, or an IPv6 /64, which a household usually has.
 struct AddressKey: LimitedKey, CustomStringConvertible {
-    /// The first 64 bits of an IPv6 address; an IPv4 address behind 0x0000FFFF, with which no IPv6 address in use begins.
+    /// The first 64 bits of an IPv6 address, or an IPv4 address behind 0x0000FFFF. No IPv6 address in use has that
+    /// prefix.
     let value: UInt64
 
     var description: String { String(value, radix: 16) }
 
     private var isIPv4: Bool { value >> 32 == 0xFFFF }
 
-    /// The IPv6 network of so many bits, 64 at the most, that it lies in; `nil` for an IPv4 address.
+    /// The IPv6 network of the given length, 64 at most; `nil` for an IPv4 address.
     func network(ofBits bits: Int) -> AddressKey? {
         isIPv4 ? nil : AddressKey(value: value & ~UInt64(0) << UInt64(64 - bits))
     }
 
-    /// What one provider mostly has: an IPv6 /32, an IPv4 /16.
+    /// The typical network of one provider: an IPv6 /32, an IPv4 /16.
     var neighbourhood: UInt64 { isIPv4 ? value >> 16 : value >> 32 }
 }
 
-/// What counts as one user: other issuers may have users with the same identifiers.
+/// What counts as one user. Users of different issuers may have the same identifier.
 struct UserKey: LimitedKey, CustomStringConvertible {
     let id: UUID
-    /// 0 for Gatehouse's own.
+    /// 0 for Gatehouse's own users.
     let issuerPlace: Int
 
     init(id: UUID, issuerPlace: Int) {
@@ -311,7 +313,7 @@ struct UserKey: LimitedKey, CustomStringConvertible {
         self.issuerPlace = issuerPlace
     }
 
-    /// A user by another issuer's name for them, of which half of a digest is kept: names may be long.
+    /// A user of another issuer, by half of a digest of the name: names may be long.
     init(name: String, issuerPlace: Int) {
         let id = SHA256.hash(data: Data(name.utf8)).withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
         self.init(id: UUID(uuid: id), issuerPlace: issuerPlace)
@@ -319,6 +321,6 @@ struct UserKey: LimitedKey, CustomStringConvertible {
 
     var description: String { issuerPlace == 0 ? id.uuidString : "\(id.uuidString)@\(issuerPlace)" }
 
-    /// Users choose their identifiers no more than their neighbours.
+    /// Hashed: users cannot choose their neighbours.
     var neighbourhood: UInt64 { UInt64(truncatingIfNeeded: hashValue) }
 }

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// The places of requests in flight, for the whole process.
+/// The limit of requests in flight, for the whole process.
 ///
-/// Each upstream has a share, so that one that hangs leaves room for the others: see ``Rule``. Each address has at most
-/// `addressLimit` places. The counts are atomics, of which a request changes three when it begins and three when it ends:
-/// less than the buckets of the rate limits cost it.
+/// Each upstream has a share, so that an upstream that hangs leaves room for the others: see ``Rule``. Each address has
+/// at most `addressLimit` places. The counts are atomics. A request changes three when it begins and three when it
+/// ends, which costs less than the buckets of the rate limits.
 final class RequestPlaces: Sendable {
-    /// Which share may have one more place.
+    /// Decides whether a share may have one more place.
     ///
     /// A share may have twice as many places as are free. A quarter of all places is reserved for Gatehouse's own
     /// services. So one team's upstream that hangs gets half of all places, two of them 30 % each, and every other
@@ -18,16 +18,16 @@ final class RequestPlaces: Sendable {
         var reserve: Int { limit / 4 }
 
         /// - Parameters:
-        ///   - used: places of the share.
-        ///   - teams: places of all shares of teams' upstreams.
-        ///   - gatehouse: places of all shares of Gatehouse's own.
+        ///   - used: the share's places.
+        ///   - teams: the places of all shares of teams' upstreams.
+        ///   - gatehouse: the places of all shares of Gatehouse's own services.
         func admits(isGatehouse: Bool, used: Int, teams: Int, gatehouse: Int) -> Bool {
             let free = limit - teams - gatehouse
             return used < 2 * (isGatehouse ? free : min(free, limit - reserve - teams))
         }
     }
 
-    /// What one upstream uses, or the requests that wait for one thing.
+    /// The places of one upstream, or of the requests that wait for one resource.
     final class Share: Sendable {
         /// Whether it may use the reserve.
         let isGatehouse: Bool
@@ -36,14 +36,14 @@ final class RequestPlaces: Sendable {
         init(isGatehouse: Bool) { self.isGatehouse = isGatehouse }
     }
 
-    /// A place that was taken.
+    /// A place that is in use.
     struct Place: Sendable {
         fileprivate let share: Share
         fileprivate let address: CountedPlaces
     }
 
     private let rule: Rule
-    /// Places of teams' upstreams in the upper half, those of Gatehouse's own in the lower.
+    /// Teams' places in the upper half, Gatehouse's own in the lower.
     private let inUse = Atomic<UInt64>(0)
     private let addresses: AddressPlaces
 
@@ -51,13 +51,13 @@ final class RequestPlaces: Sendable {
 
     /// - Parameters:
     ///   - limit: places in all.
-    ///   - addressLimit: of these so many for one address.
+    ///   - addressLimit: places for one address.
     init(limit: Int, addressLimit: Int) {
         rule = Rule(limit: limit)
         addresses = AddressPlaces(limit: addressLimit)
     }
 
-    /// - Returns: `nil` where the share, or the address, has all places that it may have.
+    /// - Returns: `nil` where the share, or the address, has reached its limit.
     func take(_ share: Share, of address: AddressKey) -> Place? {
         guard let address = addresses.take(for: address) else { return nil }
         var (isTaken, before) = (false, inUse.load(ordering: .relaxed))
@@ -105,11 +105,11 @@ final class CountedPlaces: Sendable {
     var inUse: Int { count.load(ordering: .relaxed) }
 }
 
-/// Places of which each address has a part at the most.
+/// Counts places by address, up to a limit for each.
 final class AddressPlaces: Sendable {
     private let limit: Int
-    /// By the hash of the address, which no client can foresee. Two addresses that have the same one count together: with
-    /// so many more counts than places, that seldom makes a difference.
+    /// Indexed by the hash of the address, which no client can foresee. Two addresses with the same index count
+    /// together. That is rarely noticeable, because counts far outnumber places.
     private let counts = (0..<8192).map { _ in CountedPlaces() }
 
     /// - Parameter limit: places of each address.
@@ -121,7 +121,7 @@ final class AddressPlaces: Sendable {
 
     func hasRoom(for address: AddressKey) -> Bool { count(of: address).inUse < limit }
 
-    /// - Returns: what the caller has to leave; `nil` where the address has all places that it may have.
+    /// - Returns: the count that the caller has to leave; `nil` where the address has reached its limit.
     func take(for address: AddressKey) -> CountedPlaces? {
         let count = count(of: address)
         return count.take(upTo: limit) ? count : nil
@@ -130,7 +130,7 @@ final class AddressPlaces: Sendable {
 
 /// The places of open WebSockets and event streams, for the whole process.
 final class StreamPlaces: Sendable {
-    /// A place that was taken.
+    /// A place that is in use.
     struct Place: Sendable {
         fileprivate let network: CountedPlaces
     }
@@ -141,7 +141,7 @@ final class StreamPlaces: Sendable {
 
     /// - Parameters:
     ///   - limit: places in all.
-    ///   - addressLimit: of these so many for one IPv4 address or IPv6 /48.
+    ///   - addressLimit: places for one IPv4 address or IPv6 /48.
     init(limit: Int, addressLimit: Int) {
         self.limit = limit
         networks = AddressPlaces(limit: addressLimit)
@@ -154,7 +154,7 @@ final class StreamPlaces: Sendable {
         inUse < limit && networks.hasRoom(for: address.connectionNetwork)
     }
 
-    /// - Returns: `nil` where all places are taken, or all that the network of the address may have.
+    /// - Returns: `nil` where all places, or those of the address's network, are taken.
     func take(for address: AddressKey) -> Place? {
         guard let network = networks.take(for: address.connectionNetwork) else { return nil }
         guard all.take(upTo: limit) else {
@@ -170,24 +170,24 @@ final class StreamPlaces: Sendable {
     }
 }
 
-/// Places that are given in order of arrival. A place that becomes free goes to the one that has waited longest.
+/// Places that are given in order of arrival. A place that becomes free goes to the longest waiting waiter.
 struct PlaceQueue<Waiter> {
-    /// Names a waiter. A later one has a higher number.
+    /// Identifies a waiter. A later one has a higher number.
     typealias Ticket = Int
 
     private let limit: Int
     private(set) var taken = 0
-    /// No ticket before this one waits.
+    /// All earlier tickets have stopped waiting.
     private var first: Ticket = 0
     private var next: Ticket = 0
     private var waiting: [Ticket: Waiter] = [:]
 
     init(limit: Int) { self.limit = limit }
 
-    /// Those that wait.
+    /// The number of waiters.
     var count: Int { waiting.count }
 
-    /// Takes a place, unless all are taken. Then others may be waiting.
+    /// Takes a place, unless all are taken. In that case others may be waiting.
     mutating func take() -> Bool {
         guard taken < limit else { return false }
         taken += 1
@@ -202,7 +202,7 @@ struct PlaceQueue<Waiter> {
 
     /// A place becomes free.
     ///
-    /// - Returns: the one that has it now.
+    /// - Returns: the waiter that receives the place.
     mutating func leave() -> (ticket: Ticket, waiter: Waiter)? {
         while first < next {
             defer { first += 1 }
@@ -212,16 +212,16 @@ struct PlaceQueue<Waiter> {
         return nil
     }
 
-    /// - Returns: `false` where the waiter was given a place before.
+    /// - Returns: `false` if the waiter already has a place.
     mutating func giveUp(_ ticket: Ticket) -> Bool {
         waiting.removeValue(forKey: ticket) != nil
     }
 }
 
-/// A queue for places that all event loops share: of requests that have a password hashed, or that come from a network with
-/// many refused refreshes. Such a request costs far more than a lock.
+/// A queue for places that all event loops share: for requests that have a password hashed, or that come from a network
+/// with many refused refreshes. Such a request costs far more than a lock.
 final class OrderedPlaces: Sendable {
-    /// Called when the waiter has a place, on any thread.
+    /// Called on any thread when the waiter has a place.
     typealias Wake = @Sendable (_ ticket: Int) -> Void
 
     private let queue: Mutex<PlaceQueue<Wake>>
@@ -233,11 +233,11 @@ final class OrderedPlaces: Sendable {
 
     func take() -> Bool { queue.withLock { $0.take() } }
 
-    /// Waits for a place. Where one has become free since `take`, `wake` is called at once.
+    /// Waits for a place. If one has become free since `take`, `wake` is called at once.
     func wait(_ wake: @escaping Wake) -> Int {
         let (ticket, next) = queue.withLock { queue in
             let ticket = queue.wait(wake)
-            // A free place goes the way of one that becomes free.
+            // A free place is handed out like one that becomes free.
             return (ticket, queue.take() ? queue.leave() : nil)
         }
         next?.waiter(next!.ticket)
@@ -249,15 +249,16 @@ final class OrderedPlaces: Sendable {
         next?.waiter(next!.ticket)
     }
 
-    /// - Returns: `false` where the waiter has a place, which it has to leave.
+    /// - Returns: `false` if the waiter already has a place, which it has to leave.
     func giveUp(_ ticket: Int) -> Bool { queue.withLock { $0.giveUp(ticket) } }
 }
 
-/// The places of requests from networks that have had more refusals than they may: a few for each network.
+/// The places of requests from networks with too many refusals: a few for each network.
 final class NetworkPlaces: Sendable {
     private static let queues = 1024
 
-    /// By the hash of the network, which no client can foresee. Two networks that have the same one share the places.
+    /// Indexed by the hash of the network, which no client can foresee. Two networks with the same index share the
+    /// places.
     private let places: [OrderedPlaces]
 
     /// - Parameter limit: places of each network.

@@ -4,19 +4,19 @@ import Redis
 
 /// Makes limits that all replicas of the gateway count together.
 ///
-/// No request waits for Redis. This process's own count decides at once. Every few requests Redis is told of them, and
-/// when it says that all replicas together are over the limit, this process refuses until they no longer are. So the
-/// replicas together may admit a little more than the limit at first, and make up for it. While Redis is away, each
-/// counts alone.
+/// No request waits for Redis: the process's own count decides at once. Every few requests it reports the count to
+/// Redis. If Redis responds that all replicas together exceed the limit, this process refuses until they no longer do.
+/// So the replicas together may admit a little more than the limit at first, and compensate for it. While Redis is
+/// unavailable, each counts alone.
 ///
-/// A command tells of several requests and runs behind them, so that it is part of no request's trace.
+/// A command reports several requests and runs after them, so it is part of no request's trace.
 struct SharedLimits: Sendable {
     /// `nil`: each replica counts alone.
     var redis: RedisClient?
-    /// What keys in Redis begin with.
+    /// The prefix of keys in Redis.
     var prefix = "gateway:"
 
-    /// - Parameter name: what sets this limit apart from others in Redis.
+    /// - Parameter name: distinguishes this limit from others in Redis.
     func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
         let sharing = Counter(
             "gatehouse_gateway_rate_limit_sharing_total",
@@ -41,7 +41,7 @@ struct SharedLimits: Sendable {
         AddressLimiter(limit) { limiter($0, name + $1) }
     }
 
-    /// - Parameter name: the route's.
+    /// - Parameter name: the route's name.
     func limiter(ofRoute name: String, _ limit: RateLimit) -> RouteLimiter {
         RouteLimiter(
             users: limiter(limit, "route:user:\(name)"), addresses: addressLimiter(limit, "route:address:\(name)"))
@@ -49,7 +49,7 @@ struct SharedLimits: Sendable {
 }
 
 extension RateLimit {
-    /// The fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10): what the limit is, and that nothing is left.
+    /// The fields of a refusal (draft-ietf-httpapi-ratelimit-headers-10): the limit, and that nothing remains.
     ///
     /// - Parameter retryAfter: seconds.
     func fields(name: String, retryAfter: Int) -> String {

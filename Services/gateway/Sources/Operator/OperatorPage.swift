@@ -7,16 +7,16 @@ import ServiceKit
 import Settings
 import TokenValidation
 
-/// A page for whoever runs Gatehouse, on the admin port alone: what there is and how it does. It changes nothing.
+/// A read-only status page for operators, on the admin port only.
 ///
-/// Its script asks for `/operator.json` and `/metrics` every two seconds, and writes what it is told as text.
+/// Its script requests `/operator.json` and `/metrics` every two seconds, and inserts the responses as text.
 struct OperatorPage: Sendable {
     let gateway: Gateway
     let replicas: ReplicaWatch
     let keyStates: KeyWatch
     let readiness: Readiness
 
-    /// Everything comes from here, and nothing that is written into the page can be run.
+    /// The page loads only from this origin, and cannot run anything that is written into it.
     private static let policy = """
         default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'
@@ -48,7 +48,7 @@ struct OperatorPage: Sendable {
                 revokedSessions: gateway.revoked.count))
     }
 
-    /// - Parameter told: what tokens says of its own keys, which are those of the first issuer.
+    /// - Parameter told: the keys that tokens reports, which are those of the first issuer.
     private func keys(_ told: [SigningKeyList.Key]) -> [OperatorStatus.Key] {
         zip(gateway.keys.issuers, gateway.keys.history).enumerated().flatMap { place, known in
             let (issuer, history) = known
@@ -64,30 +64,30 @@ struct OperatorPage: Sendable {
     private static func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: TimeInterval(seconds)) }
 }
 
-/// What the operator's page shows beside the metrics: which processes there are, and what this one knows since when.
+/// The data of the operator's page besides the metrics: the processes, and the age of this gateway's information.
 struct OperatorStatus: Encodable, Equatable {
     struct Key: Encodable, Equatable {
         var issuer: String
         var kid: String
-        /// When this gateway first saw it. The key may be older.
+        /// When this gateway first saw the key. The key may be older.
         var seenSince: Date
-        /// What it is for, as tokens says; `nil`: tokens did not say, or it is another issuer's.
+        /// The state that tokens reports; `nil`: tokens did not report it, or the key is another issuer's.
         var state: String?
-        /// Since when it is in that state; `nil`: nobody knows.
+        /// Since when the key is in that state; `nil`: unknown.
         var since: Date?
         /// When the issuer's keys were last read or fetched.
         var fetchedAt: Date?
     }
 
     struct Feed: Encodable, Equatable {
-        /// When it was last read to its end; `nil`: never.
+        /// When the feed was last read to its end; `nil`: never.
         var readAt: Date?
-        /// Since when it cannot be read; `nil` while it can.
+        /// Since when the feed cannot be read; `nil` while it can.
         var lostSince: Date?
         var revokedSessions: Int
     }
 
-    /// When this was put together, by this process' clock.
+    /// When this status was made, by this process's clock.
     var at: Date
     var version: String
     var revision: String?
@@ -95,17 +95,17 @@ struct OperatorStatus: Encodable, Equatable {
     /// Why this gateway is not ready; empty when it is.
     var failing: [String]
     var replicas: [ReplicaStatus]
-    /// Replicas that are not asked, because there are too many.
+    /// Replicas that are not probed, because there are too many.
     var replicasNotAsked: Int
     var keys: [Key]
     var feed: Feed
 }
 
-/// Asks tokens since when its keys are what they are, for as long as somebody looks at the operator's page.
+/// Asks tokens for the state of its keys while an operator's page is open.
 actor KeyWatch {
     typealias Ask = @Sendable () async throws -> SigningKeyList
 
-    /// An answer is good for so long, however many pages are open. Keys change a few times a year.
+    /// A response is reused for this time by all open pages. Keys change a few times a year.
     private static let lifetime = Duration.seconds(10)
     private static let patience = Duration.seconds(1)
 
@@ -122,8 +122,8 @@ actor KeyWatch {
         self.init { try await tokens.send(.get, "/internal/keys", deadline: .after(Self.patience)) }
     }
 
-    /// What tokens said at most ten seconds ago; nothing where it could not be asked, or is too old to know the
-    /// question.
+    /// The keys as tokens reported them at most ten seconds ago. Empty if tokens could not be reached, or is too old to
+    /// support the request.
     func look() async -> [SigningKeyList.Key] {
         if let askedAt, askedAt.duration(to: .now) < Self.lifetime { return present }
         if let asking { return await asking.value }

@@ -4,18 +4,18 @@ import Foundation
 import NIOCore
 import ServiceKit
 
-/// Asks the replicas of Gatehouse's services how they are, for as long as somebody looks at the operator's page: no
-/// page, no requests.
+/// Probes the replicas of Gatehouse's services while an operator's page is open. Without an open page it sends no
+/// requests.
 actor ReplicaWatch {
     typealias Answer = (status: Int, body: Data)
     typealias Ask = @Sendable (_ address: String) async -> Answer?
 
-    /// Replicas that are asked at the most, all at once.
+    /// The maximum number of replicas, which are probed all at once.
     static let most = 64
-    /// An answer is good for so long, however many pages are open.
+    /// A response is reused for this time by all open pages.
     private static let lifetime = Duration.seconds(2)
     private static let patience = Duration.seconds(1)
-    /// Bytes of an answer at most.
+    /// The maximum size of a response in bytes.
     private static let mostBytes = 4096
 
     private let replicas: @Sendable () -> [(service: String, address: String)]
@@ -24,12 +24,12 @@ actor ReplicaWatch {
     private var lookedAt: ContinuousClock.Instant?
     private var looking: Task<[ReplicaStatus], Never>?
     private var present: [ReplicaStatus] = []
-    /// How many were not asked at the last look.
+    /// Replicas that were not probed at the last refresh.
     private(set) var notAsked = 0
 
     /// - Parameters:
-    ///   - replicas: those that there are now.
-    ///   - ask: sends one a request for `/readyz`; `nil`: there was no answer.
+    ///   - replicas: the current replicas.
+    ///   - ask: requests `/readyz` of a replica; `nil`: no response.
     init(replicas: @escaping @Sendable () -> [(service: String, address: String)], ask: @escaping Ask) {
         self.replicas = replicas
         self.ask = ask
@@ -46,7 +46,7 @@ actor ReplicaWatch {
             })
     }
 
-    /// How the replicas are, at most two seconds ago.
+    /// The status of the replicas, at most two seconds old.
     func look() async -> [ReplicaStatus] {
         if let lookedAt, lookedAt.duration(to: .now) < Self.lifetime { return present }
         if let looking { return await looking.value }
@@ -67,7 +67,7 @@ actor ReplicaWatch {
         }
         var statuses = await Self.ask(before, by: ask)
         statuses.sort { ($0.service, $0.address) < ($1.service, $1.address) }
-        // What is gone is forgotten.
+        // Removes replicas that no longer exist.
         known = Dictionary(uniqueKeysWithValues: statuses.map { ("\($0.service) \($0.address)", $0) })
         return statuses
     }
@@ -87,13 +87,13 @@ actor ReplicaWatch {
 }
 
 extension RouteTable {
-    /// The addresses of Gatehouse's services, with their names looked up.
+    /// The addresses of Gatehouse's services, with names resolved.
     fileprivate func replicas(_ names: [String: [SocketAddress]]) -> [(service: String, address: String)] {
         var replicas: Set<[String]> = []
         for route in routes {
             guard case .upstream(let upstream) = route.target, upstream.isGatehouse else { continue }
             for address in upstream.addresses {
-                // A name that is not known stands there itself: that it cannot be reached is what there is to see.
+                // An unresolved name is listed as it is, so that the page shows it as unreachable.
                 let resolved = address.resolved(by: names).map(\.authority)
                 for authority in resolved.isEmpty ? [address.authority] : resolved {
                     replicas.insert([upstream.name, authority])
@@ -104,13 +104,13 @@ extension RouteTable {
     }
 }
 
-/// What a replica of one of Gatehouse's services said of itself when it was asked last.
+/// What a replica of one of Gatehouse's services last reported about itself.
 struct ReplicaStatus: Encodable, Equatable, Sendable {
     enum State: String, Encodable {
         case ready
-        /// It says so itself.
+        /// The replica reports that it is not ready.
         case notReady
-        /// It gave no answer, or one that no service of Gatehouse gives.
+        /// No response, or one that no service of Gatehouse gives.
         case unreachable
     }
 
@@ -118,24 +118,24 @@ struct ReplicaStatus: Encodable, Equatable, Sendable {
     var service: String
     var address: String
     var state = State.unreachable
-    /// What it needs and has not, while it is not ready.
+    /// The dependencies that are missing, while the replica is not ready.
     var failing: [String] = []
-    /// As it said when it was last ready; `nil`: it has not yet said so to this gateway.
+    /// The version that it reported when it was last ready; `nil`: it was never ready when this gateway probed it.
     var version: String?
     var revision: String?
     var startedAt: Date?
-    /// When it was last ready; `nil`: never since this gateway asks.
+    /// When it was last ready; `nil`: never when this gateway probed it.
     var readyAt: Date?
-    /// How long its last answer took.
+    /// How long its last response took.
     var milliseconds: Double?
 
-    /// Longest text that is taken over from an answer, in UTF-8 bytes.
+    /// Maximum length of a text that is taken from a response, in UTF-8 bytes.
     private static let longest = 64
 
-    /// The status after another answer.
+    /// The status after another response.
     ///
     /// - Parameters:
-    ///   - answer: `nil`: there was none.
+    ///   - answer: `nil`: no response.
     ///   - time: when it came.
     func after(_ answer: (status: Int, body: Data)?, at time: Date, milliseconds: Double) -> ReplicaStatus {
         var next = self

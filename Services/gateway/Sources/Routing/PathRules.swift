@@ -1,8 +1,8 @@
 import Bytes
 
-/// The one spelling of a path that authorisation, routing and forwarding all use.
+/// Verifies that a path has one spelling, which authorisation, routing and forwarding all use.
 ///
-/// A path is refused, never repaired: another parser would repair it in another way.
+/// A path is refused, never normalised: another parser might normalise it differently.
 enum CanonicalPath {
     private static let plain = ByteSet(.alphanumeric, "-._~!$&'()*+,=:@/")
 
@@ -51,7 +51,7 @@ enum CanonicalPath {
             UInt8(ascii: "#"):
             return false
         case UInt8(ascii: "%"):
-            // A service that decodes twice makes `%2e` of `%252e`, and then `.`.
+            // A service that decodes twice turns `%252e` into `%2e`, and then into `.`.
             return index + 4 >= path.count || Hexadecimal.value(path[index + 3]) == nil
                 || Hexadecimal.value(path[index + 4]) == nil
         default:
@@ -82,12 +82,12 @@ enum CanonicalPath {
     }
 }
 
-/// A set of bytes: what one state of a scanner lets through.
+/// A set of bytes that one state of a scanner accepts.
 struct ByteSet: Sendable {
     enum Base {
         case empty
         case alphanumeric
-        /// Every byte that can be seen in ASCII, without the space.
+        /// Every visible ASCII byte, without the space.
         case visible
     }
 
@@ -126,19 +126,19 @@ struct ByteSet: Sendable {
 }
 
 extension UInt8 {
-    /// The lower-case letter for an upper-case one; every other byte itself.
+    /// The lower-case letter for an upper-case one; every other byte unchanged.
     var lowercased: UInt8 {
         self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z") ? self | 0x20 : self
     }
 }
 
 extension UnsafeRawBufferPointer {
-    /// Equal to `text`, which is in lower case, but for the case of letters.
+    /// Whether the bytes equal `text`, which is in lower case, ignoring ASCII case.
     func equalsFolded(_ text: StaticString) -> Bool {
         equalsFolded(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Equal but for the case of letters.
+    /// Whether the bytes are equal, ignoring ASCII case.
     func equalsFolded(_ other: UnsafeRawBufferPointer) -> Bool {
         count == other.count && zip(self, other).allSatisfy { $0.lowercased == $1.lowercased }
     }

@@ -139,7 +139,7 @@ struct RouteReader {
         if texts.isEmpty { problem("has no upstreams", at: node) }
         return texts.compactMap { text in
             if let address = Upstream.Address(url: text) { return address }
-            // What stands before an @ is a password.
+            // Only the part after an `@` is shown: a password may precede it.
             let shown = text.split(separator: "@").last ?? ""
             problem("'\(shown)' is not an address like http://orders:8080", at: node)
             return nil
@@ -155,7 +155,7 @@ struct RouteReader {
             problem("upstreams must all be http, or all https")
             return nil
         }
-        // It is what the certificate names, and what stands in `Host`.
+        // The certificate and the `Host` field contain this name.
         guard Set(addresses.map(\.host)).count == 1 else {
             problem("upstreams with https must all have one host name")
             return nil
@@ -276,7 +276,7 @@ struct RouteReader {
 }
 
 extension RouteReader {
-    /// Reads how the addresses of the route's upstreams are asked whether they are well.
+    /// Reads the health check for the addresses of the route's upstreams.
     mutating func healthCheck(_ node: Node?) -> HealthCheck? {
         guard let node else { return nil }
         let known: Set = ["path", "interval", "timeout"]

@@ -1,31 +1,31 @@
 import Bytes
 import Contracts
 
-/// What happens to the requests of one path and some methods.
+/// How requests for one path and some methods are handled.
 final class Route: Sendable {
-    /// What a route asks of `Authorization`.
+    /// How a route handles `Authorization`.
     enum Authentication: String, Sendable, CaseIterable {
         /// Ignored altogether.
         case none
         /// A bad bearer is refused, a missing one is not.
         case optional
-        /// A bad bearer is told to the upstream, which decides.
+        /// An invalid bearer is reported to the upstream, which decides.
         case reported
         case required
     }
 
     enum Target: Sendable {
         case upstream(Upstream)
-        /// The gateway itself: is the process there?
+        /// The gateway's own response: the process is running.
         case liveness
-        /// The gateway itself: would it serve a request with a bearer?
+        /// The gateway's own response: whether it would serve a request with a bearer.
         case readiness
-        /// The gateway itself: what is written about the public routes.
+        /// The gateway's own response: documentation of the public routes.
         case document(PublicDocument)
-        /// The gateway itself: the operators' console, which finds the API at `basePath`.
+        /// The gateway's own response: the operators' console, which finds the API at `basePath`.
         case console(basePath: String)
 
-        /// Whether it is built into the gateway.
+        /// Whether the response is built into the gateway.
         var isDocument: Bool {
             switch self {
             case .document, .console: true
@@ -37,28 +37,28 @@ final class Route: Sendable {
     /// Whether requests have a password hashed.
     enum Passwords: Sendable {
         case never
-        /// Those whose body has a member `password`.
+        /// Only requests whose body has a member `password`.
         case optional
         case always
     }
 
-    /// In metrics, logs and messages: the path's template, or the name that the routes file gives.
+    /// For metrics, logs and messages: the path's template, or the name from the routes file.
     let name: String
     let pattern: PathPattern
     let methods: MethodSet
     let authentication: Authentication
-    /// The user needs one of these; empty: no role is needed.
+    /// The user needs one of these roles; empty: no role is needed.
     let roles: Set<VerbatimString>
-    /// Seconds since the user last proved who they are, at most; `nil`: it does not matter.
+    /// The maximum age in seconds of the user's authentication; `nil`: any age.
     let maximumAuthenticationAge: Int?
     let target: Target
     /// Bytes; a larger body is refused.
     let bodyLimit: Int
-    /// Whether the beginning of a body is waited for before a connection to the upstream is taken.
+    /// Whether to wait for the beginning of a body before a connection to the upstream is taken.
     let buffersBodies: Bool
-    /// Until the head of the upstream's response is there.
+    /// Until the head of the upstream's response has arrived.
     let timeout: Duration
-    /// Stands in place of the pattern's segments in the forwarded path; may be empty. `nil`: the segments stay.
+    /// Replaces the pattern's segments in the forwarded path; may be empty. `nil`: the segments stay.
     let prefixReplacement: [UInt8]?
     /// Bytes of the path that `prefixReplacement` replaces; `nil`: those of the pattern.
     let replacedLength: Int?
@@ -67,24 +67,24 @@ final class Route: Sendable {
     let claims: [ForwardedClaim]
     /// Issuers besides Gatehouse whose tokens are accepted.
     let issuers: Set<VerbatimString>
-    /// Whether requests may go on as WebSocket.
+    /// Whether requests may upgrade to WebSocket.
     let allowsWebSocket: Bool
-    /// Whether event streams and WebSockets go on when the token that opened them expires or is revoked.
+    /// Whether event streams and WebSockets continue when the token that opened them expires or is revoked.
     let outlivesToken: Bool
     /// `nil`: CORS is left to the upstream.
     let cors: CORSPolicy?
     /// `nil`: the route has no limit of its own.
     let limit: RateLimit?
-    /// Whether passwords could be guessed here. A stricter limit for each address holds.
+    /// Whether an attacker could guess passwords here. A stricter limit for each address applies.
     let isSignIn: Bool
-    /// Whether a password is hashed here, which is the dearest thing that a stranger can ask for. Only so many of these
-    /// are forwarded at once.
+    /// Whether the service hashes a password here, which is the most expensive request without authentication. Only a
+    /// limited number is forwarded at once.
     let passwords: Passwords
-    /// Whether an address with many refusals by the service is refused by the gateway for a while.
+    /// Whether the gateway refuses an address for a while after the service has refused many of its requests.
     let limitsFailures: Bool
-    /// Whether requests may have to wait for a place, which they take when their body is whole.
+    /// Whether requests may have to wait for a place, which they take when their body is complete.
     var hasQueue: Bool { passwords != .never || limitsFailures }
-    /// How the gateway's own refusals look.
+    /// The format of the gateway's own refusals.
     let errorForm: ErrorForm
 
     init(
@@ -122,7 +122,7 @@ final class Route: Sendable {
     }
 }
 
-/// Request methods that a route can name (RFC 9110 §9). CONNECT and TRACE are none of them: neither is ever forwarded.
+/// Request methods that a route can name (RFC 9110 §9). CONNECT and TRACE are missing: the gateway never forwards them.
 struct MethodSet: OptionSet, Sendable, Hashable {
     let rawValue: UInt8
 
@@ -135,9 +135,9 @@ struct MethodSet: OptionSet, Sendable, Hashable {
     static let options = MethodSet(rawValue: 1 << 6)
 
     static let all: MethodSet = [.get, .head, .post, .put, .patch, .delete, .options]
-    /// Asked for nothing but a response (RFC 9110 §9.2.1).
+    /// Methods that only read (RFC 9110 §9.2.1).
     static let safe: MethodSet = [.get, .head, .options]
-    /// A second time changes nothing (RFC 9110 §9.2.2).
+    /// Methods that may be repeated without further effect (RFC 9110 §9.2.2).
     static let idempotent: MethodSet = [.get, .head, .put, .delete, .options]
 
     private static let names: [(MethodSet, StaticString)] = [
@@ -171,11 +171,11 @@ struct MethodSet: OptionSet, Sendable, Hashable {
     }
 }
 
-/// The paths of a route: segments, of which some stand for any, and whether more may follow.
+/// The pattern of a route's paths: segments, some of them parameters, and whether more may follow.
 struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     enum Segment: Sendable, Hashable {
         case literal(String)
-        /// Any one segment; the name is for people.
+        /// Any one segment; the name is only for readers.
         case parameter(String)
     }
 
@@ -183,7 +183,7 @@ struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     /// Whether the pattern also covers everything below it.
     var isPrefix: Bool
 
-    /// Reads `/v1/things/{id}`. `nil` where it is no canonical path.
+    /// Reads `/v1/things/{id}`. `nil` where the path is not canonical.
     init?(_ template: String, isPrefix: Bool = false) {
         var template = template
         let filler = template.replacing("{", with: "").replacing("}", with: "")
@@ -214,16 +214,16 @@ struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Which pages may use a route from a browser (Fetch standard, CORS protocol). Cookies take no part in it: whoever calls
-/// shows a bearer.
+/// Which pages may use a route from a browser (Fetch standard, CORS protocol). Cookies are not used: requests
+/// authenticate with a bearer.
 struct CORSPolicy: Sendable, Equatable {
-    /// As browsers write them: `https://app.example.com`. `*` is every page.
+    /// As browsers write them: `https://app.example.com`. `*` allows every page.
     var origins: Set<VerbatimString>
-    /// Fields that a request may have beside those that every page may send.
+    /// Request fields that are allowed besides those that every page may send.
     var headers = ["Authorization", "Content-Type"]
-    /// Fields of the response that a page may read beside those that every page may.
+    /// Response fields that a page may read besides those that every page may.
     var exposed: [String] = []
-    /// Seconds for which a browser need not ask again.
+    /// Seconds for which a browser may cache the preflight response.
     var maximumAge = 600
 
     func allows(_ origin: String) -> Bool { origins.contains("*") || origins.contains(origin) }

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// The routes that one event loop goes by until it is handed others, and what they mean there.
+/// The routes of one event loop until it receives others, with that loop's pools and balancers.
 ///
-/// It never changes: a request keeps the routes that it was admitted by, whatever comes into force meanwhile.
+/// A snapshot never changes: a request keeps the routes that it was admitted with, even if others come into force.
 final class RouteSnapshot {
     let table: RouteTable
     /// One for each address of an upstream.
@@ -10,7 +10,7 @@ final class RouteSnapshot {
     private let plans: [ObjectIdentifier: RoutePlan]
     private let balancers: [Upstream: LoadBalancer]
 
-    /// Without any route.
+    /// A snapshot without routes.
     init() {
         table = RouteTable()
         pools = [:]
@@ -21,8 +21,8 @@ final class RouteSnapshot {
     /// - Parameters:
     ///   - routes: the table, and the TLS of each upstream that has authorities.
     ///   - names: the addresses of each host that is given as a name.
-    ///   - previous: the snapshot that this one replaces. Pools of addresses that both have live on, with their
-    ///     connections and what is known of the address.
+    ///   - previous: the snapshot that this one replaces. Pools of addresses in both are kept, with their connections
+    ///     and health state.
     init(
         _ routes: (table: RouteTable, tls: [Upstream.Authorities: UpstreamTLS]), _ names: [String: [SocketAddress]],
         after previous: RouteSnapshot, worker: Worker
@@ -60,7 +60,7 @@ final class RouteSnapshot {
         for (endpoint, pool) in previous.pools where pools[endpoint] == nil { pool.retire() }
     }
 
-    /// - Parameter route: one of `table`. Each of those has its plan.
+    /// - Parameter route: one of `table`. Each of those has a plan.
     func plan(for route: Route) -> RoutePlan { plans[ObjectIdentifier(route)]! }
 
     func report() { for plan in plans.values { plan.report() } }
@@ -71,7 +71,7 @@ extension Upstream {
         _ names: [String: [SocketAddress]], _ contexts: [Authorities: UpstreamTLS]
     ) -> [UpstreamEndpoint] {
         let tls = authorities.flatMap { contexts[$0] }
-        // An upstream that speaks TLS is never spoken to without.
+        // An upstream with TLS is never contacted without it.
         guard (tls == nil) == (authorities == nil) else { return [] }
         let check = healthCheck.map { UpstreamEndpoint.Check(health: $0, lines: lines) }
         return addresses.flatMap { address in
@@ -85,7 +85,7 @@ extension Upstream {
 }
 
 extension Upstream.Address {
-    /// Every address that it stands for: itself, or those of its name; none where the name is not known.
+    /// All addresses: the literal itself, or those of its name. Empty if the name is not resolved.
     func resolved(by names: [String: [SocketAddress]]) -> [SocketAddress] {
         if let literal { return [literal] }
         return (names[host] ?? []).map { address in
@@ -96,22 +96,23 @@ extension Upstream.Address {
     }
 }
 
-/// What a route means on one event loop.
+/// A route's state on one event loop.
 final class RoutePlan {
     let route: Route
     /// `nil`: the gateway responds itself.
     let balancer: LoadBalancer?
-    /// The places that its upstream may have.
+    /// The places of its upstream.
     let share: RequestPlaces.Share?
-    /// Whether a 502, 503 or 504 counts against the upstream's address. Gatehouse's own services respond so by contract.
+    /// Whether a 502, 503 or 504 counts against the upstream's address. The contract of Gatehouse's own services
+    /// includes these statuses.
     let blamesErrorStatus: Bool
     let metrics: RouteMetrics
-    /// Shared with the other event loops; `nil`: only what holds for every route.
+    /// Shared with the other event loops; `nil`: only the limits of every route apply.
     let limiter: RouteLimiter?
     /// The lines that every head to the upstream has.
     let upstreamLines: [UInt8]
     let timeout: Int64
-    /// Tokens that were found in the cache, and those that were verified, since they were told last.
+    /// Tokens found in the cache, and tokens verified, since the last report.
     private var tokens = (cached: 0, verified: 0)
 
     init(
@@ -132,7 +133,7 @@ final class RoutePlan {
         if cached { tokens.cached += 1 } else { tokens.verified += 1 }
     }
 
-    /// Tells the metrics what was counted here, so that no request pays for it.
+    /// Reports the counts to the metrics, so that requests need not.
     func report() {
         guard tokens.cached + tokens.verified > 0 else { return }
         metrics.recordTokens(cached: tokens.cached, verified: tokens.verified)
@@ -141,7 +142,7 @@ final class RoutePlan {
 }
 
 extension Upstream {
-    /// The lines that every head there has.
+    /// The lines that every head to the upstream has.
     var lines: String {
         (addresses.first.map { "Host: \($0.hostField)\r\n" } ?? "")
             + (credential.map { "Gatehouse-Credential: \($0)\r\n" } ?? "")

@@ -1,11 +1,11 @@
 import Bytes
 import Contracts
 
-/// Finds the route of a path and method, at a cost that does not grow with the number of routes.
+/// Finds the route of a path and method. The cost does not grow with the number of routes.
 struct RouteTable: Sendable {
     enum Match {
         case route(Route, forwardedPath: Range<Int>)
-        /// The path is known; `allow` is what `Allow` says.
+        /// The path exists; `allow` is the value of the `Allow` field.
         case methodNotAllowed(allow: String)
         case notFound
     }
@@ -33,7 +33,7 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// Two routes want the same method of the same path.
+    /// Two routes have the same path and method.
     struct Conflict: Error, Equatable {
         var route: String
         var pattern: String
@@ -83,8 +83,8 @@ struct RouteTable: Sendable {
 
     /// The route for a canonical path and one method.
     ///
-    /// Literal segments go before parameters, whole paths before prefixes, longer prefixes before shorter ones.
-    /// What would reach `/internal` of any upstream is not found.
+    /// Literal segments take precedence over parameters, whole paths over prefixes, longer prefixes over shorter ones.
+    /// A path that would reach `/internal` of any upstream is not found.
     func match(path: UnsafeRawBufferPointer, method: MethodSet) -> Match {
         var search = Search(method: method)
         let endpoint: Endpoint
@@ -106,7 +106,7 @@ struct RouteTable: Sendable {
         for route in endpoint.routes where route.methods.contains(method) {
             // A pattern for the whole root strips nothing.
             let start = route.prefixReplacement == nil ? 0 : min(route.replacedLength ?? stripped, path.count)
-            // What a rewritten path begins with was looked at with the routes file.
+            // The beginning of a rewritten path was verified when the routes file was read.
             let isRewritten = !(route.prefixReplacement ?? []).isEmpty
             guard isRewritten || !Self.isInternal(path, from: start) else { return .notFound }
             return .route(route, forwardedPath: start..<path.count)
@@ -114,16 +114,16 @@ struct RouteTable: Sendable {
         return .notFound
     }
 
-    /// What was seen on the way to a route.
+    /// The results of a search so far.
     private struct Search {
         let method: MethodSet
-        /// Methods of the nodes that are the whole path but not for this method.
+        /// Methods of the nodes that match the whole path without this method.
         var allowed: MethodSet = []
         /// The deepest prefix.
         var prefix: (node: Int, end: Int)?
     }
 
-    /// The node of the whole path that has the method.
+    /// The node that matches the whole path and has the method.
     ///
     /// - Parameters:
     ///   - start: where the segment to compare begins.
@@ -153,7 +153,7 @@ struct RouteTable: Sendable {
         return nil
     }
 
-    /// Whether the first segment is `internal`, in any case.
+    /// Whether the first segment is `internal`, ignoring case.
     private static func isInternal(_ path: UnsafeRawBufferPointer, from start: Int) -> Bool {
         let name: StaticString = "/internal"
         let count = name.utf8CodeUnitCount
@@ -163,48 +163,49 @@ struct RouteTable: Sendable {
         return UnsafeRawBufferPointer(rebasing: path[start..<(start + count)]).equalsFolded(name)
     }
 
-    /// FNV-1a: short keys, and a comparison of the bytes follows.
+    /// FNV-1a: the keys are short, and the bytes are compared afterwards.
     private static func hash(_ bytes: Slice<UnsafeRawBufferPointer>) -> UInt64 {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }
 
-/// Gatehouse's own routes, as every gateway has them.
+/// Gatehouse's own routes, which every gateway has.
 enum BuiltInRoutes {
-    /// Bytes of the largest body on Gatehouse's own routes.
+    /// The body limit of Gatehouse's own routes, in bytes.
     static let bodyLimit = 64 * 1024
-    /// How much longer than the service's own patience the gateway waits for its response.
+    /// The gateway waits this much longer for a response than the service's own timeout.
     private static let leeway = Duration.milliseconds(3500)
 
     static let defaultOperatorRole = "operator"
 
-    /// Where passwords and codes could be guessed. A stricter limit for each address holds.
+    /// Paths where an attacker could guess passwords and codes. A stricter limit for each address applies.
     private static let signIn: Set<String> = [
         "/v1/auth/apple", "/v1/auth/register", "/v1/auth/login", "/v1/auth/password/forgot",
         "/v1/auth/password/reset", "/v1/auth/code", "/v1/auth/code/verify",
     ]
 
-    /// Where passwords are hashed.
+    /// Paths where passwords are hashed.
     private static let passwords: [String: Route.Passwords] = [
         "/v1/auth/register": .always, "/v1/auth/login": .always, "/v1/auth/password": .always,
         "/v1/auth/password/reset": .always, "/v1/auth/reauthenticate": .optional, "/v1/auth/merge": .optional,
         "/v1/admin/users": .optional,
     ]
 
-    /// Where refusals are counted for each address: honest apps are seldom refused, however many share an address.
+    /// Paths where refusals are counted for each address. Well-behaved apps are seldom refused, however many share an
+    /// address.
     private static let refresh: Set<String> = ["/v1/auth/refresh", "/oauth/token"]
 
-    /// Where Gatehouse's own API is unless it is moved.
+    /// The base paths of Gatehouse's own API by default.
     static let basePaths = [PublicRoute.basePath, PublicRoute.alternativeBasePath]
 
-    /// Where the operators' console is.
+    /// The path of the operators' console.
     static let consolePath = "/console"
 
-    /// Paths that a routes file may not use, nor any below them.
+    /// Paths that a routes file may not use, including all paths below them.
     ///
     /// - Parameters:
-    ///   - basePaths: where Gatehouse's own API is.
-    ///   - hasConsole: whether there is a console.
+    ///   - basePaths: the base paths of Gatehouse's own API.
+    ///   - hasConsole: whether the console is enabled.
     static func reserved(_ basePaths: [String], hasConsole: Bool = true) -> [String] {
         (Self.basePaths + basePaths).flatMap { [$0 + "/auth", $0 + "/devices", $0 + "/admin"] }
             + ["", "/api"].flatMap { base in
@@ -213,11 +214,11 @@ enum BuiltInRoutes {
     }
 
     /// - Parameters:
-    ///   - upstream: where an owner's requests go.
-    ///   - basePaths: where the API is; services see it where it usually is.
-    ///   - patience: how long services wait for what they need themselves.
-    ///   - operatorRole: of the users who may administer others.
-    ///   - hasConsole: whether there is a console.
+    ///   - upstream: the upstream of an owner's requests.
+    ///   - basePaths: the base paths of the API; services see the default base path.
+    ///   - timeout: how long services wait for their own dependencies.
+    ///   - operatorRole: the role of users who may administer others.
+    ///   - hasConsole: whether the console is enabled.
     static func routes(
         _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration,
         operatorRole: String = defaultOperatorRole, hasConsole: Bool = true
@@ -229,11 +230,11 @@ enum BuiltInRoutes {
             + (hasConsole ? consolePaths : []).map { ($0, .console(basePath: basePaths[0])) }
         return PublicRoute.all.flatMap { route in
             spellings(of: route.path, basePaths).flatMap { kinds(of: $0, movedTo: $1) }.map { path, movedTo in
-                // The gateway knows every path, method and bearer of `PublicRoute.all`: a test reads them all.
+                // The gateway serves every path, method and bearer of `PublicRoute.all`: a test reads them all.
                 Route(
                     name: route.path, pattern: PathPattern(path)!, methods: MethodSet(route.method)!,
                     authentication: Route.Authentication(rawValue: route.bearer.rawValue)!,
-                    // identity asks again, and looks the role up: a token may be older than the role's loss.
+                    // identity verifies the current role again, because a token may be older than the role's removal.
                     roles: route.isForOperators ? [VerbatimString(operatorRole)] : [],
                     target: .upstream(upstream(route.owner)), bodyLimit: bodyLimit, timeout: timeout,
                     rewrittenPrefix: movedTo.map { _ in PublicRoute.basePath }, replacedLength: movedTo?.utf8.count,
@@ -248,16 +249,16 @@ enum BuiltInRoutes {
             }
     }
 
-    /// The page, and what it loads.
+    /// The console's page, and the files that it loads.
     private static let consolePaths = [consolePath, consolePath + "/{file}"]
 
-    /// One path for each kind of identifier: with a parameter, its methods would be allowed for `undo` too.
+    /// One path for each kind of identifier: with a parameter, `Allow` would list its methods for `undo` too.
     private static func kinds(of path: String, movedTo: String?) -> [(path: String, movedTo: String?)] {
         guard path.hasSuffix("/auth/identifiers/{kind}") else { return [(path, movedTo)] }
         return ["email", "phone"].map { (path.replacing("{kind}", with: $0), movedTo) }
     }
 
-    /// Where a path of the API is found, with the base path that stands where services do not know it.
+    /// The public paths of an API path, with the base path to replace before forwarding.
     private static func spellings(of path: String, _ basePaths: [String]) -> [(path: String, movedTo: String?)] {
         guard path.hasPrefix(PublicRoute.basePath + "/") else { return [(path, nil)] }
         return basePaths.map { base in
@@ -266,11 +267,11 @@ enum BuiltInRoutes {
     }
 }
 
-/// What the gateway publishes about the public routes.
+/// Documents about the public routes.
 enum PublicDocument: String, Sendable, CaseIterable {
     /// For programs: OpenAPI 3.1.
     case openAPI = "/openapi.json"
-    /// The same for people.
+    /// The same for readers.
     case page = "/docs"
 
     var path: String { rawValue }

@@ -4,13 +4,13 @@ import ServiceKit
 import Settings
 import Yams
 
-/// The routes to a team's own services, as a YAML file tells them.
+/// The routes to a team's own services, from a YAML file.
 struct RoutesFile {
-    /// Something that is wrong with the file.
+    /// An error in the file.
     struct Problem: Error, Equatable, CustomStringConvertible {
-        /// From 1 on.
+        /// Counted from 1.
         var line: Int?
-        /// The route's name, where the trouble is within one.
+        /// The route's name, if the error is within one.
         var route: String?
         var message: String
 
@@ -21,19 +21,19 @@ struct RoutesFile {
     }
 
     private(set) var routes: [Route] = []
-    /// Where each of them begins, by name.
+    /// The first line of each route, by name.
     private(set) var lines: [String: Int] = [:]
     private(set) var problems: [Problem] = []
 
     private let environment: [String: String]
 
-    /// Reads the whole file and notes everything that is wrong with it.
+    /// Reads the whole file and collects all errors.
     ///
     /// - Parameters:
-    ///   - environment: where credentials written as `env:NAME` are looked up.
-    ///   - issuers: those besides Gatehouse that a route may name.
-    ///   - basePaths: where Gatehouse's own API is.
-    ///   - hasConsole: whether there is a console.
+    ///   - environment: for credentials written as `env:NAME`.
+    ///   - issuers: the issuers besides Gatehouse that a route may name.
+    ///   - basePaths: the base paths of Gatehouse's own API.
+    ///   - hasConsole: whether the console is enabled.
     init(
         yaml: String, environment: [String: String], issuers: Set<VerbatimString> = [],
         basePaths: [String] = BuiltInRoutes.basePaths, hasConsole: Bool = true
@@ -70,7 +70,7 @@ struct RoutesFile {
         }
     }
 
-    /// Where a file is not YAML, and why: without the line itself, which may hold a credential.
+    /// Why and where a file is not YAML, without the line itself, which may hold a credential.
     private static func problem(with error: any Error) -> Problem {
         switch error as? YamlError {
         case .scanner(_, let reason, let mark, _), .parser(_, let reason, let mark, _),
@@ -96,26 +96,26 @@ extension Upstream.Address {
     }
 }
 
-/// Where the route table comes from, at the start and whenever the file changes: Gatehouse's own routes, and those of
-/// the routes file.
+/// Makes the route table, at the start and whenever the file changes: Gatehouse's own routes, and those of the routes
+/// file.
 struct RoutesSource: Sendable {
-    /// Why there is no table: all that is wrong.
+    /// Why the table cannot be made: all errors.
     struct Failure: Error {
         var problems: [RoutesFile.Problem]
     }
 
     let builtIn: [Route]
-    /// `nil`: Gatehouse's own routes are all there are.
+    /// `nil`: only Gatehouse's own routes.
     let path: String?
     /// Issuers besides Gatehouse whose tokens a route may accept.
     var issuers: Set<VerbatimString> = []
-    /// Where Gatehouse's own API is.
+    /// The base paths of Gatehouse's own API.
     var basePaths = BuiltInRoutes.basePaths
-    /// Whether there is a console.
+    /// Whether the console is enabled.
     var hasConsole = true
-    /// Whether a file with the mark of development will do.
+    /// Whether a file marked for development is accepted.
     var allowsDevelopment = false
-    /// Where credentials written as `env:NAME` are looked up.
+    /// For credentials written as `env:NAME`.
     var environment = ProcessInfo.processInfo.environment
 
     func read() throws(Failure) -> RouteTable {

@@ -7,16 +7,16 @@ import Settings
 import Synchronization
 import UnixSignals
 
-/// Keeps the routes those of the routes file: reads it again when it changes, or a file of authorities that it names, and
-/// when a signal asks for it.
+/// Follows the routes file: reads it again when it changes, when a file of authorities that it names changes, and on
+/// SIGHUP.
 ///
-/// A file that can't be used leaves the routes that are in force as they are.
+/// If a file cannot be used, the routes in force stay.
 struct RoutesFollower: Service {
     let source: RoutesSource
     let store: RouteStore
     let names: UpstreamNames
     let logger: Logger
-    /// Between two looks at the file.
+    /// Between two checks of the file.
     var pause = Duration.seconds(1)
     var signals: [UnixSignal] = [.sighup]
 
@@ -37,7 +37,7 @@ struct RoutesFollower: Service {
     func run() async throws {
         // Also without a file: SIGHUP may be sent to all services at once, and must not end this one.
         let signals = await UnixSignalsSequence(trapping: signals)
-        // One reload at a time. However many are asked for meanwhile, one more follows.
+        // One reload runs at a time. All requests during it cause one further reload.
         let (asked, ask) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
@@ -81,19 +81,19 @@ extension RouteTable {
     }
 }
 
-/// The routes in force, replaced as a whole. Each event loop keeps a snapshot of its own and is told when to take
-/// another: no request asks here.
+/// The routes in force, replaced as a whole. Each event loop keeps its own snapshot and is notified of changes, so no
+/// request takes the lock here.
 final class RouteStore: Sendable {
     private struct State {
         var table: RouteTable
         var limiters: [Served: RouteLimiter]
         var shares: [Shared: RequestPlaces.Share]
-        /// One for all event loops: a context holds each of its authorities.
+        /// Shared by all event loops: a context holds each of its authorities.
         var tls: [Upstream.Authorities: UpstreamTLS]
         var listeners: [@Sendable () -> Void] = []
     }
 
-    /// What no two routes of a table share, as they may a name.
+    /// The identity of a route: two routes of a table may share a name, but not this.
     private struct Served: Hashable {
         let pattern: PathPattern
         let methods: MethodSet
@@ -101,7 +101,7 @@ final class RouteStore: Sendable {
         init(_ route: Route) { (pattern, methods) = (route.pattern, route.methods) }
     }
 
-    /// Routes to the same addresses have one share of the places of requests.
+    /// Routes to the same addresses share their places.
     private struct Shared: Hashable {
         let addresses: Set<Upstream.Address>
         let isGatehouse: Bool
@@ -112,7 +112,7 @@ final class RouteStore: Sendable {
     private let state: Mutex<State>
     private let limits: SharedLimits
 
-    /// - Throws: what `UpstreamTLS` does, of authorities that were good when they were read.
+    /// - Throws: errors of `UpstreamTLS`, for authorities that were valid when they were read.
     init(_ table: RouteTable, limits: SharedLimits = SharedLimits()) throws {
         self.limits = limits
         state = Mutex(
@@ -128,10 +128,10 @@ final class RouteStore: Sendable {
         state.withLock { ($0.table, $0.tls) }
     }
 
-    /// `nil` where only what holds for every route limits the route.
+    /// `nil` where only the limits of every route apply.
     func limiter(of route: Route) -> RouteLimiter? { state.withLock { $0.limiters[Served(route)] } }
 
-    /// The places of requests that the upstream may have. What is in flight counts on when the routes are read again.
+    /// The upstream's share of the places. Requests in flight keep counting when the routes are reloaded.
     func share(of upstream: Upstream) -> RequestPlaces.Share {
         state.withLock { $0.shares[Shared(upstream)] } ?? .init(isGatehouse: upstream.isGatehouse)
     }
@@ -146,7 +146,7 @@ final class RouteStore: Sendable {
         }
     }
 
-    /// Whoever has used up a limit has used it up also when the routes were read again.
+    /// A limit that is used up stays used up when the routes are reloaded.
     private static func limiters(
         of table: RouteTable, after previous: [Served: RouteLimiter], _ limits: SharedLimits
     ) -> [Served: RouteLimiter] {
@@ -174,9 +174,9 @@ final class RouteStore: Sendable {
         listener()
     }
 
-    /// Puts other routes in force: for each event loop from the next request on.
+    /// Puts other routes in force. Each event loop uses them from the next request on.
     ///
-    /// - Throws: as `init`; the routes in force stay then.
+    /// - Throws: like `init`; the routes in force stay then.
     func replace(_ table: RouteTable) throws {
         let listeners = try state.withLock { state in
             state.tls = try Self.tls(of: table, after: state.tls)

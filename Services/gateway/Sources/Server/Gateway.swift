@@ -4,7 +4,7 @@ import ServiceKit
 import Synchronization
 import TokenValidation
 
-/// What all event loops share.
+/// The state that all event loops share.
 final class Gateway: Sendable {
     let settings: GatewaySettings
     let routes: RouteStore
@@ -15,27 +15,28 @@ final class Gateway: Sendable {
     let addressLimiter: AddressLimiter?
     let userLimiter: RateLimiter<UserKey>?
     let signInLimiter: AddressLimiter?
-    /// Of refreshes that were refused.
+    /// The limit of refused refreshes.
     let failureLimiter: AddressLimiter?
     let metrics = GatewayMetrics()
     /// `nil`: no trace is recorded.
     let tracing: Tracing?
     let logger: Logger
     let openConnections: OpenConnections
-    /// Of new connections, each of which may cost a TLS handshake: by IPv4 address or IPv6 /48.
+    /// The limit of new connections, each of which may cost a TLS handshake: by IPv4 address or IPv6 /48.
     let connectionLimiter: RateLimiter<AddressKey>?
     let places: RequestPlaces
-    /// Of requests that wait for keys, apart from upstreams: a partner's key server that hangs takes no place of theirs.
+    /// The share of requests that wait for keys, apart from upstreams: a key server that hangs takes none of their
+    /// places.
     let keyWaits = RequestPlaces.Share(isGatehouse: false)
     let partnerKeyWaits = RequestPlaces.Share(isGatehouse: false)
-    /// Of requests that wait to have a password hashed.
+    /// The share of requests that wait to have a password hashed.
     let passwordWaits = RequestPlaces.Share(isGatehouse: true)
     let passwords: OrderedPlaces
-    /// Of requests that wait because their address has had many refusals.
+    /// The share of requests that wait because their address has had many refusals.
     let refusedWaits = RequestPlaces.Share(isGatehouse: true)
-    /// Of requests from addresses that have had more refusals than they may.
+    /// The places of requests from networks that exceed the limit of refusals.
     let refusedNetworks: NetworkPlaces
-    /// Open WebSockets and event streams.
+    /// The places of open WebSockets and event streams.
     let streams: StreamPlaces
     let output: BufferBudget.Shared
     let requestBodies: BufferBudget.Shared
@@ -76,7 +77,7 @@ final class Gateway: Sendable {
         failureLimiter = settings.failureLimit.map { limits.addressLimiter($0, "failures") }
     }
 
-    /// Whether the process is about to end: every response is the last of its connection.
+    /// Whether the process is shutting down: every response is then the last of its connection.
     var isDraining: Bool {
         get { draining.load(ordering: .relaxed) }
         set { draining.store(newValue, ordering: .relaxed) }
@@ -84,7 +85,7 @@ final class Gateway: Sendable {
 
     /// Counts a new connection before its TLS handshake.
     ///
-    /// - Returns: whether its network opens connections slowly enough.
+    /// - Returns: whether its network stays within the rate of new connections.
     func admitsConnection(from address: ClientAddress, now: Int64) -> Bool {
         guard let connectionLimiter, !settings.trustedProxies.contains(address),
             connectionLimiter.take(address.key.connectionNetwork, now: now) != nil
@@ -104,30 +105,30 @@ struct GatewaySettings: Sendable {
     var trustedProxies = TrustedProxies()
     /// Whether every connection comes by a trusted proxy that speaks the PROXY protocol.
     var expectsProxyHeader = false
-    /// Names of fields that go no further: what the operator adds to those of the gateway.
+    /// Names of fields that are not forwarded: the operator adds them to the gateway's own.
     var droppedFields: [[UInt8]] = []
-    /// Open client connections in this process; those beyond are refused.
+    /// Open client connections in this process; further ones are refused.
     var maximumConnections = 20_000
-    /// Of these so many of one IPv4 address or IPv6 /48; trusted proxies may have more.
+    /// The part of these for one IPv4 address or IPv6 /48; trusted proxies may have more.
     var maximumConnectionsPerAddress = 15_000
     /// New connections of one IPv4 address or IPv6 /48, each of which may cost a TLS handshake. `nil`: no limit.
     var connectionLimit: RateLimit? = RateLimit(capacity: 2_000, perSecond: 200)
     /// For a connection beyond either limit to send its request, which is refused.
     var overLimitTimeout = Duration.seconds(1)
-    /// After so many requests a connection is closed. The next one may go to another event loop.
+    /// Requests after which a connection is closed. The next connection may go to another event loop.
     var maximumRequestsPerConnection = 10_000
-    /// Requests between their head and the end of their response, in this process; more are refused at once.
+    /// Requests between their head and the end of their response, in this process; further ones are refused at once.
     var maximumRequestsInFlight = 4_096
-    /// Of these so many of one address, so that none can have all.
+    /// The part of these for one address, so that no address can take all.
     var maximumRequestsInFlightPerAddress = 2_048
-    /// Of these so many that have a password hashed: fewer than identity has places for, so that a flood of sign-ins is
-    /// refused here, where it costs next to nothing.
+    /// The part of these that have a password hashed. It is less than identity's own limit, so that a flood of sign-ins
+    /// is refused here, where it costs almost nothing.
     var maximumPasswordsInFlight = 48
-    /// Requests at once on routes that count refusals, of a network that has had more refusals than it may.
+    /// Concurrent requests on routes that count refusals, of a network that exceeds the limit of refusals.
     var maximumRequestsOfRefusedNetwork = 8
-    /// Open WebSockets and event streams in this process; more are refused.
+    /// Open WebSockets and event streams in this process; further ones are refused.
     var maximumWebSockets = 4_096
-    /// Of these so many of one IPv4 address or IPv6 /48, so that none can have all.
+    /// The part of these for one IPv4 address or IPv6 /48, so that no address can take all.
     var maximumWebSocketsPerAddress = 2_048
     /// Connections to each address of an upstream, on each event loop.
     var maximumUpstreamConnections = 1_024
@@ -142,46 +143,46 @@ struct GatewaySettings: Sendable {
     /// For the first 64 KiB of a request's body, or the whole of a shorter one, before a connection to an upstream is
     /// taken.
     var bufferingTime = Duration.seconds(1)
-    /// Bytes of request bodies that may wait for upstreams in this process, besides a few for each.
+    /// Bytes of request bodies that may wait for upstreams in this process, besides a small amount for each.
     var maximumWaitingInput = 64 << 20
-    /// Bytes of a body that have to come in a second on average, besides what a route's time-out leaves in any case.
+    /// Bytes per second of a body that have to arrive on average, besides what a route's timeout permits in any case.
     var minimumBodyRate = 512
-    /// Bytes of a response that a client has to take in a second on average, while any wait for it.
+    /// Bytes per second of a response that a client has to take on average, while any wait for it.
     var minimumResponseRate = 512
-    /// For so long a client may take nothing.
+    /// For a client that takes no bytes of a response.
     var responsePatience = Duration.seconds(60)
-    /// Bytes of responses that may wait for clients in this process, besides a few for each.
+    /// Bytes of responses that may wait for clients in this process, besides a small amount for each.
     var maximumWaitingOutput = 64 << 20
-    /// A connection without a request.
+    /// For a connection without a request.
     var idleTimeout = Duration.seconds(75)
-    /// A response of which nothing more comes.
+    /// For a response of which no further part arrives.
     var streamTimeout = Duration.seconds(300)
-    /// For a client to read what it was told before its connection is cut.
+    /// For a client to read its last response before its connection is closed.
     var lingerTimeout = Duration.seconds(2)
     /// The same for a client that goes on sending.
     var longestLinger = Duration.seconds(20)
     var connectTimeout = Duration.seconds(1)
-    /// For an address that is set aside to respond when it is asked whether it is well.
+    /// For an address that is set aside to respond to a probe.
     var probeTimeout = Duration.seconds(2)
-    /// The share of requests that may be sent a second time, besides a few.
+    /// The share of requests that may be retried, besides a few.
     var retryShare = 0.2
-    /// Below the keep-alive of the servers behind, so that they seldom close a connection that is being used.
+    /// Below the keep-alive of upstream servers, so that they seldom close a connection that is being used.
     var upstreamIdleTimeout = Draining.longestIdle
     /// `nil`: no limit.
     var addressLimit: RateLimit? = RateLimit(capacity: 6_000, perSecond: 2_000)
     var userLimit: RateLimit? = RateLimit(capacity: 1_000, perSecond: 200)
     var signInLimit: RateLimit? = RateLimit(capacity: 600, perSecond: 20)
     var failureLimit: RateLimit? = RateLimit(capacity: 300, perSecond: 5)
-    /// The share of responses that are logged, besides those with 5xx, which are all logged.
+    /// The share of responses that are logged. Responses with 5xx are always logged.
     var accessLogShare = 0.0
     /// Whether a client decides, by its `traceparent`, that a trace is recorded.
     var followsClientTraces = false
-    /// Whether the limits of the routes file hold.
+    /// Whether the limits of the routes file apply.
     var limitsRoutes = true
 
-    /// How long a body of so many bytes may have taken so far; nanoseconds.
+    /// The maximum time so far for a body of this many bytes; nanoseconds.
     func longestTime(ofBody bytes: Int) -> Int64 {
-        // A body may be longer than its nanoseconds could be counted.
+        // The nanoseconds of a large body may overflow.
         Int64(min(Double(bytes) / Double(minimumBodyRate) * 1e9, 0x1p62))
     }
 }

@@ -2,20 +2,20 @@ import Instruments
 import Observability
 import Synchronization
 
-/// The gateway's metrics: by route, never by anything that a client chooses.
+/// The gateway's metrics. Their labels never contain values that a client chooses.
 final class GatewayMetrics: Sendable {
     private let routes = Mutex<[String: RouteMetrics]>([:])
     private let refusals = Mutex<[Refusal: Counter]>([:])
     private let addresses = Mutex<[String: (setAside: Gauge, users: Int)]>([:])
     let setAside = Counter(
         "gatehouse_gateway_upstream_set_aside_total", help: "How often an event loop set an upstream's address aside.")
-    /// Requests that were sent a second time, and those for which the budget had no more.
+    /// Requests that were retried, and those that the retry budget refused.
     let retries = GatewayMetrics.retries("sent")
     let refusedRetries = GatewayMetrics.retries("refused")
     private let connections = Gauge("gatehouse_gateway_connections", help: "Connections of clients that are open.")
 
-    /// Reasons of requests without a route that say something of load or of an attack: counted from 0, so that their
-    /// first is seen too.
+    /// Reasons of refusals without a route that indicate load or an attack. They are counted from 0, so that the first
+    /// increment is visible too.
     private static let reasons = [
         "connections", "connection rate", "slow reader", "streams", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RATE_LIMITED",
         "UNAVAILABLE",
@@ -41,7 +41,7 @@ final class GatewayMetrics: Sendable {
         }
     }
 
-    /// Counts from 0 what a route that is in force may be refused for, so that the first is seen too.
+    /// Counts from 0 the refusals that a route in force can have, so that the first increment is visible too.
     func declare(_ route: Route) {
         let metrics = self.route(route.name)
         guard case .upstream(let upstream) = route.target else { return }
@@ -51,15 +51,15 @@ final class GatewayMetrics: Sendable {
             + (route.roles.isEmpty ? [] : ["FORBIDDEN"])
             + (route.maximumAuthenticationAge == nil ? [] : ["REAUTHENTICATION_REQUIRED"])
         for reason in reasons { _ = refusals(reason, route: route.name) }
-        // Of seven methods a route that names none is asked for two or three.
+        // A route that names no methods usually receives two or three of the seven.
         guard route.methods != .all else { return }
         for method in route.methods.each {
             for status in upstream.isGatehouse ? [503] : [502, 503, 504] { metrics.declare(method, status) }
         }
     }
 
-    /// On how many event loops the address of an upstream is set aside. Each that asks says when it needs to know no
-    /// more: addresses come and go without end.
+    /// On how many event loops the address of an upstream is set aside. Each caller releases the gauge when it no
+    /// longer needs it, since the number of addresses over time is unbounded.
     func address(_ address: String) -> Gauge {
         addresses.withLock { addresses in
             let setAside =
@@ -89,9 +89,9 @@ final class GatewayMetrics: Sendable {
         var route: String
     }
 
-    /// Counts a request that the gateway refused itself.
+    /// Counts a request that the gateway refused by itself.
     ///
-    /// - Parameter route: empty where none was found.
+    /// - Parameter route: empty where no route was found.
     func countRefusal(_ reason: String, route: String = "") { refusals(reason, route: route).increment() }
 
     private func refusals(_ reason: String, route: String) -> Counter {
@@ -107,7 +107,7 @@ final class GatewayMetrics: Sendable {
     }
 }
 
-/// The metrics of one route, by the names that Gatehouse's other services use.
+/// The metrics of one route, with the names that Gatehouse's other services use.
 final class RouteMetrics: Sendable {
     private let name: String
     private let requests = Mutex<[UInt8: RequestMetrics]>([:])
@@ -131,10 +131,10 @@ final class RouteMetrics: Sendable {
         tokenCacheMisses = lookups("miss")
     }
 
-    /// - Parameter nanoseconds: from the request's way to the upstream to the head of the response.
+    /// - Parameter nanoseconds: from forwarding the request to the head of the response.
     func recordUpstream(nanoseconds: Int64) { upstreamDuration.record(nanoseconds: nanoseconds) }
 
-    /// Tokens that an event loop has found in its cache since it told last, and those that it had to verify.
+    /// Counts tokens that an event loop has found in its cache since the last report, and those that it had to verify.
     func recordTokens(cached: Int, verified: Int) {
         if cached > 0 { tokenCacheHits.increment(by: cached) }
         if verified > 0 { tokenCacheMisses.increment(by: verified) }

@@ -6,22 +6,23 @@ import ServiceLifecycle
 import Synchronization
 import TokenValidation
 
-/// Listens for clients, and lets the last requests end when the process is to stop.
+/// Accepts clients, and lets requests in flight end at shutdown.
 struct GatewayServer: Service {
-    /// Bytes of a response that the system takes ahead of what its client does.
+    /// Bytes of a response that the system accepts before its client does.
     private static let mostUnsent: ChannelOptions.Types.SocketOption.Value = 64 * 1024
 
     let gateway: Gateway
-    /// `nil`: clients speak HTTP without TLS.
+    /// `nil`: the gateway speaks HTTP without TLS.
     var certificate: ServerCertificate?
     let group: any EventLoopGroup
     let host: String
     let port: Int
-    /// Whether the process is about to stop: asked often, and some time before `run` is told.
+    /// Whether the process is shutting down. It is called often, and becomes true some time before `run` is asked to
+    /// shut down.
     var isStopping: @Sendable () -> Bool = { false }
-    /// For the requests in flight to end.
+    /// Time allowed for in-flight requests at shutdown.
     var grace = Duration.seconds(20)
-    /// Told the port once clients can connect.
+    /// Called with the port once clients can connect.
     var onListening: @Sendable (Int) async -> Void = { _ in }
 
     func run() async throws {
@@ -73,11 +74,11 @@ struct GatewayServer: Service {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.tcpOption(.tcpUnsentLowWater), value: Self.mostUnsent)
-            // What one turn of the event loop brings is kept whether or not anybody wants it.
+            // NIO keeps all messages of one turn of the event loop in memory, even if the handlers do not read.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // What is thrown closes the channel.
+                    // An error closes the channel.
                     guard !gateway.openConnections.isFarOverLimit else {
                         gateway.metrics.countRefusal("connections")
                         throw TooManyConnections()
@@ -108,7 +109,7 @@ struct GatewayServer: Service {
 
     private struct TooManyConnections: Error {}
 
-    /// Ends the idle connections, and waits for the others.
+    /// Closes the idle connections, and waits for the others.
     private func drain(_ workers: [NIOLoopBound<Worker>]) async {
         let deadline = ContinuousClock.now + grace
         while gateway.openConnections.count > 0, ContinuousClock.now < deadline, !Task.isCancelled {

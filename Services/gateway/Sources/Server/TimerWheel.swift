@@ -1,11 +1,11 @@
-/// Something with a deadline. It is told when that has passed.
+/// An object with a deadline. The wheel calls it when the deadline has passed.
 protocol Timed: AnyObject {
     /// Nanoseconds of the worker's clock; `.max`: none.
     var deadline: Int64 { get }
-    /// Where its wheel keeps it; only the wheel changes it.
+    /// The position in the wheel; only the wheel changes it.
     var timerPlace: TimerPlace? { get set }
 
-    /// Sets another deadline, or it is not told again.
+    /// Has to set another deadline, or it is not called again.
     func timedOut(now: Int64)
 }
 
@@ -14,22 +14,22 @@ struct TimerPlace {
     fileprivate var index: Int
 }
 
-/// The deadlines of an event loop's connections. Who has one stands in the slot of a time that is no later, and is looked
-/// at when that has come: so a deadline that moves on with each request costs a comparison, and a connection for which
-/// nothing is due costs nothing.
+/// The deadlines of an event loop's connections. Each stands in a slot whose time is no later, and is checked when that
+/// time has come. So a deadline that moves with each request costs a comparison, and a connection without a due
+/// deadline costs nothing.
 final class TimerWheel {
     /// Nanoseconds; a deadline that has passed is noticed within two of these.
     static let tick: Int64 = 50_000_000
-    /// Deadlines that are further away than all slots are looked at on the way.
+    /// A deadline beyond the last slot is checked on the way.
     private static let slotCount: Int64 = 1024
 
     private var slots = [[any Timed]](repeating: [], count: Int(slotCount))
-    /// The last one that was dealt with.
+    /// The last slot that was processed.
     private var current: Int64
 
     init(now: Int64) { current = now / Self.tick }
 
-    /// A deadline was set. One that is later than the one before is noticed when that is due.
+    /// A deadline was set. If it is later than the previous one, it is noticed when the previous one is due.
     func note(_ timed: any Timed) {
         guard timed.deadline < .max else { return }
         let due = timed.deadline / Self.tick + 1
@@ -56,10 +56,10 @@ final class TimerWheel {
     /// Calls `timedOut` on all whose deadline has passed.
     func advance(to now: Int64) {
         let target = now / Self.tick
-        // After a pause that is longer than the wheel each slot is looked at once.
+        // After a pause longer than the wheel, each slot is processed once.
         var tick = max(current + 1, target - Self.slotCount + 1)
         while tick <= target {
-            // Nothing is put into this slot meanwhile.
+            // Advanced first, so that `note` adds nothing to this slot.
             current = max(current, tick)
             while let timed = slots[Self.slot(of: tick)].popLast() {
                 timed.timerPlace = nil
@@ -72,7 +72,7 @@ final class TimerWheel {
     private static func slot(of tick: Int64) -> Int { Int(tick % slotCount) }
 }
 
-/// Numbers for identifiers that only need to differ (xorshift64*, seeded from the system).
+/// Random numbers for identifiers that only need to be distinct (xorshift64*, seeded from the system).
 struct FastRandom: RandomNumberGenerator {
     private var state = UInt64.random(in: 1 ... .max)
 

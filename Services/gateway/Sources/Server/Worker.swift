@@ -4,13 +4,13 @@ import NIOCore
 import ServiceKit
 import Synchronization
 
-/// What one event loop owns. Nothing of it is ever touched from elsewhere, so nothing of it is locked.
+/// The state that one event loop owns. Only that event loop accesses it, so it has no locks.
 final class Worker {
     let eventLoop: any EventLoop
     let gateway: Gateway
     let bearers: BearerVerifier
     let clientTimes: ClientTimes
-    /// Kept to be used again, so that scanning allocates nothing.
+    /// Reused, so that scanning allocates nothing.
     var requestHead = RequestHead()
     var responseHead = ResponseHead()
     /// Bytes of responses that wait for clients.
@@ -18,17 +18,17 @@ final class Worker {
     /// Bytes of request bodies that wait for upstreams.
     var requestBodies: BufferBudget
     var random = FastRandom()
-    /// Responses that end with the token that opened them.
+    /// Responses that end when the token that opened them becomes invalid.
     var streams: [ObjectIdentifier: Exchange] = [:]
 
-    /// What requests are admitted by.
+    /// The routes that requests are admitted with.
     private(set) var routes = RouteSnapshot()
     private(set) var connections: [ClientConnection] = []
     let timers: TimerWheel
     private var http2Connections: [ObjectIdentifier: HTTP2Connection] = [:]
     private var sweeps = 0
     private var stalls = StallRecord()
-    /// The `Date` field, a whole line. Kept true by `sweep`, so that no response pays for it.
+    /// The `Date` field, a whole line. `sweep` keeps it current, so that responses do not pay for it.
     private(set) var dateLine: [UInt8] = []
     private var dateSecond: Int64 = 0
 
@@ -44,7 +44,7 @@ final class Worker {
         writeDate()
     }
 
-    /// Takes the routes that are in force now, and the present addresses of their upstreams.
+    /// Takes the routes in force, and the current addresses of their upstreams.
     func takeRoutes() {
         routes = RouteSnapshot(gateway.routes.inForce, gateway.names.addresses, after: routes, worker: self)
     }
@@ -55,16 +55,16 @@ final class Worker {
     var now: Int64 { Self.now }
     private static var now: Int64 { Int64(truncatingIfNeeded: NIODeadline.now().uptimeNanoseconds) }
 
-    /// Seconds since 1970. `time()` would lag behind by up to a tick of the kernel, and a token live on for it.
+    /// Seconds since 1970. `time()` would lag by up to a tick of the kernel, so tokens would live longer.
     var wallClock: Int64 { Int64(Date.now.timeIntervalSince1970) }
 
     /// Nanoseconds for which a request that is read now may have waited in its socket.
     var wait: Int64 { stalls.wait(ofReadAt: .now).nanoseconds }
 
-    /// How often `sweep` is to be called.
+    /// The interval between two calls of `sweep`.
     static let sweepInterval = TimeAmount.nanoseconds(TimerWheel.tick)
 
-    /// Fires deadlines that have passed, and does what is due now and then.
+    /// Calls the handlers of passed deadlines, and does periodic work.
     func sweep() {
         writeDate()
         let now = now
@@ -91,7 +91,7 @@ final class Worker {
         dateLine = Array("Date: \(UTCTime(secondsSince1970: Int64(second)).imfFixdate)\r\n".utf8)
     }
 
-    /// Counts that are kept here between two reports, so that no request pays for them.
+    /// Reports the counts that are kept here between two reports, so that requests do not pay for them.
     private func report() {
         routes.report()
         gateway.metrics.report(connections: gateway.openConnections.count)
@@ -114,7 +114,7 @@ final class Worker {
         connection.place = -1
     }
 
-    /// The keys have changed, or could not be fetched: whoever waited for them is judged now.
+    /// The keys have changed, or could not be fetched: requests that wait for them are admitted or refused now.
     func keysChanged() {
         for connection in connections where connection.waitsForKeys { connection.endWait() }
     }
