@@ -8,12 +8,12 @@ import ServiceLifecycle
 import Settings
 import Synchronization
 
-/// The certificate that clients are shown, and its key: two PEM files that are read again when either changes.
+/// The server certificate and its key: two PEM files that are read again when either changes.
 ///
-/// Connections that are open keep what they began with. Files that cannot be used, or do not fit together as while the
-/// one is replaced and the other not yet, leave the certificate that is in force as it is.
+/// Open connections keep their certificate. If the files cannot be used, or do not match while one of them is being
+/// replaced, the certificate in force stays.
 final class ServerCertificate: Service {
-    /// Why there is no certificate.
+    /// Why the certificate cannot be used.
     struct Failure: Error, Equatable, CustomStringConvertible {
         var description: String
     }
@@ -28,7 +28,7 @@ final class ServerCertificate: Service {
         "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds",
         help: "When the certificate that clients are shown expires, in seconds since 1970.")
 
-    /// - Parameter pause: between two looks at the files.
+    /// - Parameter pause: between two checks of the files.
     init(certificateFile: String, keyFile: String, logger: Logger, pause: Duration = .seconds(1)) throws(Failure) {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
@@ -39,7 +39,7 @@ final class ServerCertificate: Service {
         expiry.set(expiresAt)
     }
 
-    /// For a connection that begins now.
+    /// The context for a new connection.
     var context: NIOSSLContext { current.withLock { $0 } }
 
     func run() async throws {
@@ -62,7 +62,7 @@ final class ServerCertificate: Service {
             expiry.set(expiresAt)
             logger.notice("certificate in force", metadata: ["expiresAt": "\(expiresAt)"])
         } catch {
-            // Tried at each look until the files fit: told once.
+            // The files are tried at each check until they match, but each error is logged once.
             let isNew = complaint.withLock { complaint in
                 defer { complaint = error.description }
                 return complaint != error.description
@@ -75,14 +75,15 @@ final class ServerCertificate: Service {
         }
     }
 
-    /// Of TLS 1.2 those with forward secrecy and authenticated encryption (RFC 9325 §4.2); TLS 1.3 has no others.
+    /// The cipher suites of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325 §4.2); TLS 1.3 has no
+    /// others.
     private static let cipherSuites: [NIOTLSCipher] = [
         .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
         .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
         .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
-    /// - Returns: also when the first of the chain expires, in seconds since 1970.
+    /// - Returns: the context, and when the first certificate of the chain expires, in seconds since 1970.
     static func read(
         certificateFile: String, keyFile: String
     ) throws(Failure) -> (context: NIOSSLContext, expiresAt: Int64) {

@@ -3,13 +3,13 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// TLS towards an upstream. Its certificate has to name the host that the route names, and one of the authorities has to
-/// have signed it.
+/// TLS to an upstream. The certificate has to name the host from the route, and one of the authorities has to have
+/// signed it.
 final class UpstreamTLS: Sendable, Hashable {
-    /// The text of authorities holds none.
+    /// The file of authorities contains none.
     struct NoAuthority: Error {}
 
-    /// The certificate is good, but another's.
+    /// The certificate is valid, but for another name.
     struct OtherName: Error {}
 
     private let authorities: Upstream.Authorities
@@ -30,14 +30,14 @@ final class UpstreamTLS: Sendable, Hashable {
         context = try NIOSSLContext(configuration: configuration)
     }
 
-    /// Two with the same authorities are the same: connections live on when routes are read again.
+    /// Two with the same authorities are equal, so connections continue when routes are reloaded.
     static func == (one: UpstreamTLS, other: UpstreamTLS) -> Bool { one.authorities == other.authorities }
 
     func hash(into hasher: inout Hasher) { hasher.combine(authorities) }
 
-    /// Takes a connection that nothing was sent on through its handshake.
+    /// Performs the TLS handshake on a new connection.
     ///
-    /// - Returns: the connection once the other side has proved who it is; a failed one is closed.
+    /// - Returns: the connection once the upstream is authenticated; a failed one is closed.
     func handshake(
         on channel: any Channel, host: String, within limit: TimeAmount
     ) -> EventLoopFuture<any Channel> {
@@ -48,8 +48,8 @@ final class UpstreamTLS: Sendable, Hashable {
             if case .failure = result { channel.close(promise: nil) }
         }
         do {
-            // Server Name Indication has no place for addresses, nor for the dot that ends a whole name (RFC 6066 §3). The
-            // certificate is then checked against the address itself.
+            // Server Name Indication excludes addresses, and the dot that ends an absolute name (RFC 6066 §3). The
+            // certificate is then verified against the address itself.
             let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
             let name = isAddress ? nil : host.hasSuffix(".") ? String(host.dropLast()) : host
             try channel.pipeline.syncOperations.addHandlers([
@@ -61,20 +61,20 @@ final class UpstreamTLS: Sendable, Hashable {
         return done.futureResult.map { channel }
     }
 
-    /// Whether a name in a certificate is the host's: byte by byte but for the case of ASCII's letters, where its first
-    /// label may be `*`, which stands for any one label (RFC 9525 §6.3).
+    /// Whether a name in a certificate is the host's: compared byte by byte, ignoring ASCII case. Its first label may
+    /// be `*`, which matches any one label (RFC 9525 §6.3).
     static func isName(_ pattern: some Collection<UInt8>, of host: String) -> Bool {
         let (pattern, host) = (pattern.map(\.lowercased), host.utf8.map(\.lowercased))
         guard pattern.starts(with: "*.".utf8) else { return pattern == host }
         return host.first != UInt8(ascii: ".") && host.drop { $0 != UInt8(ascii: ".") } == pattern.dropFirst()
     }
 
-    /// Waits for the end of a handshake, and is gone then.
+    /// Waits for the end of a handshake, and is removed then.
     private final class Handshake: ChannelInboundHandler, RemovableChannelHandler {
         typealias InboundIn = ByteBuffer
 
         private let done: EventLoopPromise<Void>
-        /// What the certificate has to name; `nil` where that is the address, which NIO has checked.
+        /// The name that the certificate has to contain; `nil` where that is the address, which NIO has verified.
         private let name: String?
 
         init(_ done: EventLoopPromise<Void>, name: String?) {
@@ -91,7 +91,7 @@ final class UpstreamTLS: Sendable, Hashable {
             context.fireUserInboundEventTriggered(event)
         }
 
-        /// NIO would take a certificate for the address, which whoever answers look-ups chooses, in place of one for the
+        /// NIO would also accept a certificate for the address, which the name server chooses, in place of one for the
         /// name (RFC 9525 §6).
         private func namesTheHost(_ context: ChannelHandlerContext) -> Bool {
             guard let name else { return true }
@@ -111,9 +111,9 @@ final class UpstreamTLS: Sendable, Hashable {
 }
 
 extension Upstream.Authorities {
-    /// Reads a file of authorities, and makes sure that connections can be opened with it.
+    /// Reads a file of authorities, and verifies that connections can be opened with it.
     ///
-    /// - Parameter file: PEM; `nil`: those that the system trusts.
+    /// - Parameter file: PEM; `nil`: the authorities that the system trusts.
     /// - Throws: `UpstreamTLS.NoAuthority`; `NIOSSLError`; `CocoaError`.
     static func read(file: String?) throws -> Upstream.Authorities {
         let pem = try file.map { Array(try Data(contentsOf: URL(filePath: $0))) }

@@ -5,8 +5,8 @@ import NIOPosix
 import ServiceLifecycle
 import Synchronization
 
-/// Checks the addresses of upstreams that have a health check: once for the whole process, for as long as an event loop
-/// sends requests there.
+/// Checks the addresses of upstreams that have a health check: once for the whole process, while an event loop uses the
+/// address.
 final class HealthChecker: Service {
     /// The health of one address. Any thread may read it.
     final class Health: Sendable {
@@ -24,7 +24,7 @@ final class HealthChecker: Service {
 
         var isUp: Bool { up.load(ordering: .relaxed) }
 
-        /// When the last check that it passed began; nanoseconds of the workers' clock.
+        /// When the last passed check began; nanoseconds of the workers' clock.
         var passedAt: Int64 { passed.load(ordering: .relaxed) }
 
         fileprivate func set(isUp: Bool) {
@@ -39,7 +39,7 @@ final class HealthChecker: Service {
 
     private let logger: Logger
     private let group: any EventLoopGroup
-    /// The addresses that are checked, and how many event loops send requests to each.
+    /// The addresses that are checked, and how many event loops use each.
     private let followed = Mutex<[UpstreamEndpoint: (health: Health, users: Int)]>([:])
     private let entered: AsyncStream<Entry>
     private let entering: AsyncStream<Entry>.Continuation
@@ -59,7 +59,7 @@ final class HealthChecker: Service {
         (entered, entering) = AsyncStream<Entry>.makeStream()
     }
 
-    /// An event loop begins to send requests there. It calls `leave` when it no longer does.
+    /// An event loop begins to use the address. It calls `leave` when it no longer does.
     ///
     /// - Returns: `nil` where the address has no health check.
     func enter(_ endpoint: UpstreamEndpoint) -> Health? {
@@ -111,12 +111,12 @@ final class HealthChecker: Service {
         }
     }
 
-    /// One that left and came back is another entry.
+    /// Whether the entry is current: an address that left and came back has another entry.
     private func isFollowed(_ entry: Entry) -> Bool {
         followed.withLock { $0[entry.endpoint]?.health === entry.health }
     }
 
-    /// - Returns: `nil` where this process could not ask.
+    /// - Returns: `nil` where this process could not send the check.
     private func passesCheck(_ entry: Entry) async -> Bool? {
         let request = """
             GET \(entry.check.health.path) HTTP/1.1\r
@@ -140,11 +140,11 @@ final class HealthChecker: Service {
     }
 }
 
-/// Reads one response to a request without a body, to its end, and keeps nothing of it but its status.
+/// Reads one complete response to a request without a body, and keeps only its status.
 final class StatusReader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    /// What came is no response, too much of one, or only a part.
+    /// The bytes are not a response, too large, or incomplete.
     struct NoResponse: Error {}
 
     private static let maximumBytes = 1 << 16
@@ -180,7 +180,7 @@ final class StatusReader: ChannelInboundHandler {
             guard let length = try input.withUnsafeReadableBytes({ try head.scan($0) }) else { return false }
             input.moveReaderIndex(forwardBy: length)
             guard head.status != 101 else { throw NoResponse() }
-            // Others below 200 come before the final response.
+            // Other 1xx responses precede the final response.
             if head.status >= 200 { body = BodyReader(head.framing(toHead: false)) }
         }
         while let part = try body?.next(from: &input) {

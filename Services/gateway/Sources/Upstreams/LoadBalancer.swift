@@ -1,12 +1,12 @@
 import Instruments
 
-/// Spreads the requests to one upstream over its addresses, on one event loop.
+/// Distributes the requests to one upstream over its addresses, on one event loop.
 final class LoadBalancer {
     private unowned let worker: Worker
     private let pools: [UpstreamPool]
     private var budget: RetryBudget
 
-    /// - Parameter previous: the one that this replaces, with other addresses perhaps. Its retries go on counting:
+    /// - Parameter previous: the balancer that this one replaces, whose addresses may differ. Its retry budget is kept:
     ///   otherwise a name that changes every few seconds would bring a new budget each time.
     init(_ pools: [UpstreamPool], after previous: LoadBalancer?, worker: Worker) {
         self.pools = pools
@@ -16,23 +16,23 @@ final class LoadBalancer {
 
     func countRequest(_ exchange: Exchange) { budget.countRequest(now: exchange.request.startedAt) }
 
-    /// Whether one more request may be sent a second time.
+    /// Whether another request may be retried.
     func mayRetry() -> Bool {
         let may = budget.takeRetry(now: worker.now)
         (may ? worker.gateway.metrics.retries : worker.gateway.metrics.refusedRetries).increment()
         return may
     }
 
-    /// How many addresses there are.
+    /// The number of addresses.
     var count: Int { pools.count }
 
-    /// Where `exchange` is to go: of two addresses picked at random to the one with fewer requests.
+    /// Chooses the address for `exchange`: of two picked at random, the one with fewer requests.
     ///
-    /// Addresses that are set aside are left out for as long as at least half are left: fewer would have to bear what
-    /// may be more than they can, so then all are tried. What failed is repeated where nothing failed of late. An only
-    /// address is always chosen: its pool refuses requests while it refuses connections.
+    /// Addresses that are set aside are excluded while at least half are left. With fewer, all are tried, because the
+    /// rest might be overloaded. A retry goes to an address that has not failed recently. An only address is always
+    /// chosen: its pool refuses requests while it refuses connections.
     ///
-    /// - Parameter now: asked for where something is set aside; nanoseconds of the worker's clock.
+    /// - Parameter now: called if an address is set aside; nanoseconds of the worker's clock.
     func choose(for exchange: Exchange, isRetry: Bool, now: @autoclosure () -> Int64) -> UpstreamPool? {
         guard pools.count > 1 else { return pools.first }
         let (one, other) = pickTwo(of: pools)
@@ -40,7 +40,7 @@ final class LoadBalancer {
 
         let now = now()
         let well = pools.filter(\.isHealthy)
-        // If the probe fails, another address has to be there for the request, and the budget has to allow it.
+        // If the probe fails, another address has to exist for the request, and the budget has to allow the retry.
         if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
             budget.hasRetry(now: now)
         {
@@ -60,8 +60,9 @@ final class LoadBalancer {
         return (pools[one], pools[(one + distance) % pools.count])
     }
 
-    /// Requests are spread by requests, and WebSockets and event streams, which stay and cost little, by those: an address
-    /// that comes new gets its share of both, and not all requests until it has as many of the two together.
+    /// Requests are balanced by requests. WebSockets and event streams, which last long and cost little, are balanced
+    /// by their own number. So a new address gets its share of both, instead of all requests until the totals are
+    /// equal.
     private func lessBusy(_ one: UpstreamPool, _ other: UpstreamPool, for exchange: Exchange) -> UpstreamPool {
         let (requests, streams) = (one.outstanding - other.outstanding, one.streams - other.streams)
         let difference = exchange.request.opensStream ? (streams, requests) : (requests, streams)

@@ -2,25 +2,25 @@ import Contracts
 import Foundation
 import NIOCore
 
-/// A connection to an upstream: sends one request at a time, reads its response, and goes back to the pool.
+/// A connection to an upstream: sends one request at a time, reads its response, and returns to the pool.
 final class UpstreamConnection: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     let pool: UpstreamPool
-    /// When it came back to the pool; nanoseconds of the worker's clock.
+    /// When it returned to the pool; nanoseconds of the worker's clock.
     var idleSince: Int64 = 0
 
     private var context: ChannelHandlerContext?
     private var exchange: Exchange?
     private var state = UpstreamConnectionState()
-    /// Of the present response, once its head is read.
+    /// The reader of the current response's body, once its head is read.
     private var body: BodyReader?
     private var input = ByteBuffer()
     private var holdsRead = false
     private var readSize = ReadSize()
-    /// Whether it will be told when its socket has taken what waits.
+    /// Whether it will be notified when its socket has accepted the waiting bytes.
     private var awaitsTaking = false
     private var output = PendingOutput()
 
@@ -51,7 +51,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
     }
 
-    /// Bytes that the socket has not taken yet. The exchange is told when it has.
+    /// Bytes that the socket has not accepted yet. The exchange is notified when it has.
     func lookAtWaiting() -> Int {
         guard let context else { return 0 }
         let waiting = context.channel.waitingBytes
@@ -64,9 +64,9 @@ final class UpstreamConnection: ChannelDuplexHandler {
         return context.channel.waitingBytes
     }
 
-    /// Gives the connection up in the middle of an exchange, with a reset: the side that closes a connection keeps its port
-    /// for a minute (TIME_WAIT), and clients that give up could use up all ports to an address. A WebSocket whose bytes
-    /// are still on their way is closed.
+    /// Resets the connection in the middle of an exchange. The side that closes a connection keeps its port for a
+    /// minute (TIME_WAIT), so clients that abort could use up all ports to an address. A WebSocket with unsent bytes is
+    /// closed instead.
     func abandon() {
         exchange = nil
         if let channel = context?.channel, let socket = channel as? any SocketOptionProvider,
@@ -77,9 +77,9 @@ final class UpstreamConnection: ChannelDuplexHandler {
         close()
     }
 
-    /// Ends a WebSocket that the other side may still be reading.
+    /// Ends a WebSocket while the other side may still be reading.
     ///
-    /// - Parameter last: is written before.
+    /// - Parameter last: written before the connection is closed.
     func leave(after last: ByteBuffer?) {
         exchange = nil
         if let last { write(last) }
@@ -87,7 +87,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         close()
     }
 
-    /// Nobody needs the connection for now.
+    /// The exchange no longer needs the connection.
     func release() { pool.release(self) }
 
     func close() {
@@ -161,7 +161,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
                 input.clear()
                 return
             case .idle:
-                // Nobody asked.
+                // The upstream sent bytes without a request.
                 if input.readableBytes > 0 { close() }
                 return
             case .head:
@@ -180,7 +180,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         case interim(length: Int)
         case final(length: Int, BodyFraming, connectionOptions: [[UInt8]])
         case upgraded(length: Int)
-        /// There are too many WebSockets and event streams.
+        /// The WebSockets and event streams are at their limit.
         case tooManyStreams
         case fault
     }
@@ -240,7 +240,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         return true
     }
 
-    /// The connection counts among streams from now on, and leaves its room to another one.
+    /// The connection counts among streams from now on, and frees its slot for another one.
     private func leaveForStream() {
         pool.streamOpened()
         pool.leave()
@@ -277,7 +277,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         body = nil
         let isKept = state.responseEnded(
             isRequestComplete: exchange.state.isRequestComplete, hasInput: input.readableBytes > 0)
-        // What is not sent of a request whose response is there is given up.
+        // The response is complete, so the rest of the request is not sent.
         if isKept { release() } else if exchange.state.isRequestComplete { close() } else { abandon() }
         exchange.receiveEnd(trailers: trailers)
     }
@@ -292,10 +292,10 @@ final class UpstreamConnection: ChannelDuplexHandler {
 
 /// Why a connection to an upstream's address could not be made.
 enum ConnectFailure: Error, Equatable {
-    /// Nothing listens there.
+    /// No process listens at the address.
     case refused
     case unreachable
-    /// This process had no port, descriptor or memory for it: the address is not to blame.
+    /// This process had no port, descriptor or memory for the connection: the address is not at fault.
     case exhausted
 
     init(_ error: any Error) {
@@ -307,6 +307,6 @@ enum ConnectFailure: Error, Equatable {
             }
     }
 
-    /// What the request fails with that was to be sent there.
+    /// The failure of the request that was to be sent on the connection.
     var ofRequest: ExchangeState.Failure { self == .exhausted ? .exhausted : .unreachable }
 }

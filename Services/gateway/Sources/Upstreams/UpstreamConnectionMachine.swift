@@ -1,26 +1,26 @@
-/// The states of a connection to an upstream, without its socket: it is told what happened, and says what to do.
+/// The state machine of a connection to an upstream, without its socket: it receives events and returns the actions.
 struct UpstreamConnectionState: Sendable {
     enum Phase: Sendable, Equatable {
-        /// No request is on it.
+        /// The connection carries no request.
         case idle
-        /// The head of a response is waited for.
+        /// Waits for the head of a response.
         case head
         case body
-        /// Bytes of a WebSocket go both ways.
+        /// Bytes of a WebSocket are relayed both ways.
         case tunnel
         case closed
     }
 
-    /// What the end of the connection means for the request that is on it.
+    /// What the end of the connection means for its current request.
     enum AtEnd: Sendable, Equatable {
-        /// The response is whole: it ended with the connection.
+        /// The response is complete: it ended with the connection.
         case responseEnded
         case tunnelEnded
-        /// The response did not come, or not the whole of it.
+        /// The response is missing or incomplete.
         case failed(isSafeToRepeat: Bool)
     }
 
-    /// Interim responses (1xx) before the final one; more are taken for garbage.
+    /// Interim responses (1xx) before the final one; more are an error.
     static let interimLimit = 8
 
     private(set) var phase = Phase.idle
@@ -29,26 +29,26 @@ struct UpstreamConnectionState: Sendable {
     private(set) var isDetached = false
     private var interim = 0
     private var keepsAlive = false
-    /// Whether it has carried a request before: then it may be closing as the next one is sent.
+    /// Whether it has carried a request before: the upstream may then be closing it while the next one is sent.
     private var isReused = false
-    /// Whether it ended in another way than its other side meant: a response that ends with it is not complete then
-    /// (RFC 9112 §8, §9.8).
+    /// Whether it was cut rather than closed in order: a response that ends with the connection is incomplete then (RFC
+    /// 9112 §8, §9.8).
     private var isCut = false
 
-    /// A request goes out on it.
+    /// A request is sent on the connection.
     mutating func begin() {
         phase = .head
         interim = 0
     }
 
-    /// - Returns: whether there may be so many interim responses.
+    /// - Returns: whether the number of interim responses is within the limit.
     mutating func interimCame() -> Bool {
         interim += 1
         return interim <= Self.interimLimit
     }
 
     /// - Parameters:
-    ///   - keepsAlive: whether the upstream would take another request afterwards.
+    ///   - keepsAlive: whether the upstream accepts another request afterwards.
     ///   - isEventStream: whether the response is an event stream.
     mutating func responseBegan(keepsAlive: Bool, isEventStream: Bool = false) {
         self.keepsAlive = keepsAlive && !isEventStream
@@ -63,8 +63,8 @@ struct UpstreamConnectionState: Sendable {
 
     /// - Parameters:
     ///   - isRequestComplete: a response may come before its request has been sent whole.
-    ///   - hasInput: whether bytes came after the response, which nobody asked for.
-    /// - Returns: whether the connection is kept for another request. Else it is to be closed.
+    ///   - hasInput: whether unrequested bytes followed the response.
+    /// - Returns: whether the connection is kept for another request. Otherwise it is to be closed.
     mutating func responseEnded(isRequestComplete: Bool, hasInput: Bool) -> Bool {
         let isKept = keepsAlive && isRequestComplete && !hasInput
         phase = isKept ? .idle : .closed
@@ -72,18 +72,18 @@ struct UpstreamConnectionState: Sendable {
         return isKept
     }
 
-    /// The gateway closes it.
+    /// The gateway closes the connection.
     mutating func close() { phase = .closed }
 
-    /// The system, or TLS, tells of a fault.
+    /// The system, or TLS, reports an error.
     mutating func cut() { isCut = true }
 
     /// The socket is closed.
     ///
     /// - Parameters:
-    ///   - bodyEndsWithConnection: whether that is how the response's body ends.
-    ///   - hasInput: whether a part of a head has come.
-    ///   - isIdempotent: whether the request that is on it may be sent twice (RFC 9110 §9.2.2).
+    ///   - bodyEndsWithConnection: whether the response's body is delimited by the end of the connection.
+    ///   - hasInput: whether a part of a head has arrived.
+    ///   - isIdempotent: whether the current request may be sent twice (RFC 9110 §9.2.2).
     mutating func ended(bodyEndsWithConnection: Bool, hasInput: Bool, isIdempotent: Bool) -> AtEnd {
         defer { phase = .closed }
         switch phase {

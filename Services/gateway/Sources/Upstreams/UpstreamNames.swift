@@ -12,11 +12,11 @@ import Threads
     import Darwin
 #endif
 
-/// What the names of upstreams stand for: all addresses of each, looked up again and again, off the event loops.
+/// Resolves the names of upstreams: all addresses of each, repeatedly, off the event loops.
 ///
-/// What can't be looked up stands for what it stood for before.
+/// If a look-up fails, the name keeps its previous addresses.
 final class UpstreamNames: Service {
-    /// All addresses of a host; their ports mean nothing. May take long, and ends when its task is cancelled.
+    /// All addresses of a host; their ports have no meaning. May take long, and ends when its task is cancelled.
     typealias Lookup = @Sendable (_ host: String) async throws -> [SocketAddress]
 
     private struct State {
@@ -39,8 +39,8 @@ final class UpstreamNames: Service {
 
     /// - Parameters:
     ///   - routes: the names of their upstreams are followed.
-    ///   - pause: between two rounds. With it and the time that a look-up takes an answer is 5 s old at the most.
-    ///   - patience: that routes have with names which are new with them.
+    ///   - pause: between two rounds. Together with the time of a look-up, the addresses are 5 s old at most.
+    ///   - timeout: for the look-ups of names that are new with a table.
     init(
         routes: RouteStore, logger: Logger, pause: Duration = .seconds(2), patience: Duration = .seconds(2),
         lookup: @escaping Lookup = SystemLookup.shared.addresses
@@ -64,7 +64,7 @@ final class UpstreamNames: Service {
         await cancelWhenGracefulShutdown {
             await withDiscardingTaskGroup { group in
                 while !Task.isCancelled {
-                    // One that takes long is not looked up a second time meanwhile, and delays no other.
+                    // A slow look-up is not repeated meanwhile, and delays no other.
                     for name in self.claimIdle() {
                         group.addTask {
                             await self.lookUp(name)
@@ -77,8 +77,7 @@ final class UpstreamNames: Service {
         }
     }
 
-    /// Looks up the names that would be new with a table, before it comes into force. Those that take too long it does
-    /// without.
+    /// Looks up the new names of a table before it comes into force. Look-ups that time out are left out.
     func learn(_ table: RouteTable) async {
         let followed = routes.table.names
         let new = state.withLock { state in
@@ -131,7 +130,7 @@ final class UpstreamNames: Service {
     private func take(_ found: [SocketAddress], of name: String) {
         let listeners = state.withLock { state -> [@Sendable () -> Void] in
             state.failing.remove(name)
-            // Name servers give them in another order each time.
+            // Name servers return the addresses in varying order.
             guard Set(found) != state.addresses[name].map(Set.init) else { return [] }
             state.addresses[name] = found
             return state.listeners
@@ -163,9 +162,9 @@ extension Upstream.Address {
     var literal: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
 }
 
-/// Asks the system for a host's addresses: its hosts file, its name servers.
+/// Asks the system for a host's addresses, using its hosts file and name servers.
 final class SystemLookup: Sendable {
-    /// Why there is no answer, in the system's words.
+    /// Why a look-up failed, in the system's words.
     struct Failure: Error, CustomStringConvertible {
         var description: String
     }
@@ -177,7 +176,7 @@ final class SystemLookup: Sendable {
         var asking: [String: [AsyncStream<Answer>.Continuation]] = [:]
     }
 
-    /// For everybody in this process.
+    /// Shared by the whole process.
     static let shared = SystemLookup()
 
     private let state: Mutex<State>
@@ -185,9 +184,9 @@ final class SystemLookup: Sendable {
     private let ask: @Sendable (_ host: String) -> Answer
 
     /// - Parameters:
-    ///   - limit: threads at the most, of which each is there for one look-up.
-    ///   - slowFrom: what takes so long may take long again.
-    ///   - ask: blocks until there is an answer.
+    ///   - limit: the maximum of threads, each of which runs one look-up.
+    ///   - slowFrom: a look-up that takes this long counts as slow.
+    ///   - ask: blocks until the look-up ends.
     init(
         limit: Int = 64, slowFrom: Duration = .seconds(1),
         ask: @escaping @Sendable (_ host: String) -> Answer = SystemLookup.ask
@@ -199,7 +198,7 @@ final class SystemLookup: Sendable {
 
     /// All addresses of a host.
     func addresses(of host: String) async throws -> [SocketAddress] {
-        // A look-up blocks its thread and can't be cancelled. A caller that is cancelled leaves it to end alone.
+        // A look-up blocks its thread and cannot be cancelled. A cancelled caller does not wait for it.
         let (answers, answered) = AsyncStream<Answer>.makeStream()
         let begun = state.withLock { state in
             state.asking[host, default: []].append(answered)
@@ -224,7 +223,7 @@ final class SystemLookup: Sendable {
         }
     }
 
-    /// Tells everybody who asked for the host, and begins with those that waited for a thread.
+    /// Resumes all callers that wait for the host, and starts the look-ups that waited for a thread.
     private func end(_ host: String, _ answer: Answer, wasSlow: Bool) {
         let (asking, next) = state.withLock { state in
             (state.asking.removeValue(forKey: host) ?? [], state.queue.ended(host, wasSlow: wasSlow))
@@ -243,7 +242,7 @@ final class SystemLookup: Sendable {
         #else
             hints.ai_socktype = SOCK_STREAM
         #endif
-        // No addresses of a kind that this machine has none of.
+        // Excludes addresses of a family that this machine does not have.
         hints.ai_flags = AI_ADDRCONFIG
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(host, nil, &hints, &list)

@@ -7,12 +7,12 @@ import NIOPosix
 /// The connections of one event loop to one address of an upstream.
 final class UpstreamPool {
     unowned let worker: Worker
-    /// The one request that finds out whether an address that is set aside is well again; another address responds if
-    /// this one does not. Weak: it ends with the request.
+    /// The one request that probes an address that is set aside; another address responds if this one does not. Weak:
+    /// it ends with the request.
     weak var probe: Exchange?
 
     let endpoint: UpstreamEndpoint
-    /// What its health checks tell; `nil` where there are none.
+    /// The results of its health checks; `nil` where it has none.
     private let health: HealthChecker.Health?
     private var isBeingAsked = false
     private var idle: [UpstreamConnection] = []
@@ -24,11 +24,11 @@ final class UpstreamPool {
     private var circuit = Circuit()
     /// On how many event loops the address is set aside.
     private let setAside: Gauge
-    /// No route in force names the address any more.
+    /// Whether no route in force names the address any more.
     private var isRetired = false
     /// Nanoseconds.
     private let idleTimeout: Int64
-    /// When a connection was tried last while the address refuses connections; nanoseconds of the worker's clock.
+    /// When a connection was last tried while the address refuses connections; nanoseconds of the worker's clock.
     private var triedAt: Int64 = 0
 
     init(_ endpoint: UpstreamEndpoint, worker: Worker) {
@@ -41,12 +41,12 @@ final class UpstreamPool {
 
     private var settings: GatewaySettings { worker.gateway.settings }
 
-    /// Requests that are on their way, or wait to be.
+    /// Requests that are in flight, or wait for a connection.
     var outstanding: Int { count - idle.count + waiting.count }
 
     // MARK: Connections
 
-    /// Finds a connection for `exchange`, at once or later: `connected` or `failed` is called on it.
+    /// Finds a connection for `exchange`, at once or later, and calls `connected` or `failed` on it.
     func lease(for exchange: Exchange, isRetry: Bool) {
         // If one idle connection was stale, the others may be too.
         if !isRetry, let connection = takeIdle() { return exchange.connected(connection) }
@@ -62,7 +62,8 @@ final class UpstreamPool {
         connect(for: exchange)
     }
 
-    /// The connection that came back last, unless it has been idle for too long: then its other side may be closing it.
+    /// The connection that was returned last, unless it has been idle for too long: the upstream may be closing it
+    /// then.
     private func takeIdle() -> UpstreamConnection? {
         guard !idle.isEmpty else { return nil }
         let oldest = worker.now - idleTimeout
@@ -95,17 +96,17 @@ final class UpstreamPool {
 
     func streamClosed() { streams -= 1 }
 
-    /// There is room for one connection more: one has closed, or carries a stream.
+    /// A slot is free: a connection has closed, or carries a stream.
     func leave() {
         count -= 1
-        // A request that is refused at once leaves the room to the next one.
+        // A request that is refused at once leaves the slot to the next one.
         while count < settings.maximumUpstreamConnections, let next = waiting.popFirst() {
             lease(for: next, isRetry: false)
         }
     }
 
-    /// Closes connections that were idle for too long. Where an address is set aside and no request has probed it, the
-    /// pool does.
+    /// Closes connections that were idle for too long. If an address is set aside and no request has probed it, the
+    /// pool probes it.
     func sweep(now: Int64) {
         if circuit.refusesConnections, now - triedAt >= Self.probeInterval { tryConnection() }
         if health == nil, circuit.isDue(now: now - Self.probeInterval), probe == nil { ask() }
@@ -113,8 +114,7 @@ final class UpstreamPool {
         closeIdle { $0.idleSince < oldest }
     }
 
-    /// No route names the address any more: requests that are on their way end as they would, and their connections
-    /// with them.
+    /// No route names the address any more. Requests in flight end normally, and their connections with them.
     func retire() {
         if !circuit.isClosed { setAside.decrement() }
         isRetired = true
@@ -139,7 +139,7 @@ final class UpstreamPool {
         }
     }
 
-    /// Finds out whether an address that refused a connection accepts one now.
+    /// Checks whether an address that refused a connection accepts one now.
     private func tryConnection() {
         triedAt = worker.now
         connect { if case .success(let connection) = $0 { self.release(connection) } }
@@ -164,23 +164,23 @@ final class UpstreamPool {
                 } catch {
                     let failure = ConnectFailure(error)
                     self.failedToConnect(failure)
-                    // Not now: the attempts of all that wait may fail at once, each within the one before.
+                    // Deferred: the attempts of all waiting requests may fail at once, and would recurse.
                     self.worker.eventLoop.assumeIsolated().execute { self.leave() }
                     completion(.failure(failure))
                 }
             }
     }
 
-    // MARK: Whether the address is well
+    // MARK: Health of the address
 
-    /// How often an address that refuses connections is tried, and for how long one that is due waits for a request that
-    /// can probe it; nanoseconds.
+    /// The time between two tries of an address that refuses connections, and the time that a due probe waits for a
+    /// suitable request; nanoseconds.
     private static let probeInterval: Int64 = 1_000_000_000
 
-    /// Whether it is not set aside.
+    /// Whether the address is not set aside.
     var isHealthy: Bool { (health?.isUp ?? true) && (circuit.isClosed || passesChecks) }
 
-    /// Whether a health check has found it well since its time aside was over.
+    /// Whether a health check has passed since its time aside ended.
     private var passesChecks: Bool {
         guard let health else { return false }
         change { $0.passedProbe(at: health.passedAt) }
@@ -190,7 +190,7 @@ final class UpstreamPool {
     /// When it failed last; nanoseconds of the worker's clock.
     var failedAt: Int64 { circuit.failedAt }
 
-    /// Where there are health checks they alone bring it back.
+    /// Where health checks exist, only they bring the address back.
     func mayBeProbed(now: Int64) -> Bool { health == nil && circuit.isDue(now: now) && probe == nil }
 
     func responded() {
@@ -210,12 +210,12 @@ final class UpstreamPool {
             triedAt = now
             failed(.refused, now: now)
         case .unreachable: failed(.unreachable, now: now)
-        // The address has nothing to do with it.
+        // The address is not at fault.
         case .exhausted: break
         }
     }
 
-    /// Any response will do, also that the address does not know `OPTIONS` (RFC 9110 §9.3.7).
+    /// Any response counts, including one that rejects `OPTIONS` (RFC 9110 §9.3.7).
     private func ask() {
         guard !isBeingAsked else { return }
         isBeingAsked = true
@@ -252,36 +252,36 @@ final class UpstreamPool {
     }
 }
 
-/// One address of an upstream, and how it is spoken to.
+/// One address of an upstream, and how to connect to it.
 struct UpstreamEndpoint: Hashable, Sendable {
-    /// A question that tells whether the address is well.
+    /// The request of a health check.
     struct Check: Hashable, Sendable {
         var health: HealthCheck
-        /// Lines that every request there has.
+        /// Whole lines that every request to the address has.
         var lines: String
     }
 
-    /// Bytes that the system keeps of a response that nobody reads; it may double that.
+    /// Bytes that the system buffers of an unread response; it may double that.
     private static let receiveBuffer: ChannelOptions.Types.SocketOption.Value = 256 * 1024
 
     var address: SocketAddress
-    /// What its certificate has to name; empty without TLS.
+    /// The name that its certificate has to contain; empty without TLS.
     var host = ""
     /// `nil`: without TLS.
     var tls: UpstreamTLS?
-    /// `nil`: it is judged by how it responds to requests alone.
+    /// `nil`: only its responses to requests decide about its health.
     var check: Check?
     /// How long a kept connection may be unused; `nil`: as long as any upstream's.
     var idleTimeout: Duration?
 
-    /// Opens a connection. With TLS, the other side has shown a valid certificate by then.
+    /// Opens a connection. With TLS, it is complete when the other side has shown a valid certificate.
     func connect(on eventLoop: any EventLoop, within limit: TimeAmount) -> EventLoopFuture<any Channel> {
         let channel = ClientBootstrap(group: eventLoop)
             .connectTimeout(limit)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // NIO reads all that the system holds once the other side has closed, whether or not anybody takes it.
+            // Once the other side has closed, NIO reads all that the system holds, even if the handlers do not read.
             .channelOption(.socketOption(.so_rcvbuf), value: Self.receiveBuffer)
-            // What one turn of the event loop brings is kept whether or not anybody wants it.
+            // NIO keeps all messages of one turn of the event loop in memory, even if the handlers do not read.
             .channelOption(.maxMessagesPerRead, value: 1)
             .connect(to: address)
         guard let tls else { return channel }
@@ -291,9 +291,10 @@ struct UpstreamEndpoint: Hashable, Sendable {
     /// Sends one request on a connection of its own.
     ///
     /// - Parameters:
-    ///   - request: whole; it asks that the connection be closed.
-    ///   - limit: for all of it.
-    ///   - status: told the response's status once the whole response is there. Who fails it ends the asking.
+    ///   - request: the complete request, with `Connection: close`.
+    ///   - limit: for the whole exchange.
+    ///   - status: completed with the response's status once the whole response has arrived. Failing it closes the
+    ///     connection.
     func ask(_ request: String, within limit: Duration, _ status: EventLoopPromise<Int>) {
         let eventLoop = status.futureResult.eventLoop
         let timeout = eventLoop.scheduleTask(in: TimeAmount(limit)) {

@@ -1,6 +1,6 @@
-/// A service that the gateway forwards to: one of Gatehouse's own, or a team's.
+/// A service that the gateway forwards requests to: one of Gatehouse's own, or a team's.
 struct Upstream: Sendable, Hashable {
-    /// Where one replica of it listens.
+    /// The address of one replica.
     struct Address: Sendable, Hashable {
         /// A name, or an IP address without brackets.
         var host: String
@@ -8,86 +8,86 @@ struct Upstream: Sendable, Hashable {
         /// Whether it speaks TLS.
         var isSecure = false
 
-        /// In messages and URLs.
+        /// For messages and URLs.
         var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-        /// For the `Host` field, without a port that goes without saying (RFC 9110 §4.2.3).
+        /// For the `Host` field, without the default port (RFC 9110 §4.2.3).
         var hostField: String {
             guard port == (isSecure ? 443 : 80) else { return authority }
             return host.contains(":") ? "[\(host)]" : host
         }
     }
 
-    /// Who vouches for the certificates of addresses that speak TLS.
+    /// The certificate authorities for addresses with TLS.
     struct Authorities: Sendable, Hashable {
-        /// `nil`: those that the system trusts.
+        /// `nil`: the authorities that the system trusts.
         let file: String?
-        /// What it held.
+        /// The contents of the file.
         let pem: [UInt8]?
 
-        /// Two of the same content are the same: connections live on when routes are read again.
+        /// Two with the same contents are equal, so connections continue when routes are reloaded.
         static func == (one: Authorities, other: Authorities) -> Bool { one.pem == other.pem }
 
         func hash(into hasher: inout Hasher) { hasher.combine(pem) }
     }
 
-    /// In metrics and logs.
+    /// For metrics and logs.
     var name: String
     var addresses: [Address]
-    /// What the gateway proves itself with to this upstream and to no other.
+    /// The gateway's credential for this upstream and no other.
     var credential: String?
-    /// `nil`: its addresses speak without TLS.
+    /// `nil`: its addresses are contacted without TLS.
     var authorities: Authorities?
-    /// `nil`: its addresses are judged by how they respond to requests alone.
+    /// `nil`: only responses to requests decide about the health of its addresses.
     var healthCheck: HealthCheck?
     /// How long a kept connection may be unused; `nil`: as long as any upstream's.
     var idleTimeout: Duration?
-    /// Trouble of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
+    /// A failure of Gatehouse's own services is `UNAVAILABLE`; a team's is `BAD_GATEWAY` or `TIMEOUT`.
     var isGatehouse: Bool
 }
 
-/// Whether requests are sent to an address: one that fails is set aside, for longer each time, until something that
-/// probes it has a response (a circuit breaker).
+/// Whether requests are sent to an address (a circuit breaker). An address that fails is set aside, for longer each
+/// time, until a probe gets a response.
 struct Circuit: Sendable, Equatable {
     enum Failure: Sendable, CaseIterable {
-        /// The address refused a connection: nothing listens there.
+        /// The address refused a connection: no process listens there.
         case refused
         /// A connection could not be made for another reason.
         case unreachable
-        /// There was a connection, and on it no response that could be passed on.
+        /// The connection was made, but delivered no response that could be forwarded.
         case noResponse
         /// The response of a team's service was 502, 503 or 504.
         case errorStatus
     }
 
-    /// So many requests in a row without a response, or with such a status, set an address aside; a connection that can't
-    /// be made does so at once.
+    /// Consecutive requests without a response, or with such a status, that set an address aside. A connection that
+    /// cannot be made does so at once.
     static let noResponseLimit = 5
-    /// How long it is set aside the first time; each time twice as long as the last, up to `longest`. Nanoseconds.
+    /// How long it is set aside the first time. The time doubles up to `longest`. Nanoseconds.
     static let shortest: Int64 = 200_000_000
     static let longest: Int64 = 10_000_000_000
 
-    /// When it failed last, in nanoseconds of a monotonic clock; 0 when it has been responding since.
+    /// When it last failed, in nanoseconds of a monotonic clock; 0 if it has responded since.
     private(set) var failedAt: Int64 = 0
     private var failures = 0
     private var openings = 0
     private var openUntil: Int64?
 
-    /// Whether the address refused the last connection. An only address is set aside for this alone: whatever else is
-    /// wrong with it, a request may still succeed.
+    /// Whether the address refused the last connection. An only address is set aside for this alone, because a request
+    /// may succeed despite other failures.
     private(set) var refusesConnections = false
 
-    /// Whether requests are sent there as to any other.
+    /// Whether requests are sent to the address normally.
     var isClosed: Bool { openUntil == nil }
 
-    /// Whether it has been set aside for long enough to be probed.
+    /// Whether the address has been set aside for long enough to be probed.
     func isDue(now: Int64) -> Bool { openUntil.map { $0 <= now } ?? false }
 
     mutating func failed(_ failure: Failure, now: Int64) {
         failedAt = now
         if failure == .refused || failure == .unreachable { refusesConnections = failure == .refused }
         if let openUntil {
-            // Those that were sent before say nothing new.
+            // Requests that were sent before it was set aside add no information.
             guard openUntil <= now else { return }
         } else {
             failures += 1
@@ -100,10 +100,10 @@ struct Circuit: Sendable, Equatable {
     /// A connection was made.
     mutating func connected() { refusesConnections = false }
 
-    /// It has responded to a probe, and is sent users' requests again. The first of them without a response sets it aside
-    /// once more, for longer: a service that responds to probes may still fail at everything else.
+    /// The address has responded to a probe, and receives users' requests again. The first of them without a response
+    /// sets it aside once more, for longer: a service that responds to probes may still fail at everything else.
     ///
-    /// - Parameter time: when it was asked.
+    /// - Parameter time: when the probe was sent.
     mutating func passedProbe(at time: Int64) {
         guard let openUntil, openUntil <= time else { return }
         self.openUntil = nil
@@ -113,23 +113,23 @@ struct Circuit: Sendable, Equatable {
     mutating func responded() { self = Circuit() }
 }
 
-/// How each address of an upstream is asked whether it is well.
+/// The health check for each address of an upstream.
 struct HealthCheck: Sendable, Hashable {
-    /// The path that responds with a 2xx where all is well.
+    /// A path that responds with 2xx if the service is healthy.
     var path: String
-    /// About so long from the end of one check to the beginning of the next.
+    /// The approximate time from the end of one check to the beginning of the next.
     var interval = Duration.seconds(5)
     /// For a whole check, from the connection to the last byte of the response.
     var timeout = Duration.seconds(2)
 }
 
-/// What the health checks of one address say: it is up until they say otherwise.
+/// The health of one address by its checks. It is up until checks fail.
 struct HealthState: Sendable, Equatable {
-    /// Results in a row that are needed to change `isUp`. One may be chance.
+    /// Consecutive results that change `isUp`: a single one may be an accident.
     static let evidence = 2
 
     private(set) var isUp = true
-    /// Results in a row that contradict `isUp`.
+    /// Consecutive results that contradict `isUp`.
     private var doubts = 0
 
     /// - Returns: whether `isUp` has changed.
@@ -144,9 +144,9 @@ struct HealthState: Sendable, Equatable {
         return true
     }
 
-    /// Until the next check: sooner where the last one gave reason to doubt.
+    /// The time until the next check. It is shorter if the last result contradicts `isUp`.
     ///
-    /// - Parameter chance: from 0 to 1, so that replicas of the gateway do not ask all at once.
+    /// - Parameter chance: from 0 to 1, so that replicas of the gateway do not check all at once.
     func pause(_ interval: Duration, chance: Double) -> Duration {
         (doubts > 0 ? interval / 4 : interval) * (0.8 + 0.4 * chance)
     }
@@ -156,12 +156,12 @@ struct HealthState: Sendable, Equatable {
     private init(isUp: Bool) { self.isUp = isUp }
 }
 
-/// How many requests may be sent a second time: a share of all, and a few in any case. So an outage of many addresses
-/// does not put the requests of all of them, again and again, upon those that are left.
+/// Limits how many requests may be retried: a share of all, and a few in any case. So an outage of many addresses does
+/// not send all of their requests, again and again, to the remaining ones.
 struct RetryBudget: Sendable {
-    /// Retries that are allowed in any case within `seconds`.
+    /// Retries that are always allowed within `seconds`.
     static let floor = 10
-    /// What is looked back on.
+    /// The length of the window.
     static let seconds = 10
 
     private struct Second {
@@ -170,7 +170,7 @@ struct RetryBudget: Sendable {
         var retries = 0
     }
 
-    /// Of the requests, from 0 to 1.
+    /// The share of the requests, from 0 to 1.
     private let share: Double
     private var slots = Array(repeating: Second(), count: seconds)
 
@@ -179,7 +179,7 @@ struct RetryBudget: Sendable {
     /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func countRequest(now: Int64) { slots[slot(of: now)].requests += 1 }
 
-    /// Takes one retry, unless there is none left.
+    /// Takes one retry, if one is left.
     ///
     /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func takeRetry(now: Int64) -> Bool {
@@ -188,7 +188,7 @@ struct RetryBudget: Sendable {
         return true
     }
 
-    /// Whether there is one left.
+    /// Whether a retry is left.
     ///
     /// - Parameter now: nanoseconds of a monotonic clock.
     mutating func hasRetry(now: Int64) -> Bool {
@@ -208,16 +208,16 @@ struct RetryBudget: Sendable {
     }
 }
 
-/// Which names are looked up now, and which wait for a thread.
+/// Decides which names are looked up now, and which wait for a thread.
 ///
-/// A look-up blocks its thread for as long as the name's servers are silent. So each name has one look-up at a time, and
-/// names that were slow the last time get half of the threads at the most. The rest is free for the others.
+/// A look-up blocks its thread while the name's servers are silent. So each name has one look-up at a time, and names
+/// that were slow the last time get at most half of the threads. The rest is free for the others.
 struct LookupQueue: Sendable {
     /// Look-ups at once.
     let limit: Int
     private var running: Set<String> = []
     private var waiting: [String] = []
-    /// Names whose last look-up took long.
+    /// Names whose last look-up was slow.
     private var slow: Set<String> = []
 
     init(limit: Int) { self.limit = limit }

@@ -4,12 +4,12 @@ import Contracts
 import Foundation
 import TokenValidation
 
-/// Judges bearers on one event loop: from the cache of verified tokens where it can, with the key where it must.
+/// Verifies bearers on one event loop: with the cache of verified tokens if possible, otherwise with the key.
 final class BearerVerifier {
     enum Verification {
         case accepted(VerifiedToken)
         case refused(ErrorCode)
-        /// The token's key is not known yet, and is being fetched.
+        /// The token's key is unknown and being fetched.
         case waitsForKeys
     }
 
@@ -17,7 +17,7 @@ final class BearerVerifier {
     private let revoked: RevokedSessions
     private var snapshot: KeyStore<TrustedIssuer>.Snapshot
     private var cache: TokenCache
-    /// Whether the token that was judged last was found in the cache.
+    /// Whether the last verified token was found in the cache.
     private(set) var didFindLast = false
 
     init(keys: KeyStore<TrustedIssuer>, revoked: RevokedSessions, cacheCapacity: Int) {
@@ -29,7 +29,7 @@ final class BearerVerifier {
 
     /// - Parameters:
     ///   - token: the text after `Bearer`.
-    ///   - issuers: those besides Gatehouse whose tokens are taken.
+    ///   - issuers: the accepted issuers besides Gatehouse.
     ///   - now: seconds since 1970.
     func verify(_ token: UnsafeRawBufferPointer, from issuers: Set<VerbatimString> = [], now: Int64) -> Verification {
         if keys.version != snapshot.version { snapshot = keys.snapshot }
@@ -37,7 +37,7 @@ final class BearerVerifier {
         let verified: VerifiedToken
         didFindLast = false
         if let known = cache.token(digest, now: now, isCurrent: { isCurrent($0) }) {
-            // On another route its users would be taken for Gatehouse's.
+            // The route does not name the issuer, and would take its users for Gatehouse's.
             guard !known.isForeign || issuers.contains(known.issuer) else { return .refused(.invalidToken) }
             guard snapshot.sources[known.issuerPlace].isUsable(now: now) else { return .refused(.unavailable) }
             didFindLast = true
@@ -50,7 +50,7 @@ final class BearerVerifier {
             }
             cache.insert(verified, as: digest)
         }
-        // The feed tells of Gatehouse's sessions alone.
+        // The feed contains only Gatehouse's sessions.
         guard let session = verified.ownSession else { return .accepted(verified) }
         switch revoked.status(of: session, now: now) {
         case .live: return .accepted(verified)
@@ -59,18 +59,18 @@ final class BearerVerifier {
         }
     }
 
-    /// Whether a token that was accepted once still would be.
+    /// Whether a token that was accepted before is still valid.
     func accepts(_ token: VerifiedToken, now: Int64) -> Bool {
         now < token.expiresAt
             && token.ownSession.map { revoked.status(of: $0, now: now) == .live } ?? true
     }
 
-    /// Whether the keys that vouched for the token are its issuer's still.
+    /// Whether the keys that verified the token are still its issuer's.
     private func isCurrent(_ token: VerifiedToken) -> Bool {
         token.generation == snapshot.sources[token.issuerPlace].generation
     }
 
-    /// Tries the issuers that have a key of the token's `kid`. Two issuers may have given their keys the same name.
+    /// Tries the issuers that have a key with the token's `kid`. Two issuers may use the same key identifier.
     private func verifyAnew(
         _ token: UnsafeRawBufferPointer, _ places: [Int], now: Int64
     ) -> Result<VerifiedToken, AccessTokenError> {
@@ -96,10 +96,10 @@ final class BearerVerifier {
         case .cryptography: return .refused(.unavailable)
         case .unknownKey:
             let sources = places.map { snapshot.sources[$0] }
-            // Without any keys they are being fetched all the time.
+            // The gateway fetches keys continuously while it has none.
             guard sources.contains(where: { $0.isUsable(now: now) }) else { return .refused(.unavailable) }
             if keys.demandFetch(of: places, now: now) { return .waitsForKeys }
-            // It may be a key of those that are not there, or too old.
+            // The key may belong to an issuer whose keys are missing or too old.
             let isKnown = sources.allSatisfy { $0.isUsable(now: now) && !$0.didLastFetchFail }
             return .refused(isKnown ? .invalidToken : .unavailable)
         default: return .refused(.invalidToken)
@@ -108,9 +108,9 @@ final class BearerVerifier {
 }
 
 extension AccessTokenClaims {
-    /// The field lines that tell a service who the user is.
+    /// The field lines that identify the user to a service.
     ///
-    /// - Parameter isForeign: whether another issuer than Gatehouse vouches for it.
+    /// - Parameter isForeign: whether another issuer than Gatehouse issued the token.
     func identityLines(isForeign: Bool) -> [UInt8] {
         var lines: [UInt8] = []
         lines.reserveCapacity(320)
@@ -124,14 +124,14 @@ extension AccessTokenClaims {
         if !authenticationMethods.isEmpty {
             lines.appendLine(HeaderName.authenticationMethods) { $0.append(authenticationMethods) }
         }
-        // Its user is none of Gatehouse's: whoever is told of it has to know.
+        // The user is not Gatehouse's, so the service has to know the issuer.
         if isForeign { lines.appendIssuer(issuer) }
         return lines
     }
 }
 
 extension ExternalTokenClaims {
-    /// The field lines that tell a service who the user is.
+    /// The field lines that identify the user to a service.
     var identityLines: [UInt8] {
         var lines: [UInt8] = []
         lines.appendLine(HeaderName.externalIssuer) { $0.append(issuer, keeping: .unescaped) }
@@ -143,8 +143,8 @@ extension ExternalTokenClaims {
 }
 
 extension VerifiedToken {
-    /// The lines that tell a service more, of the claims that the token has. An address that anybody may have typed in
-    /// never goes without a word of whether it is proved.
+    /// The lines for the forwarded claims that the token has. `email` never goes without `email_verified`, because a
+    /// user can enter any address.
     func lines(of forwarded: [ForwardedClaim]) -> [UInt8] {
         var lines: [UInt8] = []
         var claims = forwarded.filter { $0 != .emailVerified }
@@ -158,7 +158,7 @@ extension VerifiedToken {
 }
 
 extension ForwardedClaim {
-    /// The field that carries it.
+    /// The field that carries the claim.
     fileprivate var field: String {
         switch self {
         case .email: HeaderName.claimEmail
@@ -175,7 +175,7 @@ extension ForwardedClaim {
 extension ByteSet {
     fileprivate static let plain = ByteSet(.alphanumeric, "-._~")
     fileprivate static let visible = ByteSet(.visible, "")
-    /// What needs no escape where `%` begins one.
+    /// Bytes that need no escape where `%` begins one.
     fileprivate static let unescaped = ByteSet(.alphanumeric, "!#$&'()*+,-./:;=?@[]^_`{|}~")
 }
 
@@ -191,7 +191,7 @@ extension [UInt8] {
         appendLine(ForwardedClaim.issuer.field) { $0.append(issuer, keeping: .unescaped) }
     }
 
-    /// A list, with commas between.
+    /// Appends a list, separated by commas.
     fileprivate mutating func append(_ texts: [String]) {
         for (index, text) in texts.enumerated() {
             if index > 0 { append(UInt8(ascii: ",")) }
@@ -199,7 +199,7 @@ extension [UInt8] {
         }
     }
 
-    /// In lower case. `uuidString` formats as C's `printf` does, which a new token would pay for twice.
+    /// In lower case. `uuidString` formats like C's `printf`, and each new token would pay for it twice.
     fileprivate mutating func append(_ uuid: UUID) {
         Swift.withUnsafeBytes(of: uuid.uuid) { bytes in
             for (index, byte) in bytes.enumerated() {
@@ -212,7 +212,7 @@ extension [UInt8] {
 
     private static let digits = Array("0123456789abcdef".utf8)
 
-    /// With every byte of `text` escaped that is not one of `kept`.
+    /// Appends `text` with every byte escaped that is not one of `kept`.
     fileprivate mutating func append(_ text: String, keeping kept: ByteSet) {
         for byte in text.utf8 {
             if kept.contains(byte) {

@@ -3,11 +3,11 @@ import Bytes
 import Foundation
 import Yams
 
-/// Issuers besides Gatehouse whose access tokens routes may take, as a YAML file tells them.
+/// Issuers besides Gatehouse whose access tokens routes may accept, from a YAML file.
 struct IssuersFile {
-    /// Where an issuer's public keys are.
+    /// The source of an issuer's public keys.
     enum Keys: Sendable {
-        /// At any of these addresses.
+        /// Any of these URLs.
         case jwks([URL])
         case file(PublicKeyFile)
     }
@@ -15,19 +15,19 @@ struct IssuersFile {
     private static let keys: Set<String> = [
         "issuer", "audience", "jwks", "keysFile", "trustedAs", "algorithms", "types", "roleClaim", "roles",
     ]
-    /// Those that say how the tokens of one that is not trusted as Gatehouse look.
+    /// Keys that describe the tokens of an issuer without `trustedAs`.
     private static let external = ["algorithms", "types", "roleClaim", "roles"]
 
     private(set) var issuers: [(issuer: TrustedIssuer, keys: Keys)] = []
-    /// All that is wrong with the file.
+    /// All errors in the file.
     private(set) var problems: [String] = []
 
     private let own: TrustedIssuer
     private let allowsDevelopment: Bool
 
     /// - Parameters:
-    ///   - own: Gatehouse itself, which the file may not name.
-    ///   - allowsDevelopment: whether keys may come without TLS, or have the mark of development.
+    ///   - own: Gatehouse's own issuer, which the file may not name.
+    ///   - allowsDevelopment: whether keys may be fetched without TLS, or be marked for development.
     init(yaml: String, own: TrustedIssuer, allowsDevelopment: Bool) {
         self.own = own
         self.allowsDevelopment = allowsDevelopment
@@ -127,7 +127,7 @@ struct IssuersFile {
         return .external(external)
     }
 
-    /// The issuer's roles on the left, on the right what routes call them.
+    /// Maps the issuer's roles to the names that routes use.
     private func roleNames(_ node: Node, hasClaim: Bool) throws(Mistake) -> [VerbatimString: VerbatimString] {
         guard hasClaim else { throw Mistake(description: "roles need a roleClaim that tells them") }
         var names: [VerbatimString: VerbatimString] = [:]

@@ -24,7 +24,7 @@ enum TokenVerifier: Sendable {
     }
 
     /// - Parameters:
-    ///   - place: the issuer's, in the list of trusted issuers.
+    ///   - place: the issuer's index in the list of trusted issuers.
     ///   - generation: of the issuer's keys.
     ///   - leeway: seconds.
     func verify(
@@ -45,13 +45,13 @@ enum TokenVerifier: Sendable {
     }
 }
 
-/// A file of public keys (PEM) that access tokens are verified with, instead of those that tokens publishes.
+/// A file of public keys (PEM) that verify access tokens, instead of the keys that tokens publishes.
 struct PublicKeyFile: Sendable {
     let path: String
-    /// Whether keys with the mark of development will do.
+    /// Whether keys marked for development are accepted.
     let allowsDevelopment: Bool
 
-    /// - Throws: also for no key at all, and for keys that were made for development where they will not do.
+    /// - Throws: also if the file contains no key, or keys marked for development that are not accepted.
     func read() throws(AccessTokenError) -> VerificationKeySet {
         guard let bytes = FileManager.default.contents(atPath: path) else {
             throw AccessTokenError(.unreadableKey, "The file is not there, or may not be read.")

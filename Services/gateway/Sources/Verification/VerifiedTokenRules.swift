@@ -3,9 +3,9 @@ import Bytes
 import Crypto
 import Foundation
 
-/// An access token that was found genuine, and what its requests carry to the services behind.
+/// A verified access token, and the data that its requests carry to upstreams.
 final class VerifiedToken: Sendable {
-    /// What a route may have its service told, of the claims that the token has.
+    /// The claims of the token that a route may forward.
     private struct Told: Sendable {
         var email: String?
         var isEmailVerified: Bool
@@ -15,28 +15,28 @@ final class VerifiedToken: Sendable {
         var expiresAt: Int64
     }
 
-    /// From this second (since 1970) on it is refused: its `exp`, and the leeway.
+    /// The second (since 1970) from which the token is refused: its `exp`, and the leeway.
     let expiresAt: Int64
-    /// Whose key vouched for it: the place in the list of trusted issuers, where Gatehouse itself is the first.
+    /// The index in the list of trusted issuers, where Gatehouse itself is the first.
     let issuerPlace: Int
-    /// The issuer's keys that vouched for it.
+    /// The generation of the issuer's keys that verified the token.
     let generation: Int
     let issuer: String
     let userKey: UserKey
-    /// The session of Gatehouse's own that ends the token with it.
+    /// Gatehouse's session of the token. Its end invalidates the token.
     let ownSession: UUID?
-    /// Any of these opens a route that asks for it.
+    /// A route that requires a role accepts any of these.
     let roles: [VerbatimString]
-    /// When the user last proved who they are, in seconds since 1970; `nil` where the token does not tell.
+    /// When the user last authenticated, in seconds since 1970; `nil` where the token does not say.
     let authenticationTime: Int64?
-    /// The field lines that tell a service who the user is, ready to be written.
+    /// The field lines that identify the user to a service.
     let identityLines: [UInt8]
     private let told: Told
 
     /// A token of Gatehouse's own, or of an issuer that is trusted as Gatehouse is.
     ///
     /// - Parameters:
-    ///   - identityLines: tell a service who the user is, ready to be written.
+    ///   - identityLines: the field lines that identify the user to a service.
     ///   - leeway: seconds.
     init(
         _ claims: AccessTokenClaims, identityLines: [UInt8], issuerPlace: Int = 0, generation: Int, leeway: Int64 = 0
@@ -55,11 +55,11 @@ final class VerifiedToken: Sendable {
             tokenID: claims.tokenID.uuidString.lowercased(), issuedAt: claims.issuedAt, expiresAt: claims.expiresAt)
     }
 
-    /// A token of an issuer whose users are not Gatehouse's: its user goes to the service in fields of their own.
+    /// A token of an issuer whose users are not Gatehouse's: separate fields identify its user to the service.
     ///
     /// - Parameters:
-    ///   - identityLines: tell a service who the user is, ready to be written.
-    ///   - roleNames: what routes call the issuer's roles.
+    ///   - identityLines: the field lines that identify the user to a service.
+    ///   - roleNames: the names that routes use for the issuer's roles.
     ///   - leeway: seconds.
     init(
         external claims: ExternalTokenClaims, identityLines: [UInt8], roleNames: [VerbatimString: VerbatimString],
@@ -79,11 +79,11 @@ final class VerifiedToken: Sendable {
             tokenID: claims.tokenID, issuedAt: claims.issuedAt, expiresAt: claims.expiresAt)
     }
 
-    /// Whether another issuer than Gatehouse vouches for it.
+    /// Whether another issuer than Gatehouse issued the token.
     var isForeign: Bool { issuerPlace != 0 }
 
-    /// Whether the user has proved who they are so lately. A token that does not tell does not count. A time that is
-    /// still to come counts as now: the issuer's clock is ahead.
+    /// Whether the user has authenticated within the given time. A token that does not say when does not count. A time
+    /// in the future counts as now, because the issuer's clock may be ahead.
     ///
     /// - Parameters:
     ///   - maximumAge: in seconds.
@@ -92,7 +92,7 @@ final class VerifiedToken: Sendable {
         authenticationTime.map { now - $0 <= Int64(maximumAge) + Self.authenticationLeeway } ?? false
     }
 
-    /// Seconds by which a proof may be too old, for clocks that differ.
+    /// Seconds of tolerance for the age of an authentication, because clocks differ.
     static let authenticationLeeway: Int64 = 5
 
     func hasRole(of wanted: Set<VerbatimString>) -> Bool { roles.contains { wanted.contains($0) } }
@@ -111,10 +111,10 @@ final class VerifiedToken: Sendable {
     }
 }
 
-/// A claim that a route can have forwarded to its service, besides the user, session, role and stores.
+/// A claim that a route can forward to its service, besides the user, session, role and stores.
 enum ForwardedClaim: String, Sendable, CaseIterable {
     case email
-    /// Beside `email` always.
+    /// Always forwarded together with `email`.
     case emailVerified = "email_verified"
     case clientID = "client_id"
     case tokenID = "jti"
@@ -123,11 +123,11 @@ enum ForwardedClaim: String, Sendable, CaseIterable {
     case expiresAt = "exp"
 }
 
-/// Tokens that were verified of late, by their SHA-256 digest. One for each event loop.
+/// Recently verified tokens, by their SHA-256 digest. One cache for each event loop.
 ///
-/// Holds at most `capacity`. When it is full each new one takes the place of one that was not asked for since the clock's
-/// hand passed it last (the clock algorithm): one is let go at a time, since letting go of thousands at once keeps every
-/// connection of the loop waiting.
+/// Holds at most `capacity`. When it is full, a new token replaces one that was not used since the clock's hand passed
+/// it last (the clock algorithm). One entry is removed at a time, since removing thousands at once would stall every
+/// connection of the loop.
 struct TokenCache {
     struct Digest: Hashable {
         fileprivate let words: (UInt64, UInt64, UInt64, UInt64)
@@ -142,7 +142,7 @@ struct TokenCache {
 
         static func == (one: Digest, other: Digest) -> Bool { one.words == other.words }
 
-        /// A part of a digest is as good as a hash of it, and only genuine tokens get in.
+        /// Part of a digest is as good as a hash of it, and only verified tokens are entered.
         func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
     }
 
@@ -154,13 +154,13 @@ struct TokenCache {
 
     private let capacity: Int
     private var entries: [Entry] = []
-    /// Where in `entries` each is.
+    /// The index in `entries` of each token.
     private var places: [Digest: Int] = [:]
     private var hand = 0
 
     init(capacity: Int) { self.capacity = max(1, capacity) }
 
-    /// The token of that digest, if it has not expired and is current: the keys that vouched for it are in force.
+    /// The token of the digest, if it has not expired and is current: the keys that verified it are in force.
     mutating func token(_ digest: Digest, now: Int64, isCurrent: (VerifiedToken) -> Bool) -> VerifiedToken? {
         guard let place = places[digest] else { return nil }
         let token = entries[place].token
@@ -193,18 +193,18 @@ struct TokenCache {
     var count: Int { entries.count }
 }
 
-/// Whose access tokens are good here.
+/// An issuer whose access tokens the gateway accepts.
 struct TrustedIssuer: Sendable, Equatable {
     enum Standing: Sendable, Equatable {
-        /// Its users are told of as Gatehouse's own are: it is Gatehouse, or is trusted as Gatehouse is.
+        /// Its users are identified to services like Gatehouse's own: it is Gatehouse, or is trusted as Gatehouse is.
         case gatehouse
-        /// Its users are others: services are told of them in fields of their own.
+        /// Its users are not Gatehouse's: separate fields identify them to services.
         case external(External)
     }
 
     struct External: Sendable, Equatable {
         var form = ExternalTokenVerifier.Form()
-        /// What routes call its roles. Those that are not here open no route that asks for roles.
+        /// The names that routes use for its roles. Other roles do not satisfy a route that requires one.
         var roleNames: [VerbatimString: VerbatimString] = [:]
     }
 

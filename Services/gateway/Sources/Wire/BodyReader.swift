@@ -1,11 +1,11 @@
 import Bytes
 import NIOCore
 
-/// Takes a body out of a connection's bytes, and nothing that follows it.
+/// Reads a body from a connection's bytes, and nothing after it.
 struct BodyReader {
     enum Part: Equatable {
         case data(ByteBuffer)
-        /// The body is complete. A chunked one may carry trailer lines: those that may be forwarded.
+        /// The body is complete. A chunked one may have trailer lines: those that may be forwarded.
         case end(trailers: ByteBuffer?)
     }
 
@@ -18,7 +18,7 @@ struct BodyReader {
 
     private var state: State
 
-    /// - Parameter connectionOptions: names of trailer fields that go no further.
+    /// - Parameter connectionOptions: names of trailer fields that are not forwarded.
     init(_ framing: BodyFraming, connectionOptions: [[UInt8]] = []) {
         state =
             switch framing {
@@ -57,20 +57,20 @@ struct BodyReader {
         return reader.takeChunks()
     }
 
-    /// The connection has ended. `true` when that is the body's proper end.
+    /// The connection has ended. `true` when that delimits the body.
     var endsWithConnection: Bool {
         if case .untilClose = state { true } else { false }
     }
 }
 
-/// How the end of a body is found (RFC 9112 §6.3).
+/// How a body is delimited (RFC 9112 §6.3).
 enum BodyFraming: Equatable, Sendable {
     case length(Int)
     case chunked
     /// The connection's end is the body's end; responses only.
     case untilClose
 
-    /// Bytes, where they are known beforehand.
+    /// The length, where it is declared.
     var length: Int? { if case .length(let length) = self { length } else { nil } }
 }
 
@@ -85,9 +85,9 @@ struct ChunkReader {
     }
 
     private static let longestSizeLine = 256
-    /// Chunks up to this are copied to those before them.
+    /// Chunks up to this size are copied to the previous ones.
     private static let small = PendingOutput.small
-    /// Bytes of small chunks that become one part, at the most.
+    /// The maximum size of a part that consists of small chunks.
     private static let longestPart = 16 * 1024
 
     private var state = State.size
@@ -95,8 +95,8 @@ struct ChunkReader {
     private var chunks = 0
     private let connectionOptions: [[UInt8]]
 
-    /// - Parameter connectionOptions: names of trailer fields that go no further: those that `Connection` names
-    ///   (RFC 9110 §7.6.1), for example.
+    /// - Parameter connectionOptions: names of trailer fields that are not forwarded, for example those that
+    ///   `Connection` names (RFC 9110 §7.6.1).
     init(connectionOptions: [[UInt8]]) { self.connectionOptions = connectionOptions }
 
     mutating func takeChunks() -> Int {
@@ -104,8 +104,8 @@ struct ChunkReader {
         return chunks
     }
 
-    /// The next part; `nil` when more bytes are needed. Small chunks that have come together are one part: the
-    /// sender decides how many there are, and each part costs the gateway and the receiver.
+    /// The next part; `nil` when more bytes are needed. Small chunks that arrived together become one part: the sender
+    /// chooses their number, and each part costs the gateway and the receiver.
     mutating func next(from input: inout ByteBuffer) throws(HeadFault) -> BodyReader.Part? {
         while true {
             if let data = readSmallChunks(from: &input) { return .data(data) }
@@ -131,8 +131,7 @@ struct ChunkReader {
         }
     }
 
-    /// Takes chunks that are there whole, with their ends, if there are two small ones at least. What can't be read is
-    /// left for `next` to refuse.
+    /// Reads complete chunks with their ends, if at least two small ones are available. `next` refuses malformed ones.
     private mutating func readSmallChunks(from input: inout ByteBuffer) -> ByteBuffer? {
         guard case .size = state else { return nil }
         let (parts, length, count) = input.withUnsafeReadableBytes { bytes -> (ByteBuffer?, Int, Int) in
@@ -158,12 +157,12 @@ struct ChunkReader {
         return parts
     }
 
-    /// A whole chunk with data, but not too much of it; `nil` for anything else.
+    /// A complete small chunk with data; `nil` for anything else.
     private static func smallChunk(
         in bytes: UnsafeRawBufferPointer, at start: Int
     ) -> (start: Int, data: Range<Int>, end: Int)? {
         let data: Range<Int>
-        // One digit and a line end: the shorter the chunks are, the more there are of them.
+        // One digit and a line end: the smallest chunks are the most numerous.
         if start + 2 < bytes.count, bytes[start + 2] == .lineFeed, bytes[start + 1] == .carriageReturn,
             let size = Hexadecimal.value(bytes[start])
         {
@@ -190,7 +189,7 @@ struct ChunkReader {
         return length
     }
 
-    /// The trailer lines that may go on: none of those that mean something to the gateway, or concern one hop only.
+    /// The trailer lines that may be forwarded: none with a meaning for the gateway, or for one hop only.
     private func kept(of section: ByteBuffer) -> ByteBuffer? {
         var lines = ByteBuffer()
         section.withUnsafeReadableBytes { bytes in
@@ -237,7 +236,7 @@ struct ChunkReader {
 
     /// `name` or `name=token`, without white space and without quotes.
     ///
-    /// - Returns: the offset of what follows, which is there; `nil` when more bytes are needed.
+    /// - Returns: the offset of the available byte that follows; `nil` when more bytes are needed.
     private static func scanExtension(_ bytes: UnsafeRawBufferPointer, from start: Int) throws(HeadFault) -> Int? {
         let token = FieldSection.tokenBytes
         var index = start
@@ -259,7 +258,7 @@ struct ChunkReader {
 }
 
 extension ByteBuffer {
-    /// Gives these bytes as one chunk to `write`: a small one in one piece, a large one without copying it.
+    /// Passes these bytes as one chunk to `write`: a small one in one piece, a large one without copying it.
     func asChunk(_ write: (ByteBuffer) -> Void) {
         let isSmall = readableBytes <= PendingOutput.small
         // The size has at most 16 digits.

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Writes a head into room that was reserved for it: no growth, no check for each piece but the bound.
+/// Writes a head into reserved memory: it does not grow, and checks only the bound for each piece.
 struct ByteWriter: ~Copyable {
     private let room: UnsafeMutableRawBufferPointer
     private(set) var count = 0
@@ -92,7 +92,7 @@ struct ListMembers: Sequence, IteratorProtocol {
 }
 
 extension ByteBuffer {
-    /// Gives up memory of which nothing is left to read: NIO reads into it again, and an idle connection holds none.
+    /// Releases memory without unread bytes. NIO reads into it again, and an idle connection holds none.
     mutating func letGoIfEmpty() {
         if readableBytes == 0 { self = ByteBuffer() }
     }

@@ -1,4 +1,4 @@
-/// A header field's name as far as the gateway acts on it.
+/// The header fields that the gateway handles by name.
 enum FieldName: UInt8, Sendable {
     case other
     case host
@@ -17,14 +17,14 @@ enum FieldName: UInt8, Sendable {
     case accessControl
     /// Fields about one hop (RFC 9110 §7.6.1): never forwarded.
     case hopByHop
-    /// `X-Forwarded-…` and what else tells where a request came from: written anew.
+    /// `X-Forwarded-…` and other fields about the origin of a request: rewritten.
     case forwarded
-    /// Would have a service act on another method, path or proxy than those that were judged here: never forwarded.
+    /// Would make a service use another method, path or proxy than the ones that were verified here: never forwarded.
     case override
-    /// `Gatehouse-…`: only Gatehouse says these.
+    /// `Gatehouse-…`: only Gatehouse sets these.
     case reserved
-    /// Folds to a name above but is spelled otherwise (`content_length`): some servers would take it for the real
-    /// one, so it goes no further.
+    /// Folds to a name above but is spelled differently (`content_length`). Some servers would take it for the real
+    /// one, so it is not forwarded.
     case disguised
 
     private static let known: [(name: StaticString, field: FieldName)] = [
@@ -43,7 +43,7 @@ enum FieldName: UInt8, Sendable {
         ("x-method-override", .override), ("x-http-method", .override),
     ]
 
-    /// A bit for every first letter of a known name: most fields are none of them and leave at once.
+    /// A bit for every first letter of a known name: most fields have another first letter and return at once.
     private static let firstLetters: UInt32 = known.reduce(bit("g") | bit("x")) {
         $0 | 1 << UInt32($1.name.utf8Start.pointee & 31)
     }
@@ -52,8 +52,8 @@ enum FieldName: UInt8, Sendable {
 
     /// Reads a field name that consists of token bytes.
     ///
-    /// Names are compared as servers that map them to variables do (CGI, WSGI): letters without case, and every
-    /// byte that is neither letter nor digit as one symbol.
+    /// Names are compared like servers that map them to variables do (CGI, WSGI): ignoring case, and with every byte
+    /// that is neither letter nor digit as one symbol.
     @inline(__always)
     init(_ name: UnsafeRawBufferPointer) {
         guard Self.firstLetters &>> UInt32(name[0] & 31) & 1 == 1 || !isAlphanumeric(name[0]) else {
@@ -96,7 +96,7 @@ enum FieldName: UInt8, Sendable {
         return true
     }
 
-    /// Whether two names are one to servers that map names to variables.
+    /// Whether two names are equal for servers that map names to variables.
     static func isSame(_ name: UnsafeRawBufferPointer, as other: [UInt8]) -> Bool {
         name.count == other.count && zip(name, other).allSatisfy { fold($0) == fold($1) }
     }

@@ -1,16 +1,16 @@
-/// The field lines of a head or of a trailer section, and what the fields about framing say.
+/// The field lines of a head or of a trailer section, and the values of the fields about framing.
 ///
-/// One is kept and used again for message after message, so that scanning allocates nothing.
+/// One instance is reused for all messages, so that scanning allocates nothing.
 struct FieldSection: Sendable {
     private(set) var lines: [FieldLine] = []
-    /// The place in `lines` of the only field of that name; `nil` when there is none.
+    /// The index in `lines` of the only field of that name; `nil` when the field is missing.
     private(set) var host: Int?
     private(set) var authorization: Int?
     private(set) var requestID: Int?
-    /// `nil` where there are several, too: none of them is to be trusted then (W3C Trace Context §3.2).
+    /// `nil` also where several exist: none of them may be trusted then (W3C Trace Context §3.2).
     private(set) var traceparent: Int?
     private(set) var expect: Int?
-    /// `Expect` asks for more than `100-continue`, or for nothing.
+    /// `Expect` has another value than `100-continue`.
     private(set) var hasUnknownExpectation = false
     private(set) var maxForwards: Int?
     private(set) var hasSeveralMaxForwards = false
@@ -22,11 +22,11 @@ struct FieldSection: Sendable {
     private(set) var hasSeveralAuthorizations = false
     private var hasSeveralUpgrades = false
     private var traceparents = 0
-    /// `Connection` says `close`, `keep-alive`, or `upgrade`.
+    /// `Connection` contains `close`, `keep-alive`, or `upgrade`.
     private(set) var saysClose = false
     private(set) var saysKeepAlive = false
     private var saysUpgrade = false
-    /// Options of `Connection` that name other fields, and the length of all values of `Connection`.
+    /// The number of `Connection` options that name other fields, and the length of all values of `Connection`.
     private var connectionOptions = 0
     private var connectionBytes = 0
 
@@ -79,7 +79,7 @@ struct FieldSection: Sendable {
             let lineStart = index
             while index < count, token.contains(bytes[index]) { index += 1 }
             guard index < count else { return try incomplete(bytes) }
-            // A space before the colon, a folded line and a bare LF all end here.
+            // A space before the colon, a folded line and a bare LF are all refused here.
             guard bytes[index] == .colon, index > lineStart else { throw .malformed("field name") }
             let nameEnd = index
             index += 1
@@ -181,8 +181,8 @@ struct FieldSection: Sendable {
         }
     }
 
-    /// The names of the fields that concern one hop only, as `Connection` has them: for the trailers, which come when the
-    /// head is gone.
+    /// The names of the fields that concern one hop only, as `Connection` lists them: for the trailers, which arrive
+    /// when the head is gone.
     func connectionOptions(in bytes: UnsafeRawBufferPointer) -> [[UInt8]] {
         guard hasConnectionOptions else { return [] }
         return lines.filter { $0.name == .connection }.flatMap { line in
@@ -190,7 +190,7 @@ struct FieldSection: Sendable {
         }
     }
 
-    /// Whether the head speaks of going on as WebSocket, and of nothing else (RFC 6455 §4.1).
+    /// Whether the head requests or confirms an upgrade to WebSocket, and to nothing else (RFC 6455 §4.1).
     func upgradesToWebSocket(in bytes: UnsafeRawBufferPointer) -> Bool {
         guard saysUpgrade, let upgrade, !hasSeveralUpgrades else { return false }
         return UnsafeRawBufferPointer(rebasing: bytes[lines[upgrade].value]).equalsFolded("websocket")
@@ -199,7 +199,7 @@ struct FieldSection: Sendable {
     /// Whether one of the fields is `Date`.
     func hasDate(in bytes: UnsafeRawBufferPointer) -> Bool { value(of: "date", in: bytes) != nil }
 
-    /// Whether the body is an event stream, as `Content-Type` tells.
+    /// Whether the body is an event stream according to `Content-Type`.
     func isEventStream(in bytes: UnsafeRawBufferPointer) -> Bool {
         value(of: "content-type", in: bytes).map(Self.beginsWithEventStream) ?? false
     }
@@ -227,7 +227,7 @@ struct FieldSection: Sendable {
         return nil
     }
 
-    /// Copies the lines that `isKept` lets through; neighbours in one piece.
+    /// Copies the lines that `isKept` accepts; adjacent lines in one piece.
     @inline(__always)
     func writeLines(
         of bytes: UnsafeRawBufferPointer, to writer: inout ByteWriter, where isKept: (FieldLine) -> Bool
@@ -258,8 +258,8 @@ struct FieldSection: Sendable {
         return length
     }
 
-    /// The first byte at or after `index` that no field value holds: a control byte other than the tabulator.
-    /// Eight bytes are looked at together where none of them is one.
+    /// The first byte at or after `index` that no field value contains: a control byte other than the tabulator. Eight
+    /// bytes are checked together if none of them is one.
     @inline(__always)
     static func endOfValue(_ bytes: UnsafeRawBufferPointer, from index: Int, to end: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101

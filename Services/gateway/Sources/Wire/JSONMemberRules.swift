@@ -2,11 +2,11 @@ import Bytes
 
 /// Finds a member of a JSON object in one pass over its bytes, without allocating anything.
 ///
-/// Text that is not valid JSON is not told from valid JSON: the service that parses it refuses it.
+/// Invalid JSON is not detected: the service that parses it refuses it.
 enum JSONMember {
     /// Whether the outermost object has a member with the name and a value other than `null`.
     ///
-    /// - Parameter name: of ASCII.
+    /// - Parameter name: consists of ASCII.
     static func isPresent(_ name: StaticString, in bytes: UnsafeRawBufferPointer) -> Bool {
         var depth = 0
         var index = 0
@@ -39,9 +39,9 @@ enum JSONMember {
         return nil
     }
 
-    /// Reads a string behind its first quotation mark.
+    /// Reads a string after its first quotation mark.
     ///
-    /// - Returns: whether it is `name`, and the offset behind it; `nil` where it has no end.
+    /// - Returns: whether it is `name`, and the offset after it; `nil` where it has no end.
     private static func scanString(
         _ bytes: UnsafeRawBufferPointer, from start: Int, comparedTo name: StaticString
     ) -> (isSame: Bool, end: Int)? {
@@ -60,9 +60,9 @@ enum JSONMember {
         return nil
     }
 
-    /// Reads what follows a backslash.
+    /// Reads an escape after the backslash.
     ///
-    /// - Returns: the character, where it is ASCII and written as `\u`; 0 otherwise, which no name has.
+    /// - Returns: the character, where it is ASCII and written as `\u`; otherwise 0, which no name contains.
     private static func scanEscape(_ bytes: UnsafeRawBufferPointer, _ index: inout Int) -> UInt8 {
         guard index < bytes.count, bytes[index] == UInt8(ascii: "u"), index + 4 < bytes.count else {
             index += 1

@@ -2,10 +2,10 @@ import Bytes
 import Contracts
 import Foundation
 
-/// The head of a client's request: where its parts stand in the bytes that were scanned.
+/// The head of a client's request: the offsets of its parts in the scanned bytes.
 ///
-/// The scanner accepts what RFC 9112 calls a request in origin form with HTTP/1.1, and of that only what every other
-/// parser reads the same way.
+/// The scanner accepts the origin form of HTTP/1.1 requests (RFC 9112), restricted to what every other parser reads the
+/// same way.
 struct RequestHead: Sendable {
     private(set) var method: MethodSet = []
     /// Without the query.
@@ -47,7 +47,7 @@ struct RequestHead: Sendable {
         index += 1
         let targetStart = index
         let allowed = Self.targetBytes
-        // Of a target that is too long the end may never come.
+        // The end of a target that is too long may never come.
         let longestEnd = min(count, targetStart + HeadLimits.target + 1)
         var pathEnd: Int?
         while index < longestEnd, allowed.contains(bytes[index]) {
@@ -91,7 +91,7 @@ struct RequestHead: Sendable {
     }
 }
 
-/// The head of an upstream's response: where its parts stand in the bytes that were scanned.
+/// The head of an upstream's response: the offsets of its parts in the scanned bytes.
 struct ResponseHead: Sendable {
     private(set) var status = 0
     private(set) var reason = 0..<0
@@ -162,18 +162,18 @@ struct ResponseHead: Sendable {
     }
 }
 
-/// Why a message is refused. Its connection is closed, because nobody can tell where the next message would begin.
+/// Why a message is refused. Its connection is closed, because the start of the next message is unknown.
 enum HeadFault: Error, Equatable {
-    /// What is wrong, for logs and metrics; it holds nothing of the message itself.
+    /// The error, for logs and metrics; it contains nothing of the message itself.
     case malformed(String)
     /// Longer than `HeadLimits.bytes`, or more fields than `HeadLimits.fields`.
     case tooLarge
-    /// A longer target than `HeadLimits.target`.
+    /// A target longer than `HeadLimits.target`.
     case targetTooLong
-    /// Another version than HTTP/1.1.
+    /// A version other than HTTP/1.1.
     case version
 
-    /// What the client is told.
+    /// The error code for the client.
     var code: ErrorCode {
         switch self {
         case .malformed: .invalidRequest
@@ -191,19 +191,19 @@ enum HeadFault: Error, Equatable {
 
 /// Caps on the head of a message, and on a chunked body's trailer section.
 struct HeadLimits: Sendable {
-    /// Of what others send.
+    /// For heads that others send.
     static let bytes = 16 * 1024
     static let fields = 100
     static let received = HeadLimits(mostBytes: bytes, mostFields: fields)
-    /// Of what the gateway writes: the head that it has received, with its own lines. `FieldLine` counts no further.
+    /// For heads that the gateway writes: the received head, with its own lines. `FieldLine` counts no further.
     static let written = HeadLimits(mostBytes: Int(UInt16.max), mostFields: 2 * fields)
     /// Path and query.
     static let target = 8 * 1024
     /// The value of `Authorization` after the scheme.
     static let bearer = 8 * 1024
-    /// A name of the longest kind (RFC 1035), and a port.
+    /// The longest name (RFC 1035), and a port.
     static let host = 255 + 6
-    /// What `Connection` may name: each field of a message is compared with each of them.
+    /// The maximum of options that `Connection` may name: each field of a message is compared with each of them.
     static let connectionOptions = 16
     static let connectionBytes = 1024
 
@@ -213,9 +213,9 @@ struct HeadLimits: Sendable {
 
 /// The value of `Host` (RFC 9112 §3.2): `uri-host [ ":" port ]`.
 ///
-/// Of the names that RFC 3986 §3.2.2 allows, those of unreserved bytes. No host is called by the others (`%`, and
-/// `!$&'()*+,;=`), and services read them in more than one way: a comma in `X-Forwarded-Host` makes two hosts of one.
-/// Of addresses in brackets those of IPv6, without a zone, which means nothing to another machine.
+/// Names consist of unreserved bytes only. RFC 3986 §3.2.2 also allows others (`%`, and `!$&'()*+,;=`), but no host
+/// name uses them, and services parse them in different ways: a comma in `X-Forwarded-Host` makes two hosts of one.
+/// Addresses in brackets are IPv6 without a zone, which has no meaning on another machine.
 enum HostField {
     private static let nameBytes = ByteSet(.alphanumeric, "-._~")
     private static let addressBytes = ByteSet(.empty, "0123456789abcdefABCDEF:.")
@@ -237,7 +237,7 @@ enum HostField {
         return value[hostEnd] == .colon && isPort(value[(hostEnd + 1)...])
     }
 
-    /// An empty one stands for the scheme's own (RFC 3986 §3.2.3).
+    /// An empty port stands for the scheme's default (RFC 3986 §3.2.3).
     private static func isPort(_ digits: Slice<UnsafeRawBufferPointer>) -> Bool {
         guard digits.count <= 5 else { return false }
         var port = 0
@@ -250,7 +250,7 @@ enum HostField {
 
     private static func isIPv6(_ text: UnsafeRawBufferPointer) -> Bool {
         guard text.count <= longestAddress, addressBytes.containsAll(text) else { return false }
-        // By its bytes: whether the members of C's `in6_addr` can be seen here depends on the order of the build.
+        // Compared by bytes: whether the members of C's `in6_addr` are visible here depends on the order of the build.
         return withUnsafeTemporaryAllocation(byteCount: 16, alignment: 4) { address in
             inet_pton(AF_INET6, String(decoding: text, as: UTF8.self), address.baseAddress) == 1
         }

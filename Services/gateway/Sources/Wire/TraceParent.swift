@@ -2,14 +2,14 @@ import Bytes
 
 /// The value of `traceparent`: a request's place in a distributed trace (W3C Trace Context), written as version 00.
 struct TraceParent: Equatable, Sendable {
-    /// The trace's identifier, of which not all bits are 0.
+    /// The trace's identifier, of which at least one bit is set.
     var high: UInt64
     var low: UInt64
-    /// The caller's part of the trace; 0 where the trace begins here.
+    /// The caller's span; 0 where the trace begins here.
     var parent: UInt64
     var flags: UInt8
 
-    /// Bytes of the field's value in version 00, and of what later versions begin with.
+    /// The length of the field's value in version 00, with which later versions begin.
     static let length = 55
 
     init(high: UInt64, low: UInt64, parent: UInt64 = 0, flags: UInt8) {
@@ -19,8 +19,8 @@ struct TraceParent: Equatable, Sendable {
         self.flags = flags
     }
 
-    /// Reads `00-<trace>-<parent>-<flags>`, and what a later version may have after that and a dash (§3.2.4); `nil` for
-    /// anything else. There is no version `ff`.
+    /// Reads `00-<trace>-<parent>-<flags>`, and in later versions anything after a further dash (§3.2.4); `nil` for
+    /// anything else. Version `ff` is invalid.
     init?(_ value: UnsafeRawBufferPointer) {
         let dash = UInt8(ascii: "-")
         guard value.count >= Self.length, value[2] == dash, value[35] == dash, value[52] == dash,
@@ -45,7 +45,7 @@ struct TraceParent: Equatable, Sendable {
         return number
     }
 
-    /// Writes the value with the gateway's own part of the trace as parent.
+    /// Writes the value with the gateway's span as parent.
     func write(to writer: inout ByteWriter, span: UInt64) {
         writer.write("00-")
         writer.write(hexadecimal: high)
@@ -55,6 +55,6 @@ struct TraceParent: Equatable, Sendable {
         writer.write(isSampled ? "-01" : "-00")
     }
 
-    /// The trace's identifier in 32 digits, as logs have it.
+    /// The trace's identifier in 32 digits, as in logs.
     var traceID: String { Hexadecimal.string(high) + Hexadecimal.string(low) }
 }
