@@ -37,12 +37,12 @@ def set_identifier(console, ada, nobody):
 
 def move_identifier(console, ada, nobody):
     console.keyboard.activate("Move +491711234567", "button")
-    console.wait_dialog("Move +491711234567 to somebody else")
+    console.wait_dialog("Move +491711234567 to another user")
     console.keyboard.write_here(nobody.id)
     console.keyboard.press("Enter")
     console.wait_dialog("Move +491711234567 to Nobody?")
     console.keyboard.activate("Move", "button")
-    console.wait_result("+491711234567 is now of Nobody.")
+    console.wait_result("+491711234567 now belongs to Nobody.")
     console.wait_rows("Identifiers", "rows.length === 1")
     open_person(console, nobody, "Nobody")
     console.wait_rows("Identifiers", "rows.length === 2")
@@ -79,7 +79,7 @@ def prove_by_password(console, operator, nobody):
     console.keyboard.activate("Disable…", "button")
     console.wait_dialog("Disable Nobody?")
     console.keyboard.activate("Disable", "button")
-    console.wait_dialog("Prove that it is you")
+    console.wait_dialog("Confirm your identity")
     console.inspect("the proof")
     console.screenshot("proof")
     console.keyboard.press("Escape")
@@ -87,7 +87,7 @@ def prove_by_password(console, operator, nobody):
     console.wait_dialog_trouble("Nothing was changed.")
     console.expect("nothing was changed", nobody.sign_in()[0] == 200)
     console.keyboard.press("Enter")
-    console.wait_dialog("Prove that it is you")
+    console.wait_dialog("Confirm your identity")
     console.keyboard.write_here("not the password")
     console.keyboard.press("Enter")
     console.wait(
@@ -108,7 +108,7 @@ def prove_by_code(console, operator):
     console.keyboard.activate("Enable…", "button")
     console.wait_dialog("Enable Nobody?")
     console.keyboard.press("Enter")
-    console.wait_dialog("Prove that it is you")
+    console.wait_dialog("Confirm your identity")
     console.keyboard.activate(f"Send a code to {operator.identifier} instead", "button")
     console.wait(
         "how is told",

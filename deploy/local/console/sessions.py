@@ -90,7 +90,7 @@ def refuse_unverified(console, operator, ada):
     console.keyboard.activate("Sign out everywhere…", "button")
     console.wait_dialog("Sign Ada out everywhere?")
     console.keyboard.activate("Sign out everywhere", "button")
-    console.wait_dialog("Prove that it is you")
+    console.wait_dialog("Confirm your identity")
     text = console.value("[...document.querySelectorAll('dialog')].at(-1).innerText")
     console.expect("it says that no code can be sent", "No code can be sent" in text, text)
     console.expect("none is offered", "Send a code" not in text, text)

@@ -1,11 +1,11 @@
 "use strict";
-// Asks this gateway for its status and its metrics, and writes what it is told as text: nothing that an answer holds
-// becomes markup.
+// Requests the status and the metrics of this gateway, and inserts them as text: no data from a response becomes
+// markup.
 
 const interval = 2000;
-// A gateway that does not answer for so long is not waited for.
-const patience = 5000;
-// Rates are those between the newest metrics and the oldest of these.
+// Milliseconds after which a request is given up.
+const timeout = 5000;
+// Samples of metrics that are kept. Rates are computed between the newest and the oldest.
 const mostKept = 6;
 
 const kept = [];
@@ -41,7 +41,7 @@ function sum(metrics, name, condition) {
     return series(metrics, name, condition).reduce((total, { value }) => total + value, 0);
 }
 
-// How much a counter rose in a second. A process that started anew counts from 0.
+// The rate of a counter per second. A restarted process counts from 0.
 function rate(name, condition) {
     const [first, last] = [kept[0], kept[kept.length - 1]];
     const seconds = (last.at - first.at) / 1000;
@@ -49,8 +49,8 @@ function rate(name, condition) {
     return Math.max(0, sum(last.metrics, name, condition) - sum(first.metrics, name, condition)) / seconds;
 }
 
-// The seconds within which a part of what was counted since `first` ended; `null` where nothing was. With the newest
-// metrics for `first`: since the process started.
+// The quantile `part`, in seconds, of the durations counted since `first`; `null` if none were counted. With the newest
+// sample as `first`: since the process started.
 function quantile(part, name, condition, first = kept[0]) {
     const last = kept[kept.length - 1];
     const counts = new Map();
@@ -175,7 +175,7 @@ function showReplicas(status, now) {
         }),
     );
     element("not-asked").textContent =
-        status.replicasNotAsked > 0 ? `${status.replicasNotAsked} more are not asked.` : "";
+        status.replicasNotAsked > 0 ? `${status.replicasNotAsked} more are not probed.` : "";
 }
 
 function showRoutes(metrics) {
@@ -246,8 +246,8 @@ function showCircuits(metrics) {
     );
 }
 
-// As tokens says them; others may come.
-const keyStates = { active: "signs", next: "signs next", retiring: "signs no more" };
+// The states that tokens reports; unknown ones are shown unchanged.
+const keyStates = { active: "signs", next: "signs next", retiring: "no longer signs" };
 
 function showTokens(status, metrics, now) {
     table(
@@ -287,7 +287,7 @@ function showTokens(status, metrics, now) {
 }
 
 function show(status, metrics) {
-    // Ages go by the gateway's clock, not by that of whoever looks.
+    // Ages use the gateway's clock, not the browser's.
     const now = new Date(status.at);
     element("window").textContent = ((kept[kept.length - 1].at - kept[0].at) / 1000).toFixed(0);
     showSelf(status, now);
@@ -309,11 +309,11 @@ function showStaleness(reason) {
         lastAnswer === null
             ? `The gateway does not answer (${reason}).`
             : `The gateway has not answered for ${span((Date.now() - lastAnswer) / 1000)} (${reason}). ` +
-              "What stands here is as old.";
+              "The data on this page is equally old.";
 }
 
 async function ask(path) {
-    const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(patience) });
+    const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(timeout) });
     if (!answer.ok) throw new Error(`${path} is ${answer.status}`);
     return answer;
 }

@@ -1,9 +1,9 @@
-// One request to the API of this gateway, and what becomes of its refusals: a sentence that a person understands.
+// Sends a request to the API of this gateway, and turns a refusal into a message for the operator.
 
 import { wait } from "./words.js";
 
-// A gateway that does not answer for so long is not waited for.
-const patience = 20000;
+// Milliseconds after which a request is given up.
+const timeout = 20000;
 
 let base = null;
 
@@ -19,13 +19,13 @@ export class Problem extends Error {
 function unreachable() {
     return new Problem({
         code: "UNREACHABLE",
-        detail: "Gatehouse cannot be reached. See whether this machine is online, and try again.",
+        detail: "Gatehouse cannot be reached. Check whether this machine is online, and try again.",
     });
 }
 
-// Throws `AbortError` where `signal` gave up, and `unreachable` where nothing answered.
+// Throws `AbortError` if `signal` was aborted, and `unreachable` if no response arrived.
 async function send(address, options, signal) {
-    const end = AbortSignal.timeout(patience);
+    const end = AbortSignal.timeout(timeout);
     try {
         const answer = await fetch(address, {
             ...options,
@@ -60,7 +60,7 @@ function refusal(answer, text) {
     });
 }
 
-// Where the API is: a setting of the gateway's.
+// The base path of the API, which is a setting of the gateway.
 async function findBase() {
     const [answer, text] = await send("/console/settings.json", {});
     const path = parsed(text)?.basePath;
@@ -68,7 +68,7 @@ async function findBase() {
     return path;
 }
 
-// The answer's value; `null` where it has none.
+// Returns the body of the response; `null` if it is empty.
 export async function request(method, path, { query = {}, body, bearer, signal, keepalive } = {}) {
     base ??= await findBase();
     const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");

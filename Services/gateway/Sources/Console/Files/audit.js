@@ -8,7 +8,7 @@ import { actionName, actions, clientName, count, detailName, time } from "./word
 export const auditSection = {
     title: "Audit log",
     draw: async (page) => {
-        // Without the views: operators look at this page far more often than anything else happens.
+        // Excludes `viewed`: operators' views would outnumber all other entries.
         const query = { user: page.id, except: "viewed", limit: 20 };
         const { entries } = await call("GET", "/admin/audit", { query, signal: page.signal });
         return [
@@ -97,7 +97,7 @@ function cells(entry) {
     ];
 }
 
-// Enough of an id to tell two apart; the link has the whole.
+// Enough of an id to distinguish two users; the link has the whole id.
 const short = (id) => id.slice(0, 8);
 
 function doer({ by, user }) {

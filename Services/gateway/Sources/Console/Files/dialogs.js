@@ -1,13 +1,13 @@
-// Dialogs: each says what will happen, and does it when it is told to. Escape leaves it.
+// Dialogs: each describes an action, and performs it when the operator confirms. Escape cancels it.
 
 import { button, field, make, values } from "./elements.js";
 import { complain, sentence } from "./notices.js";
 
 let dialogs = 0;
 
-// Gives what `perform` gave, or `undefined` where the dialog was left. `perform` is told what the fields say; while it
-// throws, the dialog stays and says why. `whose` tells a keeper of passwords whose is asked for. `others` makes further
-// nodes, told how to end the dialog with another value.
+// Returns the result of `perform`, or `undefined` if the operator cancels. `perform` receives the values of the fields.
+// If it throws, the dialog stays open and shows the error. `whose` tells a password manager the account. `others` makes
+// further nodes; its parameter ends the dialog with another value.
 export function ask(question) {
     const { title, sentences = [], whose, fields = [], action, isGrave = false, perform, others = () => [] } = question;
     const id = `dialog-${(dialogs += 1)}`;
@@ -58,11 +58,11 @@ export function ask(question) {
             if (dialog.open) dialog.close();
             else resolve(outcome);
         }
-        // What is under way is waited for.
+        // An action in progress cannot be cancelled.
         function cancel(event) {
             if (isBusy) event.preventDefault();
         }
-        // The page may close the dialog all the same, when another view is shown.
+        // The page closes the dialog even then, when another view is shown.
         function close() {
             dialog.remove();
             if (!isBusy) resolve(outcome);
@@ -74,7 +74,7 @@ export function ask(question) {
 
         document.body.append(dialog);
         dialog.showModal();
-        // What is grave is not one key away.
+        // One key must not be enough to confirm a destructive action.
         (form.querySelector("input:not([hidden]), select") ?? (isGrave ? leave : go)).focus();
     });
 }

@@ -1,4 +1,4 @@
-// Makes elements. What an answer holds becomes text and never markup: nothing here parses HTML.
+// Makes elements. Data from responses becomes text and never markup: nothing here parses HTML.
 
 export function make(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
@@ -45,7 +45,7 @@ export function field({ name, label, hint, options, value = "", type = "text", .
     );
 }
 
-// What a form's controls say, by their names.
+// The values of a form's controls, by their names.
 export function values(form) {
     return Object.fromEntries(
         [...form.elements]

@@ -1,4 +1,4 @@
-// A person's ways in, and help with an identifier.
+// A user's credentials, and the actions on their identifiers.
 
 import { ask } from "./dialogs.js";
 import { button, make, table } from "./elements.js";
@@ -9,21 +9,21 @@ const kinds = ["email", "phone"];
 const plain = { autocomplete: "off", spellcheck: "false" };
 const inputs = { email: { type: "email", ...plain }, phone: { type: "tel", ...plain } };
 
-export const identifiersSection = { title: "Ways in", draw };
+export const identifiersSection = { title: "Credentials", draw };
 
 function draw(page) {
     const { identifiers, authProviders } = page.person;
     const missing = kinds.filter((kind) => !identifiers.some((each) => each.kind === kind));
     const ways = [
         ...authProviders.map(providerName),
-        ...(identifiers.some((each) => each.verified) ? ["Code to a proved address"] : []),
+        ...(identifiers.some((each) => each.verified) ? ["Code to a verified address"] : []),
     ];
     return [
-        make("p", {}, ways.length ? `Signs in with: ${ways.join(", ")}.` : "There is no way in."),
+        make("p", {}, ways.length ? `Signs in with: ${ways.join(", ")}.` : "The user cannot sign in."),
         identifiers.length
             ? table(
                   "Identifiers",
-                  ["Identifier", "Kind", "Proved", "What to do"],
+                  ["Identifier", "Kind", "Verified", "Actions"],
                   identifiers.map((each) => [
                       each.value,
                       kindName(each.kind),
@@ -31,7 +31,7 @@ function draw(page) {
                       make("span", { class: "buttons" }, change(page, each), move(page, each), remove(page, each)),
                   ]),
               )
-            : make("p", { class: "note" }, "There is no identifier."),
+            : make("p", { class: "note" }, "The user has no identifier."),
         make("p", { class: "buttons" }, missing.map((kind) => add(page, kind))),
     ];
 }
@@ -42,8 +42,8 @@ function set(page, kind, title, further) {
     return page.change(identifiersSection, {
         title,
         sentences: [
-            "Who has the new one can sign in to this account, so make sure that it is this person’s.",
-            "Your word counts as its proof.",
+            "The owner of the new identifier can sign in to this account. Make sure that it belongs to this user.",
+            "It counts as verified when you set it.",
             ...further,
         ],
         fields: [{ name: "identifier", label: kindName(kind), required: true, ...inputs[kind] }],
@@ -62,7 +62,7 @@ function add(page, kind) {
 
 function change(page, { kind, value }) {
     const text = button("Change…", () =>
-        set(page, kind, `Change ${value}`, [`${value} leads to this account no longer.`]),
+        set(page, kind, `Change ${value}`, [`${value} can no longer be used to sign in to this account.`]),
     );
     text.setAttribute("aria-label", `Change ${value}`);
     return text;
@@ -71,10 +71,10 @@ function change(page, { kind, value }) {
 function move(page, { kind, value }) {
     const text = button("Move…", async () => {
         const to = await ask({
-            title: `Move ${value} to somebody else`,
-            sentences: ["Whose is it? Their id stands on their page."],
-            fields: [{ name: "to", label: "Id of the person", required: true, ...plain }],
-            action: "Go on",
+            title: `Move ${value} to another user`,
+            sentences: ["Enter the id of the user that it belongs to. Their page shows it."],
+            fields: [{ name: "to", label: "Id of the user", required: true, ...plain }],
+            action: "Continue",
             perform: ({ to: id }) => call("GET", `/admin/users/${encodeURIComponent(id)}`),
         });
         if (!to) return;
@@ -82,12 +82,12 @@ function move(page, { kind, value }) {
         await page.change(identifiersSection, {
             title: `Move ${value} to ${target}?`,
             sentences: [
-                `${value} leads to the account of ${target} (${to.id}) from now on, and to that of ${from} no longer.`,
+                `${value} then signs in to the account of ${target} (${to.id}), and no longer to that of ${from}.`,
             ],
             action: "Move",
             isGrave: true,
             perform: () => call("POST", `${pathOf(page, kind)}/move`, { body: { to: to.id } }),
-            done: `${value} is now of ${target}.`,
+            done: `${value} now belongs to ${target}.`,
         });
     });
     text.setAttribute("aria-label", `Move ${value}`);
@@ -101,8 +101,8 @@ function remove(page, { kind, value }) {
             page.change(identifiersSection, {
                 title: `Remove ${value}?`,
                 sentences: [
-                    `Nobody signs in with ${value} any longer, and no message goes there.`,
-                    "Whoever proves it may have it.",
+                    `${value} can no longer be used to sign in, and receives no more messages.`,
+                    "A user who verifies it can add it to their account.",
                 ],
                 action: "Remove",
                 isGrave: true,

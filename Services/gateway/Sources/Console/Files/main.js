@@ -1,11 +1,11 @@
-// Which view is shown: the part of the address behind `#` says it, so that a view can be linked to.
+// Selects the view by the fragment of the address, so that a view can be linked to.
 
 import { showAudit } from "./audit.js";
 import { button, heading, make } from "./elements.js";
 import { announce, clear, complain } from "./notices.js";
 import { showOverview } from "./overview.js";
 import { showPerson } from "./person.js";
-import { prove } from "./proof.js";
+import { reauthenticate } from "./proof.js";
 import { abandon, listen, operator, signOut } from "./session.js";
 import { showSignIn } from "./signin.js";
 import { showUsers } from "./users.js";
@@ -87,8 +87,8 @@ function showForbidden() {
     const title = heading(1, "Not for this account");
     view.replaceChildren(
         title,
-        make("p", {}, `${nameOf(operator())} is signed in, and has not the role that operators have.`),
-        make("p", {}, "Sign out, and in with another account, or ask somebody who gives roles."),
+        make("p", {}, `${nameOf(operator())} is signed in, but does not have the role of operators.`),
+        make("p", {}, "Sign in with another account, or ask an operator for the role."),
     );
     document.title = `${title.textContent} – Gatehouse console`;
     title.focus();
@@ -111,7 +111,7 @@ listen({
         announce("Your session has ended. Sign in again.");
     },
     whenForbidden: showForbidden,
-    prove,
+    reauthenticate,
 });
 document.getElementById("leave").addEventListener("click", leave);
 document.getElementById("skip").addEventListener("click", (event) => {
@@ -122,7 +122,7 @@ window.addEventListener("hashchange", () => {
     clear();
     route();
 });
-// A reload, another page, a closed tab: what is kept here is gone, so the session ends too.
+// A reload, another page or a closed tab discards the tokens, so the session is ended too.
 window.addEventListener("pagehide", abandon);
 window.addEventListener("pageshow", (event) => event.persisted && route());
 route();

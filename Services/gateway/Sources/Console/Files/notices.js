@@ -1,4 +1,4 @@
-// What the operator is told: results and trouble, in regions that screen readers read out.
+// Shows results and errors in regions that screen readers read out.
 
 import { button, make } from "./elements.js";
 
@@ -20,14 +20,14 @@ export function clear() {
     trouble.textContent = "";
 }
 
-// A mistake of the console's own is for its developers.
+// An error of the console itself is logged for its developers.
 export function sentence(problem) {
     if ("status" in problem) return problem.message;
     console.error(problem);
-    return "The console made a mistake. Reload the page.";
+    return "An error occurred in the console. Reload the page.";
 }
 
-// Puts what `load` gives into `place`. Until then it has what it had; where that fails, why, and a button to try again.
+// Replaces the content of `place` with the result of `load`. On failure it shows the error and a button to try again.
 export async function fill(place, signal, load) {
     place.setAttribute("aria-busy", "true");
     if (!place.hasChildNodes()) place.append(make("p", { class: "note" }, "Loading…"));

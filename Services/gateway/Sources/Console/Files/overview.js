@@ -20,7 +20,7 @@ export async function showOverview(place, signal) {
 
     function show(figures) {
         showTiles(tiles, figures);
-        // A service of an older version sends none.
+        // An older version of the service sends no hours.
         if (figures.hours) {
             details.hidden = false;
             showHours(charts, hours, figures.hours);
@@ -46,7 +46,7 @@ export async function showOverview(place, signal) {
             failures += 1;
             pause = Math.max(Math.min(interval * 2 ** failures, longest), (problem.retryAfter ?? 0) * 1000);
             place.classList.add("stale");
-            // Said once, not with every attempt.
+            // Set once, so that a screen reader does not repeat it with every attempt.
             if (trouble.textContent !== sentence(problem)) trouble.textContent = sentence(problem);
         } finally {
             isAsking = false;
@@ -65,7 +65,7 @@ const number = new Intl.NumberFormat("en-GB");
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 function showTiles(tiles, figures) {
-    // Counting ends at a bound.
+    // The service stops counting at `mostCounted`.
     const some = (value) => (value >= figures.mostCounted ? `${number.format(value)} or more` : number.format(value));
     const both = ({ hour, day }) => `${number.format(hour)} in the last hour, ${number.format(day)} in the last day`;
     tiles.replaceChildren(

@@ -1,4 +1,4 @@
-// A person's page: what there is about them, and what an operator can do for them.
+// A user's page: their data, and the actions of operators.
 
 import { auditSection } from "./audit.js";
 import { ask } from "./dialogs.js";
@@ -28,8 +28,8 @@ export async function showPerson(place, id, signal) {
         return Promise.all(frames.map(({ section, body }) => fill(body, signal, () => section.draw(page))));
     }
 
-    // Asks, does it, shows what is so now, and says what was done. The dialog's button may be gone by then: the focus
-    // goes to the section's heading.
+    // Shows a dialog, performs its action, refreshes the page and announces the result. The dialog's button may be gone
+    // by then, so the focus moves to the section's heading.
     async function change(section, { done, ...dialog }) {
         const outcome = await ask(dialog);
         if (outcome === undefined || signal.aborted) return;
@@ -61,7 +61,7 @@ function stateSection() {
                 ["Last sign-in", time(person.lastSignInAt)],
             ]),
             person.pending?.length
-                ? make("p", { class: "note" }, "Not every service knows of the last change yet.")
+                ? make("p", { class: "note" }, "The last change has not reached all services yet.")
                 : "",
             make("p", { class: "buttons" }, person.id === operator()?.id ? "This is you." : turn(page)),
         ];
@@ -86,7 +86,7 @@ function stateSection() {
                     title: `Disable ${name}?`,
                     sentences: [
                         `${name} is signed out on every device within a second.`,
-                        "Signing in is not possible until somebody enables the account. Nothing is deleted.",
+                        "The user cannot sign in until an operator enables the account. Nothing is deleted.",
                     ],
                     action: "Disable",
                     isGrave: true,

@@ -1,20 +1,20 @@
-// Asks an operator anew who they are, where the last proof is too old for what they want to do.
+// Reauthenticates an operator whose last authentication is too old for an action.
 
 import { ask } from "./dialogs.js";
 import { button, make } from "./elements.js";
-import { askForCode, operator, proveByCode, proveByPassword } from "./session.js";
+import { askForCode, operator, reauthenticateByCode, reauthenticateByPassword } from "./session.js";
 
-const reason = "What you want to do needs a proof that is at most ten minutes old.";
+const reason = "This action requires that you authenticated within the last ten minutes.";
 const noAddress = "No code can be sent: your account has no verified e-mail address or phone number.";
 
-// Whether they said.
-export async function prove() {
+// Returns whether the operator has reauthenticated.
+export async function reauthenticate() {
     const person = operator();
     if (!person) return false;
     const address = verifiedAddress(person);
-    if (!person.authProviders.includes("password")) return proveWithCode(address);
+    if (!person.authProviders.includes("password")) return reauthenticateWithCode(address);
     const outcome = await ask({
-        title: "Prove that it is you",
+        title: "Confirm your identity",
         sentences: [reason],
         fields: [
             {
@@ -27,30 +27,30 @@ export async function prove() {
         ],
         action: "Go on",
         perform: async ({ password }) => {
-            await proveByPassword(password);
-            return "proved";
+            await reauthenticateByPassword(password);
+            return "reauthenticated";
         },
         whose: person.email ?? person.phone ?? person.id,
         others: (end) =>
             make("p", {}, address ? button(`Send a code to ${address} instead`, () => end("code"), "plain") : noAddress),
     });
-    return outcome === "code" ? proveWithCode(address) : outcome === "proved";
+    return outcome === "code" ? reauthenticateWithCode(address) : outcome === "reauthenticated";
 }
 
-// A reader of messages to an unverified address need not be the operator.
+// Messages to an unverified address may reach another person than the operator.
 function verifiedAddress(person) {
     if (person.email && person.emailVerified) return person.email;
     return person.phone && person.phoneVerified ? person.phone : null;
 }
 
-async function proveWithCode(address) {
+async function reauthenticateWithCode(address) {
     if (!address) {
-        await ask({ title: "Prove that it is you", sentences: [reason, noAddress], action: "Close", perform: () => {} });
+        await ask({ title: "Confirm your identity", sentences: [reason, noAddress], action: "Close", perform: () => {} });
         return false;
     }
     let codeRequest;
     const asked = await ask({
-        title: "Prove that it is you",
+        title: "Confirm your identity",
         sentences: [reason, `A code will be sent to ${address}.`],
         action: "Send it",
         perform: async () => {
@@ -58,12 +58,12 @@ async function proveWithCode(address) {
         },
     });
     if (!asked) return false;
-    const proved = await ask({
-        title: "Prove that it is you",
+    const isReauthenticated = await ask({
+        title: "Confirm your identity",
         sentences: [`A code is on its way to ${address}.`],
         fields: [{ name: "code", label: "Code", autocomplete: "one-time-code", inputmode: "numeric", required: true }],
         action: "Go on",
-        perform: ({ code }) => proveByCode(address, codeRequest, code),
+        perform: ({ code }) => reauthenticateByCode(address, codeRequest, code),
     });
-    return Boolean(proved);
+    return Boolean(isReauthenticated);
 }

@@ -1,4 +1,4 @@
-// A person's role and stores.
+// A user's role and stores.
 
 import { button, facts, make } from "./elements.js";
 import { call, operator } from "./session.js";
@@ -18,7 +18,7 @@ function draw(page) {
     ];
 }
 
-const later = "Services learn of it at the next refresh, within the time of an access token.";
+const later = "Services receive the change at the next refresh, within the lifetime of an access token.";
 
 function role(page) {
     const name = nameOf(page.person);
@@ -26,7 +26,7 @@ function role(page) {
         page.change(rightsSection, {
             title: `Change the role of ${name}`,
             sentences: [
-                "The role says what a person may do in the team’s services, and who may use this console.",
+                "The role decides what the user may do in the team’s services, and whether they may use the console.",
                 later,
             ],
             fields: [
@@ -57,7 +57,7 @@ function stores(page) {
                 {
                     name: "stores",
                     label: "Stores",
-                    hint: "With commas between. Nothing: none.",
+                    hint: "Separated by commas. Leave empty for none.",
                     value: page.person.storeIds.join(", "),
                     autocomplete: "off",
                     spellcheck: "false",

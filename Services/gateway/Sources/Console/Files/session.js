@@ -1,10 +1,10 @@
-// The operator's session. Tokens are kept in this page's memory alone, so that nothing on the disk and no other tab has
-// them: a reload signs in again, and the session that is left is ended.
+// The operator's session. Tokens are kept only in this page's memory, so that neither the disk nor another tab has
+// them. After a reload the operator signs in again, and the previous session is ended.
 
 import { Problem, request } from "./api.js";
 
 const device = { name: "Console" };
-// An access token is renewed when it has a minute left, or a fifth of its time where that is less.
+// An access token is renewed when a minute is left, or a fifth of its lifetime if that is less.
 const margin = 60000;
 
 let tokens = null;
@@ -12,16 +12,16 @@ let renewal = null;
 let proof = null;
 let ended = () => {};
 let forbidden = () => {};
-let askForProof = async () => false;
+let askToReauthenticate = async () => false;
 
 export const operator = () => tokens?.user ?? null;
 
-// `whenEnded` is told that the session is over though nobody signed out, `whenForbidden` that whoever signed in is no
-// operator. `prove` asks who it is; false where nobody says.
-export function listen({ whenEnded, whenForbidden, prove }) {
+// `whenEnded` is called when the session ends without a sign-out, `whenForbidden` when the signed-in user is not an
+// operator. `reauthenticate` reauthenticates the operator; it returns false if the operator cancels.
+export function listen({ whenEnded, whenForbidden, reauthenticate }) {
     ended = whenEnded;
     forbidden = whenForbidden;
-    askForProof = prove;
+    askToReauthenticate = reauthenticate;
 }
 
 function keep(answer) {
@@ -34,7 +34,7 @@ export async function signIn(identifier, password) {
     keep(await request("POST", "/auth/login", { body: { identifier, password, device } }));
 }
 
-// What names the request beside the code.
+// Returns the identifier of the request, which is sent together with the code.
 export async function askForCode(identifier, purpose) {
     const answer = await request("POST", "/auth/code", { body: { identifier, purpose, device } });
     return answer.codeRequest;
@@ -49,7 +49,7 @@ export async function signOut() {
     if (refreshToken) await request("POST", "/auth/logout", { body: { refreshToken } });
 }
 
-// When the page goes: nobody waits for the answer.
+// Ends the session when the page is left, without waiting for the response.
 export function abandon() {
     const refreshToken = forget();
     if (refreshToken) request("POST", "/auth/logout", { body: { refreshToken }, keepalive: true }).catch(() => {});
@@ -61,7 +61,7 @@ function forget() {
     return refreshToken;
 }
 
-// One renewal at a time. What comes back for a session that is over meanwhile is dropped.
+// One renewal at a time. The response is dropped if the session has ended meanwhile.
 function renew() {
     renewal ??= (async () => {
         const before = tokens;
@@ -90,27 +90,27 @@ async function bearer() {
 
 const signedOut = () => new Problem({ code: "SIGNED_OUT", detail: "You are signed out." });
 
-export async function proveByPassword(password) {
+export async function reauthenticateByPassword(password) {
     await request("POST", "/auth/reauthenticate", { body: { password }, bearer: await bearer() });
     await renew();
 }
 
-// For a code that was asked for with the purpose stepUp.
-export async function proveByCode(identifier, codeRequest, code) {
+// Reauthenticates with a code that was requested with the purpose stepUp.
+export async function reauthenticateByCode(identifier, codeRequest, code) {
     const body = { identifier, codeRequest, code, device };
     await request("POST", "/auth/code/verify", { body, bearer: await bearer() });
     await renew();
 }
 
-// One question at a time, however many calls need the proof.
-function prove() {
-    proof ??= askForProof().finally(() => {
+// One reauthentication at a time, however many calls need it.
+function reauthenticate() {
+    proof ??= askToReauthenticate().finally(() => {
         proof = null;
     });
     return proof;
 }
 
-// A request in the operator's name: with a fresh token, and with a new proof where the API asks for one.
+// Sends a request as the operator: with a valid access token, and after reauthentication if the API requires it.
 export async function call(method, path, options = {}) {
     const mayTry = { renewal: true, proof: true };
     for (;;) {
@@ -124,7 +124,7 @@ export async function call(method, path, options = {}) {
                 if (tokens?.access === access) await renew();
             } else if (problem.code === "REAUTHENTICATION_REQUIRED" && mayTry.proof) {
                 mayTry.proof = false;
-                if (!(await prove())) throw new Problem({ code: "CANCELLED", detail: "Nothing was changed." });
+                if (!(await reauthenticate())) throw new Problem({ code: "CANCELLED", detail: "Nothing was changed." });
             } else {
                 if (problem.code === "FORBIDDEN" && method === "GET") forbidden();
                 throw problem;

@@ -1,4 +1,4 @@
-// Where a person is signed in, and the devices that get pushes.
+// A user's sessions, and the devices that receive pushes.
 
 import { button, make, table } from "./elements.js";
 import { call } from "./session.js";
@@ -13,7 +13,7 @@ async function drawSessions(page) {
     return [
         table(
             "Sessions",
-            ["Device", "App", "From", "Signed in", "Last used", "Ends", "What to do"],
+            ["Device", "App", "From", "Signed in", "Last used", "Ends", "Actions"],
             sessions.map((session) => [
                 deviceName(session.device),
                 [session.device?.appVersion, session.device?.osVersion].filter(Boolean).join(", ") || undefined,
@@ -65,10 +65,10 @@ function signOutEverywhere(page) {
 
 async function drawDevices(page) {
     const { devices } = await call("GET", `${page.path}/devices`, { signal: page.signal });
-    if (!devices.length) return make("p", { class: "note" }, "No device gets pushes.");
+    if (!devices.length) return make("p", { class: "note" }, "No device receives pushes.");
     return table(
         "Devices",
-        ["App", "Kind", "Environment", "State", "Language", "Time zone", "Registered", "Last told"],
+        ["App", "Kind", "Environment", "State", "Language", "Time zone", "Registered", "Last updated"],
         devices.map((device) => [
             [device.bundleId, device.appVersion].filter(Boolean).join(" "),
             device.kind,

@@ -14,7 +14,7 @@ const password = {
 };
 const digits = { name: "code", label: "Code", autocomplete: "one-time-code", inputmode: "numeric", required: true };
 
-// `then`: what follows once somebody is signed in.
+// `then` is called once the user has signed in.
 export function showSignIn(place, then) {
     show(place, withPassword(place, then));
 }
@@ -72,7 +72,7 @@ function withCode(place, then) {
         form([identifier], "Send a code", async ({ identifier: address }) => {
             const codeRequest = await askForCode(address, "signIn");
             show(place, withDigits(place, then, address, codeRequest));
-            announce(`If ${address} can have a code, it is on its way.`);
+            announce(`If ${address} can receive a code, it is on its way.`);
         }),
         other("Sign in with a password", place, () => withPassword(place, then)),
     ];

@@ -1,11 +1,11 @@
-// Finding a person.
+// Searches for users.
 
 import { button, field, heading, link, make, row, table, values } from "./elements.js";
 import { complain, fill } from "./notices.js";
 import { call } from "./session.js";
 import { count, nameOf, state, time } from "./words.js";
 
-// How long nobody types before it is asked.
+// Milliseconds without input before the search starts.
 const pause = 250;
 
 const search = { type: "search", autocomplete: "off", spellcheck: "false" };
@@ -33,7 +33,7 @@ export async function showUsers(place, query, signal) {
         asking.abort();
     });
 
-    // The search before is given up.
+    // Cancels the previous search.
     function start() {
         clearTimeout(timer);
         asking.abort();
@@ -53,7 +53,7 @@ export async function showUsers(place, query, signal) {
     }
     function tell(number, more) {
         const others = more ? ", and there are more" : "";
-        told.textContent = number ? `${count(number, "user", "users")}${others}.` : "No user is found.";
+        told.textContent = number ? `${count(number, "user", "users")}${others}.` : "No users found.";
     }
     function results(page, asked, aborted) {
         const body = make("tbody");
@@ -87,7 +87,6 @@ export async function showUsers(place, query, signal) {
         start();
     });
     place.replaceChildren(heading(1, "Users"), form, told, found);
-    // The view is there before its list.
     start();
 }
 

@@ -1,10 +1,10 @@
-// How values read.
+// Formats values for display.
 
 import { make } from "./elements.js";
 
 const clock = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
-// In the reader's time zone.
+// In the time zone of the browser.
 export function time(text) {
     if (!text) return "–";
     const date = new Date(text);
@@ -28,7 +28,7 @@ const providers = { apple: "Sign in with Apple", password: "Password" };
 const kinds = { email: "E-mail", phone: "Phone" };
 const states = { active: "Active", disabled: "Disabled" };
 
-// Others may come: they read as they are.
+// Unknown values are shown unchanged.
 export const providerName = (provider) => providers[provider] ?? provider;
 export const kindName = (kind) => kinds[kind] ?? kind;
 export const stateName = (state) => states[state] ?? state;
@@ -57,7 +57,7 @@ const browsers = [
     [/\bVersion\/(\d+).* Safari\//, "Safari"],
 ];
 
-// A browser by its name and version; others as they call themselves.
+// The name and version of a known browser; another client's own text.
 export function clientName(text) {
     for (const [pattern, name] of browsers) {
         const version = text?.match(pattern)?.[1];
