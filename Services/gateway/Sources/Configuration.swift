@@ -202,7 +202,7 @@ extension GatewaySettings {
         }
         expectsProxyHeader = settings.bool("proxyProtocol", default: false)
         if expectsProxyHeader, trustedProxies.isEmpty {
-            settings.problem("proxyProtocol", "needs trustedProxies: nobody else is believed")
+            settings.problem("proxyProtocol", "needs trustedProxies: other peers' headers are refused")
         }
         droppedFields = settings.strings("droppedFields", default: []).compactMap { name in
             let isPlain =

@@ -216,7 +216,7 @@ enum BuiltInRoutes {
     /// - Parameters:
     ///   - upstream: the upstream of an owner's requests.
     ///   - basePaths: the base paths of the API; services see the default base path.
-    ///   - timeout: how long services wait for their own dependencies.
+    ///   - patience: how long services wait for their own dependencies.
     ///   - operatorRole: the role of users who may administer others.
     ///   - hasConsole: whether the console is enabled.
     static func routes(
