@@ -38,7 +38,7 @@ struct HealthCheckTests {
             }
             try await GatewayHarness.withGateway(options) { gateway in
                 try await eventually("the checks have found it") {
-                    log.lines.contains { $0.contains("upstream is not well") }
+                    log.lines.contains { $0.contains("upstream is unhealthy") }
                 }
                 let client = try await gateway.connect()
                 for number in 0..<60 {
@@ -164,7 +164,7 @@ struct HealthCheckTests {
                 try await eventually("the first is asked again and again") { one.requests.count > 5 }
                 #expect(one.requests.allSatisfy { Self.isCheck($0) && $0.field("Host") == "localhost:\(port)" })
                 try await eventually("a certificate with another name is none") {
-                    log.lines.contains { $0.contains("upstream is not well") }
+                    log.lines.contains { $0.contains("upstream is unhealthy") }
                 }
                 #expect(two.begun == 0)
                 addresses.withLock { $0.append("127.0.0.2") }

@@ -103,7 +103,7 @@ final class HealthChecker: Service {
                 if state.checked(passed: passed) {
                     entry.health.set(isUp: state.isUp)
                     logger.notice(
-                        state.isUp ? "upstream is well again" : "upstream is not well",
+                        state.isUp ? "upstream is healthy again" : "upstream is unhealthy",
                         metadata: ["address": "\(address)"])
                 }
             }
