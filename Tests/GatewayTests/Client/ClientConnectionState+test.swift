@@ -4,7 +4,7 @@ extension ClientTimes {
     /// Times that are told apart by their size.
     static let test = ClientTimes(
         idle: 1000, overLimit: 50, head: 300, keys: 200, place: 200, buffering: 100, stream: 5000, linger: 20,
-        longestLinger: 100, pace: ReadingPace(minimumRate: 1_000_000_000, patience: 10_000))
+        longestLinger: 100, pace: ReadingPace(minimumRate: 1_000_000_000, timeout: 10_000))
 }
 
 extension ClientConnectionState {

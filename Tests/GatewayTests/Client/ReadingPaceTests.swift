@@ -6,7 +6,7 @@ import Testing
 struct ReadingPaceTests {
     /// A client that has to take 100 bytes in a second, and may pause for 10 s.
     private final class Client {
-        private var pace = ReadingPace(minimumRate: 100, patience: 10_000_000_000)
+        private var pace = ReadingPace(minimumRate: 100, timeout: 10_000_000_000)
 
         var deadline: Int64 { pace.deadline }
 

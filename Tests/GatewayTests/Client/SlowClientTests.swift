@@ -84,7 +84,7 @@ struct SlowClientTests {
         GatewayHarness.Options {
             if let port { $0.teamPorts = [port] }
             $0.settings.minimumResponseRate = 1 << 30
-            $0.settings.responsePatience = .milliseconds(200)
+            $0.settings.responseTimeout = .milliseconds(200)
         }
     }
 

@@ -70,7 +70,7 @@ struct AccessLogTests {
             $0.logger = log.logger
             $0.settings.accessLogShare = 1
             $0.settings.minimumResponseRate = 1 << 30
-            $0.settings.responsePatience = .milliseconds(200)
+            $0.settings.responseTimeout = .milliseconds(200)
             let rest = reason == "garbage" ? "no chunk" : "800000\r\n" + String(repeating: "x", count: 8 << 20) + "\r\n"
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
             $0.teamBehaviour = { _ in [.bytes(head + rest), .pause] }

@@ -76,7 +76,7 @@ struct OperatorPageTests {
             return SigningKeyList(keys: [.init(kid: "k", state: .active)])
         }
         await withTaskGroup(of: Void.self) { pages in
-            for _ in 0..<20 { pages.addTask { #expect(await watch.look().map(\.kid) == ["k"]) } }
+            for _ in 0..<20 { pages.addTask { #expect(await watch.refresh().map(\.kid) == ["k"]) } }
         }
         #expect(asked.withLock { $0 } == 1)
     }

@@ -18,7 +18,7 @@ struct ReplicaWatchTests {
         await withTaskGroup(of: Void.self) { pages in
             for _ in 0..<20 {
                 pages.addTask {
-                    let statuses = await watch.look()
+                    let statuses = await watch.refresh()
                     #expect(statuses.map(\.service) == ["devices", "tokens"])
                     #expect(statuses.map(\.state) == [.ready, .unreachable])
                 }
@@ -32,7 +32,7 @@ struct ReplicaWatchTests {
     func bound() async {
         let watch = ReplicaWatch(
             replicas: { (0..<100).map { ("tokens", "10.0.0.\($0):1") } }, ask: { _ in Self.ready })
-        #expect(await watch.look().count == ReplicaWatch.most)
+        #expect(await watch.refresh().count == ReplicaWatch.most)
         #expect(await watch.notAsked == 100 - ReplicaWatch.most)
     }
 }

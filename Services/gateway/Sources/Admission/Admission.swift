@@ -67,7 +67,7 @@ extension Worker {
         func leavePlace() { if let taken = place.take() { gateway.places.leave(taken) } }
         func respond(_ response: LocalResponse, refusal: String? = nil) -> Admission {
             leavePlace()
-            tell(
+            logAccess(
                 AccessLine(
                     requestID: requestID, method: methodName(bytes), path: Array(path), client: address,
                     isHTTP2: client.peer.isHTTP2, route: routeName, status: response.status,

@@ -265,7 +265,7 @@ extension ClientConnection {
         peer.countMalformed(now: worker.now)
         let requestID = Array(RequestID.make().utf8)
         worker.gateway.metrics.countRefusal(fault.reason)
-        worker.tell(
+        worker.logAccess(
             AccessLine(
                 requestID: requestID, client: peer.address, isHTTP2: peer.isHTTP2, status: fault.code.status,
                 nanoseconds: 0, refusal: fault.reason))

@@ -86,8 +86,8 @@ struct ClientConnectionState: Sendable {
     /// Waits for keys. A request waits once, however often other keys are fetched meanwhile.
     ///
     /// - Parameter timeout: nanoseconds.
-    mutating func wait(for patience: Int64, at now: Int64) {
-        let until = waitDeadline ?? now + patience
+    mutating func wait(for timeout: Int64, at now: Int64) {
+        let until = waitDeadline ?? now + timeout
         waitDeadline = until
         phase = .waiting
         phaseDeadline = until

@@ -46,7 +46,7 @@ final class ClientTimes: Sendable {
 /// may pause for a while, and has to keep a rate on average. A slow service costs it nothing.
 struct ReadingPace: Sendable {
     /// The full time budget; nanoseconds.
-    private let patience: Int64
+    private let timeout: Int64
     private let nanosecondsPerByte: Double
     private var left: Int64
     private var taken = 0
@@ -56,10 +56,10 @@ struct ReadingPace: Sendable {
     /// - Parameters:
     ///   - minimumRate: bytes in a second.
     ///   - timeout: nanoseconds.
-    init(minimumRate: Int, patience: Int64) {
-        self.patience = patience
+    init(minimumRate: Int, timeout: Int64) {
+        self.timeout = timeout
         nanosecondsPerByte = 1e9 / Double(minimumRate)
-        left = patience
+        left = timeout
     }
 
     /// When to check again: the time is used up then, unless the client has taken bytes meanwhile.
@@ -67,7 +67,7 @@ struct ReadingPace: Sendable {
 
     /// A response begins. It has a budget of its own, unless an earlier response still waits.
     mutating func begin() {
-        if waitingAt == nil { left = patience }
+        if waitingAt == nil { left = timeout }
     }
 
     /// - Parameters:
@@ -82,7 +82,7 @@ struct ReadingPace: Sendable {
             left += Int64(min(Double(taken - self.taken) * nanosecondsPerByte, 0x1p61))
             self.taken = taken
         }
-        left = min(left, patience)
+        left = min(left, timeout)
         waitingAt = isWaiting ? now : nil
         if !isWaiting { left = max(left, 0) }
         return left > 0 || !isWaiting

@@ -51,7 +51,7 @@ extension Worker {
     ///
     /// - Returns: the line; `nil` where it is not written.
     @discardableResult
-    func tell(always: Bool = false, _ line: @autoclosure () -> AccessLine) -> AccessLine? {
+    func logAccess(always: Bool = false, _ line: @autoclosure () -> AccessLine) -> AccessLine? {
         let share = gateway.settings.accessLogShare
         // Each number below 1 that a double can hold, from 53 random bits.
         guard always || (share > 0 && Double(random.next() >> 11) < share * 0x1p53) else { return nil }

@@ -6,7 +6,7 @@ import Observability
 /// upstream. The upstream's own span is a child of the latter.
 extension Exchange {
     /// - Parameter nanoseconds: from the request's head to the end of its response.
-    func tellSpans(nanoseconds: Int64) {
+    func offerSpans(nanoseconds: Int64) {
         guard let spans = worker.gateway.tracing?.spans else { return }
         let time = SpanTime.endingNow(after: nanoseconds)
         let requestID = SpanAttribute.requestID(String(decoding: request.requestID, as: UTF8.self))

@@ -317,8 +317,8 @@ final class Exchange {
         let duration = worker.now - request.startedAt
         plan.metrics.record(method: method, status: status, nanoseconds: duration)
         let isRecorded = request.serverSpan != 0
-        if isRecorded { tellSpans(nanoseconds: duration) }
-        let line = worker.tell(
+        if isRecorded { offerSpans(nanoseconds: duration) }
+        let line = worker.logAccess(
             always: status >= 500 || isRecorded,
             AccessLine(
                 requestID: request.requestID, method: method.description, path: request.path, client: request.client,

@@ -167,9 +167,9 @@ struct ExchangeState: Sendable {
     /// All places of the request's queue are taken.
     ///
     /// - Parameter timeout: nanoseconds.
-    mutating func enqueue(for patience: Int64, at now: Int64) {
+    mutating func enqueue(for timeout: Int64, at now: Int64) {
         phase = .queued
-        queueDeadline = now + patience
+        queueDeadline = now + timeout
     }
 
     /// A part of the body is sent to the upstream.

@@ -109,7 +109,7 @@ final class HTTP2Connection: Timed {
     /// Counts a stream that the client may send again.
     func countRefusal(_ reason: String) {
         worker.gateway.metrics.countRefusal(reason)
-        tell(reason)
+        logRefusal(reason)
         refusals += 1
         if refusals >= Self.maximumRefusals { channel.close(promise: nil) }
     }
@@ -117,7 +117,7 @@ final class HTTP2Connection: Timed {
     /// A stream carried something other than a request. Over HTTP/1.1 it would have cost the client its connection.
     func malformed() {
         worker.gateway.metrics.countRefusal("malformed: HTTP/2 stream")
-        tell("malformed: HTTP/2 stream")
+        logRefusal("malformed: HTTP/2 stream")
         peer.countMalformed(now: worker.now)
         faults += 1
         if faults >= Self.maximumFaults { channel.close(promise: nil) }
@@ -126,14 +126,14 @@ final class HTTP2Connection: Timed {
     /// The client has sent too many frames for their payload.
     private func flooded() {
         worker.gateway.metrics.countRefusal("DATA frames")
-        tell("DATA frames")
+        logRefusal("DATA frames")
         isCut = true
         channel.close(promise: nil)
     }
 
     /// Logs a stream that has no response.
-    private func tell(_ refusal: String) {
-        worker.tell(
+    private func logRefusal(_ refusal: String) {
+        worker.logAccess(
             AccessLine(
                 requestID: Array(RequestID.make().utf8), client: peer.address, isHTTP2: true, nanoseconds: 0,
                 refusal: refusal))

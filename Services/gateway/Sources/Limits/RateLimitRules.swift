@@ -63,7 +63,7 @@ extension Duration {
 /// no other key's count is lost, and a flood from one network leaves the buckets of others alone.
 final class RateLimiter<Key: LimitedKey>: Sendable {
     /// Reports to other replicas how many requests of one address or user were admitted here since the last report.
-    typealias Tell = @Sendable (RateLimiter, _ key: Key, _ count: Int) -> Void
+    typealias Report = @Sendable (RateLimiter, _ key: Key, _ count: Int) -> Void
 
     private final class Shard: Sendable {
         let table = Mutex(BucketTable<Key>(capacity: RateLimiter.bucketsPerShard))
@@ -75,24 +75,24 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
     private static var sharedBuckets: Int { 4096 }
     /// The capacity of a shared bucket, as a multiple of one key's limit.
     private static var shareFactor: Int { 64 }
-    /// Reports per limit: each replica's count is wrong by at most one of so many parts of the limit.
-    private static var toldParts: Int { 32 }
+    /// A limit is reported in this many parts. Each replica's count is wrong by at most one part.
+    private static var reportParts: Int { 32 }
 
     let limit: RateLimit
     private let sharedLimit: RateLimit
-    private let tell: Tell?
+    private let report: Report?
     private let onSharing: @Sendable () -> Void
     private let shards = (0..<shardCount).map { _ in Shard() }
     /// Empty until a shared bucket is needed.
     private let shared = Mutex<[Int64]>([])
 
     /// - Parameters:
-    ///   - tell: `nil`: each replica counts alone.
+    ///   - report: `nil`: each replica counts alone.
     ///   - onSharing: called for each request that counted in a shared bucket.
-    init(_ limit: RateLimit, tell: Tell? = nil, onSharing: @escaping @Sendable () -> Void = {}) {
+    init(_ limit: RateLimit, report: Report? = nil, onSharing: @escaping @Sendable () -> Void = {}) {
         self.limit = limit
         self.onSharing = onSharing
-        self.tell = tell
+        self.report = report
         sharedLimit = limit.times(Self.shareFactor)
     }
 
@@ -101,13 +101,13 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
 
     /// - Returns: `nil` when the request is admitted, else the nanoseconds until it would be.
     func take(_ key: Key, now: Int64) -> Int64? {
-        var news = 0
+        var due = 0
         let (wait, isKept) = shard(of: key).table.withLock { table -> (Int64?, Bool) in
             var bucket = table[key] ?? .init()
             if let wait = limit.take(&bucket.fullAt, now: now) { return (wait, true) }
-            if tell != nil {
-                bucket.untold += 1
-                if bucket.untold * Self.toldParts >= limit.capacity { swap(&news, &bucket.untold) }
+            if report != nil {
+                bucket.unreported += 1
+                if bucket.unreported * Self.reportParts >= limit.capacity { swap(&due, &bucket.unreported) }
             }
             return (nil, table.keep(bucket, of: key, now: now))
         }
@@ -115,7 +115,7 @@ final class RateLimiter<Key: LimitedKey>: Sendable {
             onSharing()
             return withSharedBucket(of: key) { sharedLimit.take(&$0, now: now) }
         }
-        if news > 0 { tell?(self, key, news) }
+        if due > 0 { report?(self, key, due) }
         return wait
     }
 
@@ -229,7 +229,7 @@ struct BucketTable<Key: Hashable & Sendable>: Sendable {
         /// The state that `RateLimit` keeps.
         var fullAt: Int64 = 0
         /// Admitted requests that have not been reported to the other replicas.
-        var untold = 0
+        var unreported = 0
     }
 
     /// Buckets checked each time that a place is needed, to find a full one. The search goes round the table, so no

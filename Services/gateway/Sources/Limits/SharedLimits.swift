@@ -26,14 +26,14 @@ struct SharedLimits: Sendable {
         guard let redis else { return RateLimiter(limit, onSharing: onSharing) }
         let shared = RedisTokenBuckets(
             client: redis, name: prefix + name, capacity: limit.capacity, refillPerSecond: limit.perSecond)
-        let tell: RateLimiter<Key>.Tell = { limiter, key, count in
+        let report: RateLimiter<Key>.Report = { limiter, key, count in
             Task {
                 if let debt = await shared.charge(key.description, cost: count) {
                     limiter.exhaust(key, for: debt, now: Int64(NIODeadline.now().uptimeNanoseconds))
                 }
             }
         }
-        return RateLimiter(limit, tell: tell, onSharing: onSharing)
+        return RateLimiter(limit, report: report, onSharing: onSharing)
     }
 
     /// A limit of addresses and of the networks around them.

@@ -36,24 +36,24 @@ struct OperatorPage: Sendable {
     }
 
     func status(at time: Date) async -> OperatorStatus {
-        async let told = keyStates.look()
-        let statuses = await replicas.look()
+        async let signingKeys = keyStates.refresh()
+        let statuses = await replicas.refresh()
         let feed = gateway.revoked.feed
         return OperatorStatus(
             at: time, version: GatehouseVersion.number, revision: GatehouseVersion.revision(),
             startedAt: Telemetry.startedAt, failing: readiness.failing, replicas: statuses,
-            replicasNotAsked: await replicas.notAsked, keys: keys(await told),
+            replicasNotAsked: await replicas.notAsked, keys: keys(await signingKeys),
             feed: OperatorStatus.Feed(
                 readAt: feed.readAt.map(Self.date), lostSince: feed.lostAt.map(Self.date),
                 revokedSessions: gateway.revoked.count))
     }
 
-    /// - Parameter told: the keys that tokens reports, which are those of the first issuer.
-    private func keys(_ told: [SigningKeyList.Key]) -> [OperatorStatus.Key] {
+    /// - Parameter signingKeys: the keys that tokens reports, which are those of the first issuer.
+    private func keys(_ signingKeys: [SigningKeyList.Key]) -> [OperatorStatus.Key] {
         zip(gateway.keys.issuers, gateway.keys.history).enumerated().flatMap { place, known in
             let (issuer, history) = known
             return history.seenSince.sorted { $0.key < $1.key }.map { kid, since in
-                let own = place == 0 ? told.first { $0.kid.isVerbatim(kid) } : nil
+                let own = place == 0 ? signingKeys.first { $0.kid.isVerbatim(kid) } : nil
                 return OperatorStatus.Key(
                     issuer: issuer.issuer, kid: kid, seenSince: since, state: own?.state.rawValue, since: own?.since,
                     fetchedAt: history.fetchedAt)
@@ -107,7 +107,7 @@ actor KeyWatch {
 
     /// A response is reused for this time by all open pages. Keys change a few times a year.
     private static let lifetime = Duration.seconds(10)
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
 
     private let ask: Ask
     private var askedAt: ContinuousClock.Instant?
@@ -119,12 +119,12 @@ actor KeyWatch {
     }
 
     init(of tokens: ServiceClient) {
-        self.init { try await tokens.send(.get, "/internal/keys", deadline: .after(Self.patience)) }
+        self.init { try await tokens.send(.get, "/internal/keys", deadline: .after(Self.timeout)) }
     }
 
     /// The keys as tokens reported them at most ten seconds ago. Empty if tokens could not be reached, or is too old to
     /// support the request.
-    func look() async -> [SigningKeyList.Key] {
+    func refresh() async -> [SigningKeyList.Key] {
         if let askedAt, askedAt.duration(to: .now) < Self.lifetime { return present }
         if let asking { return await asking.value }
         let task = Task { [ask] in (try? await ask())?.keys ?? [] }

@@ -14,14 +14,14 @@ actor ReplicaWatch {
     static let most = 64
     /// A response is reused for this time by all open pages.
     private static let lifetime = Duration.seconds(2)
-    private static let patience = Duration.seconds(1)
+    private static let timeout = Duration.seconds(1)
     /// The maximum size of a response in bytes.
     private static let mostBytes = 4096
 
     private let replicas: @Sendable () -> [(service: String, address: String)]
     private let ask: Ask
     private var known: [String: ReplicaStatus] = [:]
-    private var lookedAt: ContinuousClock.Instant?
+    private var refreshedAt: ContinuousClock.Instant?
     private var looking: Task<[ReplicaStatus], Never>?
     private var present: [ReplicaStatus] = []
     /// Replicas that were not probed at the last refresh.
@@ -41,20 +41,20 @@ actor ReplicaWatch {
             ask: { address in
                 let request = HTTPClientRequest(url: "http://\(address)/readyz")
                 let answer = try? await client.exchange(
-                    request, upTo: Self.mostBytes, before: .after(Self.patience))
+                    request, upTo: Self.mostBytes, before: .after(Self.timeout))
                 return answer.map { ($0.status, Data($0.body.readableBytesView)) }
             })
     }
 
     /// The status of the replicas, at most two seconds old.
-    func look() async -> [ReplicaStatus] {
-        if let lookedAt, lookedAt.duration(to: .now) < Self.lifetime { return present }
+    func refresh() async -> [ReplicaStatus] {
+        if let refreshedAt, refreshedAt.duration(to: .now) < Self.lifetime { return present }
         if let looking { return await looking.value }
         let task = Task { await askAll() }
         looking = task
         present = await task.value
         looking = nil
-        lookedAt = .now
+        refreshedAt = .now
         return present
     }
 

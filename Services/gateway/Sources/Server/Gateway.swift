@@ -150,7 +150,7 @@ struct GatewaySettings: Sendable {
     /// Bytes per second of a response that a client has to take on average, while any wait for it.
     var minimumResponseRate = 512
     /// For a client that takes no bytes of a response.
-    var responsePatience = Duration.seconds(60)
+    var responseTimeout = Duration.seconds(60)
     /// Bytes of responses that may wait for clients in this process, besides a small amount for each.
     var maximumWaitingOutput = 64 << 20
     /// For a connection without a request.
@@ -200,6 +200,6 @@ extension ClientTimes {
 
 extension ReadingPace {
     init(_ settings: GatewaySettings) {
-        self.init(minimumRate: settings.minimumResponseRate, patience: settings.responsePatience.nanoseconds)
+        self.init(minimumRate: settings.minimumResponseRate, timeout: settings.responseTimeout.nanoseconds)
     }
 }

@@ -32,7 +32,7 @@ final class UpstreamNames: Service {
     private let logger: Logger
     private let lookup: Lookup
     private let pause: Duration
-    private let patience: Duration
+    private let timeout: Duration
     private let state = Mutex(State())
     private let failures = Counter(
         "gatehouse_gateway_name_lookup_failures_total", help: "Look-ups of upstreams' names that failed.")
@@ -42,13 +42,13 @@ final class UpstreamNames: Service {
     ///   - pause: between two rounds. Together with the time of a look-up, the addresses are 5 s old at most.
     ///   - timeout: for the look-ups of names that are new with a table.
     init(
-        routes: RouteStore, logger: Logger, pause: Duration = .seconds(2), patience: Duration = .seconds(2),
+        routes: RouteStore, logger: Logger, pause: Duration = .seconds(2), timeout: Duration = .seconds(2),
         lookup: @escaping Lookup = SystemLookup.shared.addresses
     ) {
         self.routes = routes
         self.logger = logger
         self.pause = pause
-        self.patience = patience
+        self.timeout = timeout
         self.lookup = lookup
     }
 
@@ -92,7 +92,7 @@ final class UpstreamNames: Service {
                 }
             }
             group.addTask {
-                try? await Task.sleep(for: self.patience)
+                try? await Task.sleep(for: self.timeout)
                 return false
             }
             var left = new.count

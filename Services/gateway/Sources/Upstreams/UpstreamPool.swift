@@ -14,7 +14,7 @@ final class UpstreamPool {
     let endpoint: UpstreamEndpoint
     /// The results of its health checks; `nil` where it has none.
     private let health: HealthChecker.Health?
-    private var isBeingAsked = false
+    private var isBeingProbed = false
     private var idle: [UpstreamConnection] = []
     /// Connections that are open or being opened.
     private var count = 0
@@ -217,14 +217,14 @@ final class UpstreamPool {
 
     /// Any response counts, including one that rejects `OPTIONS` (RFC 9110 §9.3.7).
     private func ask() {
-        guard !isBeingAsked else { return }
-        isBeingAsked = true
+        guard !isBeingProbed else { return }
+        isBeingProbed = true
         let host = endpoint.tls == nil ? endpoint.address.authority : endpoint.host
         let request = "OPTIONS * HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\r\n"
         let status = worker.eventLoop.makePromise(of: Int.self)
         endpoint.ask(request, within: settings.probeTimeout, status)
         status.futureResult.assumeIsolated().whenComplete { result in
-            self.isBeingAsked = false
+            self.isBeingProbed = false
             let now = self.worker.now
             switch result {
             case .success: self.change { $0.passedProbe(at: now) }

@@ -6,7 +6,7 @@ import Foundation
 /// A verified access token, and the data that its requests carry to upstreams.
 final class VerifiedToken: Sendable {
     /// The claims of the token that a route may forward.
-    private struct Told: Sendable {
+    private struct ForwardableClaims: Sendable {
         var email: String?
         var isEmailVerified: Bool
         var clientID: String?
@@ -31,7 +31,7 @@ final class VerifiedToken: Sendable {
     let authenticationTime: Int64?
     /// The field lines that identify the user to a service.
     let identityLines: [UInt8]
-    private let told: Told
+    private let forwardable: ForwardableClaims
 
     /// A token of Gatehouse's own, or of an issuer that is trusted as Gatehouse is.
     ///
@@ -50,7 +50,7 @@ final class VerifiedToken: Sendable {
         ownSession = issuerPlace == 0 ? claims.sessionID : nil
         roles = [VerbatimString(claims.role)]
         authenticationTime = claims.authenticationTime
-        told = Told(
+        forwardable = ForwardableClaims(
             email: claims.email, isEmailVerified: claims.isEmailVerified, clientID: claims.clientID,
             tokenID: claims.tokenID.uuidString.lowercased(), issuedAt: claims.issuedAt, expiresAt: claims.expiresAt)
     }
@@ -74,7 +74,7 @@ final class VerifiedToken: Sendable {
         ownSession = nil
         roles = claims.roles.compactMap { roleNames[VerbatimString($0)] }
         authenticationTime = claims.authenticationTime
-        told = Told(
+        forwardable = ForwardableClaims(
             email: claims.email, isEmailVerified: claims.isEmailVerified, clientID: claims.clientID,
             tokenID: claims.tokenID, issuedAt: claims.issuedAt, expiresAt: claims.expiresAt)
     }
@@ -100,13 +100,13 @@ final class VerifiedToken: Sendable {
     /// `nil`: the token does not have the claim.
     func value(of claim: ForwardedClaim) -> String? {
         switch claim {
-        case .email: told.email
-        case .emailVerified: told.email.map { _ in told.isEmailVerified ? "true" : "false" }
-        case .clientID: told.clientID
-        case .tokenID: told.tokenID
+        case .email: forwardable.email
+        case .emailVerified: forwardable.email.map { _ in forwardable.isEmailVerified ? "true" : "false" }
+        case .clientID: forwardable.clientID
+        case .tokenID: forwardable.tokenID
         case .issuer: issuer
-        case .issuedAt: String(told.issuedAt)
-        case .expiresAt: String(told.expiresAt)
+        case .issuedAt: String(forwardable.issuedAt)
+        case .expiresAt: String(forwardable.expiresAt)
         }
     }
 }
