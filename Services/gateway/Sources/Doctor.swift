@@ -23,7 +23,7 @@ extension GatewayApplication: ExaminedApplication {
     }
 
     private static func peers(_ configuration: GatewayConfiguration) -> [ExaminedPeer] {
-        let randomUser = [
+        let headers = [
             (HeaderName.userID, UUID().uuidString.lowercased()), (HeaderName.sessionID, UUID().uuidString.lowercased()),
             (HeaderName.role, "user"),
         ]
@@ -36,8 +36,8 @@ extension GatewayApplication: ExaminedApplication {
             let probe: ExaminedPeer.Probe =
                 switch peer.name {
                 case "tokens": .init("/internal/revocations?wait=0")
-                case "identity": .init("/v1/auth/password", method: "POST", headers: randomUser, json: "{}", accepted: 400)
-                default: .init("/v1/devices", headers: randomUser)
+                case "identity": .init("/v1/auth/password", method: "POST", headers: headers, json: "{}", accepted: 400)
+                default: .init("/v1/devices", headers: headers)
                 }
             return ExaminedPeer(
                 peer.name, urls: peer.urls, credential: peer.credential, settings: (mine, theirs), probe: probe)
