@@ -162,8 +162,8 @@ public struct GatewayConfiguration: Sendable {
                 settings.problem("tlsCertificateFile", "cannot be used: \(error)")
             }
             return (certificate, key)
-        case (nil, _?): settings.problem("tlsCertificateFile", "is missing, though there is a key")
-        case (_?, nil): settings.problem("tlsKeyFile", "is missing, though there is a certificate")
+        case (nil, _?): settings.problem("tlsCertificateFile", "is missing, but a key is set")
+        case (_?, nil): settings.problem("tlsKeyFile", "is missing, but a certificate is set")
         }
         return nil
     }

@@ -72,8 +72,8 @@ struct IssuersFileTests {
     @Test(
         "What an issuer cannot be is told",
         arguments: [
-            ("trustedAs: me", "trustedAs"), ("trustedAs: gatehouse, roleClaim: roles", "roleClaim has no place"),
-            ("trustedAs: gatehouse, types: [JWT]", "types has no place"), ("algorithms: [HS256]", "algorithms"),
+            ("trustedAs: me", "trustedAs"), ("trustedAs: gatehouse, roleClaim: roles", "roleClaim is not allowed"),
+            ("trustedAs: gatehouse, types: [JWT]", "types is not allowed"), ("algorithms: [HS256]", "algorithms"),
             ("algorithms: []", "algorithms"), ("algorithms: none", "algorithms"), ("types: [ID]", "types"),
             ("types: []", "types"), ("roleClaim: sub", "roleClaim"), ("roleClaim: []", "roleClaim"),
             ("roleClaim: {a: b}", "roleClaim"), ("roles: {a: b}", "roles need a roleClaim"),

@@ -51,7 +51,7 @@ struct IssuersFile {
             return
         }
         guard !issuer.isVerbatim(own.issuer), !issuers.contains(where: { $0.issuer.issuer.isVerbatim(issuer) }) else {
-            problems.append(place + "\(issuer) is there already")
+            problems.append(place + "\(issuer) is already a trusted issuer")
             return
         }
         do throws(Mistake) {
@@ -90,10 +90,10 @@ struct IssuersFile {
     private func standing(_ mapping: Node.Mapping) throws(Mistake) -> TrustedIssuer.Standing {
         if let trustedAs = mapping["trustedAs"] {
             guard trustedAs.string == "gatehouse" else {
-                throw Mistake(description: "trustedAs must be gatehouse, or not be there")
+                throw Mistake(description: "trustedAs, if present, must be gatehouse")
             }
             if let name = Self.external.first(where: { mapping[$0] != nil }) {
-                throw Mistake(description: "\(name) has no place beside trustedAs: its tokens look as Gatehouse's do")
+                throw Mistake(description: "\(name) is not allowed with trustedAs: the tokens have Gatehouse's format")
             }
             return .gatehouse
         }
@@ -116,7 +116,7 @@ struct IssuersFile {
             guard let path = ClaimPath(try texts(node, "roleClaim")) else {
                 throw Mistake(
                     description:
-                        "roleClaim must name a claim that means nothing else, or list up to 6 names, one within"
+                        "roleClaim must name a claim without another meaning, or list up to 6 names, one within"
                         + " the other")
             }
             external.form.roles = path
