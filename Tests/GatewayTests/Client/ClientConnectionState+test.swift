@@ -29,7 +29,7 @@ extension ClientConnectionState {
         waiting: Int = 0, isWritable: Bool = true, hasInput: Bool = false, hasResponse: Bool = false,
         isUndelivered: Bool = false, at now: Int64
     ) -> AtDeadline {
-        let isFast = look(waiting: waiting, at: now)
+        let isFast = update(waiting: waiting, at: now)
         return timedOut(
             isFast: isFast, isWritable: isWritable, hasInput: hasInput, hasResponse: hasResponse,
             isUndelivered: { isUndelivered }, at: now)

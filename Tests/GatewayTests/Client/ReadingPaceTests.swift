@@ -12,8 +12,8 @@ struct ReadingPaceTests {
 
         func begin() { pace.begin() }
 
-        func look(isWaiting: Bool, taken: Int, at now: Int64) -> Bool {
-            pace.look(isWaiting: isWaiting, taken: taken, at: now)
+        func update(isWaiting: Bool, taken: Int, at now: Int64) -> Bool {
+            pace.update(isWaiting: isWaiting, taken: taken, at: now)
         }
     }
 
@@ -23,34 +23,34 @@ struct ReadingPaceTests {
     func silence() {
         let pace = Client()
         #expect(pace.deadline == .max)
-        #expect(pace.look(isWaiting: false, taken: 0, at: Self.seconds(1000)))
+        #expect(pace.update(isWaiting: false, taken: 0, at: Self.seconds(1000)))
         #expect(pace.deadline == .max)
-        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(5000)))
+        #expect(pace.update(isWaiting: true, taken: 0, at: Self.seconds(5000)))
         #expect(pace.deadline == Self.seconds(5010))
-        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(5004)))
+        #expect(pace.update(isWaiting: true, taken: 0, at: Self.seconds(5004)))
         #expect(pace.deadline == Self.seconds(5010))
-        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(5010) - 1))
-        #expect(!pace.look(isWaiting: true, taken: 0, at: Self.seconds(5010)))
+        #expect(pace.update(isWaiting: true, taken: 0, at: Self.seconds(5010) - 1))
+        #expect(!pace.update(isWaiting: true, taken: 0, at: Self.seconds(5010)))
     }
 
     @Test("What it takes gives it time, in whatever portions, but no more than its patience")
     func rate() {
         for portion in [1, 10, 99, 100, 500, 999, 1000, 1001, 5000] {
             let pace = Client()
-            var (taken, now, isFast) = (0, Int64(0), pace.look(isWaiting: true, taken: 0, at: 0))
+            var (taken, now, isFast) = (0, Int64(0), pace.update(isWaiting: true, taken: 0, at: 0))
             for _ in 0..<100 where isFast {
                 now += Self.seconds(Double(portion) / 100)
                 // As a timer does.
-                if pace.deadline < now { isFast = pace.look(isWaiting: true, taken: taken, at: pace.deadline) }
+                if pace.deadline < now { isFast = pace.update(isWaiting: true, taken: taken, at: pace.deadline) }
                 taken += portion
-                if isFast { isFast = pace.look(isWaiting: true, taken: taken, at: now) }
+                if isFast { isFast = pace.update(isWaiting: true, taken: taken, at: now) }
             }
             #expect(isFast == (portion <= 1000), "\(portion)")
-            #expect(!pace.look(isWaiting: true, taken: taken, at: now + Self.seconds(10)), "haste is no store")
+            #expect(!pace.update(isWaiting: true, taken: taken, at: now + Self.seconds(10)), "haste is no store")
         }
         let fast = Client()
-        #expect(fast.look(isWaiting: true, taken: 0, at: 0))
-        #expect(fast.look(isWaiting: true, taken: .max, at: 1))
+        #expect(fast.update(isWaiting: true, taken: 0, at: 0))
+        #expect(fast.update(isWaiting: true, taken: .max, at: 1))
         #expect(fast.deadline == 1 + Self.seconds(10))
     }
 
@@ -58,13 +58,13 @@ struct ReadingPaceTests {
     func tooSlow() {
         for portion in [1, 10, 99, 500] {
             let pace = Client()
-            var (taken, now, isFast) = (0, Int64(0), pace.look(isWaiting: true, taken: 0, at: 0))
+            var (taken, now, isFast) = (0, Int64(0), pace.update(isWaiting: true, taken: 0, at: 0))
             while isFast, now < Self.seconds(100_000) {
                 taken += portion
                 now += Self.seconds(Double(portion) / 99)
                 // What waits is gone for a moment each time.
-                isFast = pace.look(isWaiting: taken % 2 == 0, taken: taken, at: now)
-                isFast = pace.look(isWaiting: true, taken: taken, at: now) && isFast
+                isFast = pace.update(isWaiting: taken % 2 == 0, taken: taken, at: now)
+                isFast = pace.update(isWaiting: true, taken: taken, at: now) && isFast
             }
             #expect(!isFast)
         }
@@ -73,13 +73,13 @@ struct ReadingPaceTests {
     @Test("A new answer begins anew, unless the one before it still waits")
     func answers() {
         let pace = Client()
-        #expect(pace.look(isWaiting: true, taken: 0, at: 0))
+        #expect(pace.update(isWaiting: true, taken: 0, at: 0))
         pace.begin()
-        #expect(pace.look(isWaiting: true, taken: 0, at: Self.seconds(9)))
+        #expect(pace.update(isWaiting: true, taken: 0, at: Self.seconds(9)))
         #expect(pace.deadline == Self.seconds(10))
-        #expect(pace.look(isWaiting: false, taken: 1, at: Self.seconds(12)), "it has all")
+        #expect(pace.update(isWaiting: false, taken: 1, at: Self.seconds(12)), "it has all")
         pace.begin()
-        #expect(pace.look(isWaiting: true, taken: 1, at: Self.seconds(20)))
+        #expect(pace.update(isWaiting: true, taken: 1, at: Self.seconds(20)))
         #expect(pace.deadline == Self.seconds(30))
     }
 }

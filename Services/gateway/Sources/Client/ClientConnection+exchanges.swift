@@ -15,7 +15,7 @@ extension ClientConnection {
         let outcome = input.withUnsafeReadableBytes { bytes in
             do throws(HeadFault) {
                 // A head that arrives in small pieces is not scanned again for each piece.
-                guard lookedAt == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
+                guard scannedBytes == 0 || mayBeComplete(bytes) else { return HeadOutcome.incomplete }
                 guard let length = try worker.requestHead.scan(bytes) else { return .incomplete }
                 let head = UnsafeRawBufferPointer(rebasing: bytes[..<length])
                 let admission = worker.admit(head, from: self, mayWait: state.mayWait)
@@ -26,7 +26,7 @@ extension ClientConnection {
         }
         switch outcome {
         case .incomplete:
-            lookedAt = input.readableBytes
+            scannedBytes = input.readableBytes
             return false
         case .fault(let fault):
             refuse(fault)
@@ -36,7 +36,7 @@ extension ClientConnection {
             return false
         case .admitted(let admission, let length):
             input.moveReaderIndex(forwardBy: length)
-            lookedAt = 0
+            scannedBytes = 0
             peer.countRequest()
             let head = worker.requestHead
             let closes = head.fields.saysClose || worker.gateway.isDraining || peer.hasHadAllRequests
@@ -60,11 +60,11 @@ extension ClientConnection {
     /// for.
     private func mayBeComplete(_ bytes: UnsafeRawBufferPointer) -> Bool {
         if bytes.count >= HeadLimits.bytes { return true }
-        for index in lookedAt..<bytes.count where bytes[index] == .lineFeed {
+        for index in scannedBytes..<bytes.count where bytes[index] == .lineFeed {
             if index == 0 || bytes[index - 1] != .carriageReturn { return true }
             if index >= 3, bytes[index - 2] == .lineFeed { return true }
         }
-        lookedAt = bytes.count
+        scannedBytes = bytes.count
         return false
     }
 
@@ -124,7 +124,7 @@ extension ClientConnection {
     /// Counts the bytes of the body that wait here, in the exchange and in the upstream's socket.
     func countBodyWaiting() {
         var waiting = input.readableBytes
-        if let exchange, exchange.state.hasBody { waiting += exchange.lookAtBody() }
+        if let exchange, exchange.state.hasBody { waiting += exchange.measureBody() }
         guard waiting != bodyWaiting else { return }
         worker.requestBodies.change(by: waiting - bodyWaiting)
         bodyWaiting = waiting
@@ -161,7 +161,7 @@ extension ClientConnection {
         leaveWait()
         becomeIdle(at: worker.now)
         state.endWait()
-        lookedAt = 0
+        scannedBytes = 0
         process()
         flushBothWays()
     }
@@ -195,7 +195,7 @@ extension ClientConnection {
     func flush() {
         guard let bytes = output.take() else { return }
         context?.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
-        lookAfterWriting()
+        updatePaceAfterWriting()
     }
 
     func flushBothWays() {
@@ -254,7 +254,7 @@ extension ClientConnection {
         let now = worker.now
         becomeIdle(at: now)
         switch state.responseEnded(hasInput: input.readableBytes > 0, at: now) {
-        case .readNextRequest: lookedAt = 0
+        case .readNextRequest: scannedBytes = 0
         case .discardBody: break
         case .linger: endOutput()
         }

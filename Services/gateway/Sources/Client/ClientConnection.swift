@@ -25,7 +25,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
     var state: ClientConnectionState
     var input = ByteBuffer()
     /// Bytes of an incomplete head that were scanned.
-    var lookedAt = 0
+    var scannedBytes = 0
     /// The reader of the current request's body, once its head is read.
     var body: BodyReader?
     /// The budget for the chunks of its bodies, once one is chunked.
@@ -112,7 +112,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         guard context.channel.isWritable else { return }
-        _ = look(now: worker.now)
+        _ = updatePace(now: worker.now)
         if let exchange { return exchange.clientIsWritable() }
         guard state.phase == .head, input.readableBytes > 0 else { return }
         state.headIsReadLate(at: worker.now)
@@ -171,7 +171,7 @@ final class ClientConnection: ChannelDuplexHandler, RemovableChannelHandler, Tim
             }
         }
         isProcessing = false
-        input.letGoIfEmpty()
+        input.releaseIfEmpty()
         if holdsRead, takesInput {
             holdsRead = false
             context?.read()
@@ -206,7 +206,7 @@ extension ClientConnection {
     }
 
     func timedOut(now: Int64) {
-        let isFast = look(now: now)
+        let isFast = updatePace(now: now)
         let action = state.timedOut(
             isFast: isFast, isWritable: isWritable, hasInput: input.readableBytes > 0,
             hasResponse: exchange?.state.hasResponse ?? false,
@@ -245,16 +245,16 @@ extension ClientConnection {
 
     /// Checks whether bytes that were just written wait. For a response that the system accepts at once, this is the
     /// only check.
-    func lookAfterWriting() {
+    func updatePaceAfterWriting() {
         guard waitingNow > 0 || state.waiting > 0 else { return }
-        _ = look(now: worker.now)
+        _ = updatePace(now: worker.now)
     }
 
     /// - Returns: whether the client takes its responses fast enough.
-    func look(now: Int64) -> Bool {
+    func updatePace(now: Int64) -> Bool {
         let waiting = waitingNow
         worker.output.change(by: waiting - state.waiting)
-        let isFast = state.look(waiting: waiting, at: now)
+        let isFast = state.update(waiting: waiting, at: now)
         if waiting > 0 {
             awaitTaking()
             noteDeadline()
@@ -278,7 +278,7 @@ extension ClientConnection {
     func hasTaken() {
         guard context != nil else { return }
         let now = worker.now
-        _ = look(now: now)
+        _ = updatePace(now: now)
         state.taken(at: now)
         noteDeadline()
         exchange?.clientIsWritable()

@@ -187,12 +187,12 @@ struct ClientConnectionState: Sendable {
 
     /// - Parameter waiting: bytes that the client has not taken yet.
     /// - Returns: whether it takes its responses fast enough.
-    mutating func look(waiting: Int, at now: Int64) -> Bool {
+    mutating func update(waiting: Int, at now: Int64) -> Bool {
         self.waiting = waiting
-        return pace.look(isWaiting: waiting > 0, taken: written - waiting, at: now)
+        return pace.update(isWaiting: waiting > 0, taken: written - waiting, at: now)
     }
 
-    /// The client has taken bytes, as reported to `look`. Its time to read the last bytes begins when it takes them.
+    /// The client has taken bytes, as reported to `update`. Its time to read the last bytes begins when it takes them.
     mutating func taken(at now: Int64) {
         if waiting == 0, phase == .lingering { startLingering(at: now) }
     }
@@ -206,7 +206,7 @@ struct ClientConnectionState: Sendable {
     mutating func extendStream(at now: Int64) { phaseDeadline = now + times.stream }
 
     /// - Parameters:
-    ///   - isFast: the last result of `look`.
+    ///   - isFast: the last result of `update`.
     ///   - isWritable: whether the socket, or the connection of a stream, takes more.
     ///   - hasInput: whether unread bytes have arrived.
     ///   - hasResponse: whether a response of an upstream has begun.

@@ -75,7 +75,7 @@ struct ReadingPace: Sendable {
     ///   - taken: bytes that it has taken since any fixed time.
     ///   - now: nanoseconds of a monotonic clock.
     /// - Returns: whether the client is fast enough.
-    mutating func look(isWaiting: Bool, taken: Int, at now: Int64) -> Bool {
+    mutating func update(isWaiting: Bool, taken: Int, at now: Int64) -> Bool {
         if let waitingAt { left -= now - waitingAt }
         if taken > self.taken {
             // The nanoseconds of a large number of bytes may overflow.
@@ -123,7 +123,7 @@ struct ConnectionLinger: Sendable {
     mutating func step(waiting: Int, isEnding: Bool, hasDelivered: () -> Bool, at now: Int64) -> Step {
         taken += max(0, self.waiting - waiting)
         self.waiting = waiting
-        guard pace.look(isWaiting: waiting > 0, taken: taken, at: now) else { return .cut }
+        guard pace.update(isWaiting: waiting > 0, taken: taken, at: now) else { return .cut }
         if waiting > 0 {
             until = nil
             return .wait

@@ -197,8 +197,8 @@ final class Exchange {
     }
 
     /// - Returns: bytes of the body that are buffered, or wait in the upstream's socket.
-    func lookAtBody() -> Int {
-        unsent = upstream?.lookAtWaiting() ?? 0
+    func measureBody() -> Int {
+        unsent = upstream?.watchUnsentBytes() ?? 0
         // A slice of a large read would keep all of its memory.
         if buffered.storageCapacity > 2 * buffered.readableBytes + BufferBudget.least {
             buffered = ByteBuffer(bytes: buffered.readableBytesView)

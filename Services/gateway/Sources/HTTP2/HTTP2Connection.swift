@@ -11,7 +11,7 @@ final class HTTP2Connection: Timed {
     /// Bytes of a response that may wait for the client before no more of it is read.
     private static let waitingOutput = 64 * 1024
     /// Time between two checks of what the client has taken; nanoseconds.
-    private static let lookInterval: Int64 = 250_000_000
+    private static let checkInterval: Int64 = 250_000_000
     /// Malformed streams after which the connection is closed.
     private static let maximumFaults = 50
     /// Refused streams after which the connection is closed: streams beyond the limit, or behind unread responses. A
@@ -156,7 +156,7 @@ final class HTTP2Connection: Timed {
             waiting: channel.waitingBytes, isEnding: isEnding || peer.isOverLimit,
             hasDelivered: { channel.hasDelivered }, at: now)
         switch step {
-        case .wait: deadline = now + Self.lookInterval
+        case .wait: deadline = now + Self.checkInterval
         case .end: end()
         case .cut:
             isCut = true
@@ -171,7 +171,7 @@ final class HTTP2Connection: Timed {
             return true
         }
         isEnding = true
-        deadline = worker.now + Self.lookInterval
+        deadline = worker.now + Self.checkInterval
         return false
     }
 

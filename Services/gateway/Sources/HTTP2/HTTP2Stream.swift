@@ -156,7 +156,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
         if output.readableBytes == 0 { output = bytes } else { output.writeBuffer(&bytes) }
         do throws(HeadFault) {
             while try writeNext(context) {}
-            output.letGoIfEmpty()
+            output.releaseIfEmpty()
             promise?.succeed()
         } catch {
             // The bytes are the gateway's own, so this is not the client's fault.

@@ -52,7 +52,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
     }
 
     /// Bytes that the socket has not accepted yet. The exchange is notified when it has.
-    func lookAtWaiting() -> Int {
+    func watchUnsentBytes() -> Int {
         guard let context else { return 0 }
         let waiting = context.channel.waitingBytes
         guard waiting > 0, !awaitsTaking else { return waiting }
@@ -105,7 +105,7 @@ final class UpstreamConnection: ChannelDuplexHandler {
         var bytes = unwrapInboundIn(data)
         if input.readableBytes == 0 { input = bytes } else { input.writeBuffer(&bytes) }
         process()
-        input.letGoIfEmpty()
+        input.releaseIfEmpty()
     }
 
     func channelReadComplete(context: ChannelHandlerContext) { exchange?.flushClient() }

@@ -93,7 +93,7 @@ struct ListMembers: Sequence, IteratorProtocol {
 
 extension ByteBuffer {
     /// Releases memory without unread bytes. NIO reads into it again, and an idle connection holds none.
-    mutating func letGoIfEmpty() {
+    mutating func releaseIfEmpty() {
         if readableBytes == 0 { self = ByteBuffer() }
     }
 }
