@@ -14,7 +14,7 @@ struct Main: AsyncParsableCommand {
         ])
 }
 
-/// `gateway check-config`: as every service's, and prints the resulting routes.
+/// `gateway check-config`: verifies the settings like every service's command, and prints the resulting routes.
 struct CheckConfig: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check-config", abstract: "Check the settings and the routes without running the gateway.")

@@ -60,7 +60,7 @@ public enum GatewayApplication: ServiceApplication {
                         help: "When the revocation feed was last read to its end, in seconds since 1970."),
                     delay: DurationHistogram(
                         "gatehouse_gateway_revocation_delay_seconds",
-                        help: "From a session's revocation until this gateway knew of it.")),
+                        help: "Time from a session's revocation until this gateway received it.")),
                 live: Gauge(
                     "gatehouse_gateway_revoked_sessions", help: "Revoked sessions whose access tokens may still live."),
                 logger: boot.logger,

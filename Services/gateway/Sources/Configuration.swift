@@ -209,7 +209,7 @@ extension GatewaySettings {
                 !name.isEmpty && FieldSection.tokenBytes.containsAll(name.utf8)
                 && Array(name.utf8).withUnsafeBytes { FieldName($0) == .other }
             if isPlain { return Array(name.utf8) }
-            settings.problem("droppedFields", "must be names of fields that the gateway leaves alone, not '\(name)'")
+            settings.problem("droppedFields", "must be names of fields not used by the gateway, unlike '\(name)'")
             return nil
         }
         maximumConnections = settings.int("maximumConnections", default: maximumConnections, in: 1...1_000_000)

@@ -78,7 +78,7 @@ extension GatewayApplication: ExaminedApplication {
 
     private static func certificate(_ configuration: GatewayConfiguration) -> [Finding] {
         guard let (certificate, key) = configuration.certificateFiles else {
-            return [.fine("The gateway speaks HTTP: what ends TLS stands in front of it.")]
+            return [.fine("The gateway speaks HTTP: a proxy in front of it has to terminate TLS.")]
         }
         do throws(ServerCertificate.Failure) {
             let expiresAt = try ServerCertificate.read(certificateFile: certificate, keyFile: key).expiresAt

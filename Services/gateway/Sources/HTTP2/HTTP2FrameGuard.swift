@@ -79,7 +79,7 @@ final class HTTP2FrameGuard: ChannelDuplexHandler {
     /// The beginning of a frame's header.
     private var partial = ByteBuffer()
     private var isReading = false
-    /// DATA that was passed on, and dropped DATA for which the client is to receive a window update.
+    /// Bytes of DATA that were passed on, and that were dropped. The client is to receive window updates for both.
     private var passed = 0
     private var dropped = 0
     /// Streams to be reset here.

@@ -28,7 +28,7 @@ final class HTTP2Stream: ChannelDuplexHandler {
     private let connection: HTTP2Connection
     private let frames: HTTP2FrameGuard
     private let id: UInt32
-    /// Whether the client has taken DATA that still counts as waiting.
+    /// Whether the stream has read DATA that still counts as waiting.
     private var hasTakenData = false
     private var request = RequestPhase.head
     private var isHead = false

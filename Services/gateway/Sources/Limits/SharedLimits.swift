@@ -20,7 +20,7 @@ struct SharedLimits: Sendable {
     func limiter<Key: CustomStringConvertible>(_ limit: RateLimit, _ name: String) -> RateLimiter<Key> {
         let sharing = Counter(
             "gatehouse_gateway_rate_limit_sharing_total",
-            help: "Requests counted in a bucket that clients share, since there were too many for one each.",
+            help: "Requests counted in a shared bucket, because there were too many clients for one bucket each.",
             labels: [("limit", name)])
         let onSharing: @Sendable () -> Void = { sharing.increment() }
         guard let redis else { return RateLimiter(limit, onSharing: onSharing) }

@@ -179,11 +179,11 @@ struct RouteReader {
 
     private mutating func claims(_ node: Node?) -> [ForwardedClaim] {
         let names = strings(node, "claims") ?? []
-        if Set(names).count < names.count { problem("claims names one twice", at: node) }
+        if Set(names).count < names.count { problem("claims has a duplicate", at: node) }
         return names.compactMap { name in
             if let claim = ForwardedClaim(rawValue: name) { return claim }
             let known = ForwardedClaim.allCases.map(\.rawValue).joined(separator: ", ")
-            problem("'\(name)' is no claim that can be forwarded: those are \(known)", at: node)
+            problem("'\(name)' cannot be forwarded as a claim; allowed are \(known)", at: node)
             return nil
         }
     }

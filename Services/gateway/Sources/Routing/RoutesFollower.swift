@@ -22,10 +22,10 @@ struct RoutesFollower: Service {
 
     private let isLastSuccessful = Gauge(
         "gatehouse_gateway_routes_last_reload_successful",
-        help: "1 if the routes file could be used when it was read last, else 0.")
+        help: "1 if the routes file was valid when it was last read, else 0.")
     private let lastSuccess = Gauge(
         "gatehouse_gateway_routes_last_reload_success_timestamp_seconds",
-        help: "When the routes file was last taken, in seconds since 1970.")
+        help: "When the routes file last came into force, in seconds since 1970.")
 
     init(source: RoutesSource, store: RouteStore, names: UpstreamNames, logger: Logger) {
         self.source = source

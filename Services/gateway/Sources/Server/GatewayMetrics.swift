@@ -28,7 +28,7 @@ final class GatewayMetrics: Sendable {
     private static func retries(_ result: String) -> Counter {
         Counter(
             "gatehouse_gateway_retries_total",
-            help: "Requests that were sent to a second address, or for which the budget of retries had no more.",
+            help: "Requests that were retried at another address, or not retried because the retry budget was used up.",
             labels: [("result", result)])
     }
 
@@ -99,7 +99,7 @@ final class GatewayMetrics: Sendable {
         return refusals.withLock { refusals in
             if let counter = refusals[refusal] { return counter }
             let counter = Counter(
-                "gatehouse_gateway_refusals_total", help: "Requests that the gateway refused itself, by the reason.",
+                "gatehouse_gateway_refusals_total", help: "Requests that the gateway refused by itself, by reason.",
                 labels: [("reason", reason), ("route", route)])
             refusals[refusal] = counter
             return counter
@@ -120,11 +120,11 @@ final class RouteMetrics: Sendable {
         self.name = name
         upstreamDuration = DurationHistogram(
             "gatehouse_gateway_upstream_duration_seconds",
-            help: "From a request's way to its upstream to the head of the response.", labels: [("route", name)])
+            help: "Time from forwarding a request to the head of its response.", labels: [("route", name)])
         func lookups(_ result: String) -> Counter {
             Counter(
                 "gatehouse_gateway_token_cache_lookups_total",
-                help: "Bearers that were accepted, by whether they were in the cache of verified tokens.",
+                help: "Accepted bearers, by whether they were in the cache of verified tokens.",
                 labels: [("result", result), ("route", name)])
         }
         tokenCacheHits = lookups("hit")

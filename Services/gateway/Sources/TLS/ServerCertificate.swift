@@ -26,7 +26,7 @@ final class ServerCertificate: Service {
     private let complaint = Mutex<String?>(nil)
     private let expiry = Gauge(
         "gatehouse_gateway_tls_certificate_expiry_timestamp_seconds",
-        help: "When the certificate that clients are shown expires, in seconds since 1970.")
+        help: "When the server certificate expires, in seconds since 1970.")
 
     /// - Parameter pause: between two checks of the files.
     init(certificateFile: String, keyFile: String, logger: Logger, pause: Duration = .seconds(1)) throws(Failure) {

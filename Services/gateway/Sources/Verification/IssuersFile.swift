@@ -129,14 +129,14 @@ struct IssuersFile {
 
     /// Maps the issuer's roles to the names that routes use.
     private func roleNames(_ node: Node, hasClaim: Bool) throws(Mistake) -> [VerbatimString: VerbatimString] {
-        guard hasClaim else { throw Mistake(description: "roles need a roleClaim that tells them") }
+        guard hasClaim else { throw Mistake(description: "roles need a roleClaim") }
         var names: [VerbatimString: VerbatimString] = [:]
         for (theirs, ours) in node.mapping ?? [:] {
             guard let theirs = theirs.string, let ours = ours.string, !theirs.isEmpty, !ours.isEmpty else { continue }
             names[VerbatimString(theirs)] = VerbatimString(ours)
         }
         guard !names.isEmpty, names.count == node.mapping?.count else {
-            throw Mistake(description: "roles must be like {their-role: a role that routes name}")
+            throw Mistake(description: "roles must be like {issuer-role: route-role}")
         }
         return names
     }
