@@ -2,7 +2,7 @@ import Instruments
 import Observability
 import Synchronization
 
-/// The gateway's metrics. Their labels never contain values that a client chooses.
+/// The gateway's metrics, labelled by route and never by values that a client chooses.
 final class GatewayMetrics: Sendable {
     private let routes = Mutex<[String: RouteMetrics]>([:])
     private let refusals = Mutex<[Refusal: Counter]>([:])
