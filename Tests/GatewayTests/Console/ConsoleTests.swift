@@ -141,7 +141,7 @@ struct ConsoleTests {
     func off() throws {
         func paths(_ hasConsole: Bool) -> [String] {
             BuiltInRoutes.routes(
-                { Upstream(name: $0.rawValue, addresses: [], isGatehouse: true) }, patience: .seconds(1),
+                { Upstream(name: $0.rawValue, addresses: [], isGatehouse: true) }, serviceTimeout: .seconds(1),
                 hasConsole: hasConsole
             ).map(\.name)
         }

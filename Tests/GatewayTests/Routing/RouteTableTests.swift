@@ -88,7 +88,7 @@ struct RouteTableTests {
 
     @Test("Every public route is there, under both base paths, and says what else its path allows")
     func builtIn() throws {
-        let table = try RouteTable(BuiltInRoutes.routes({ _ in Self.upstream }, patience: .seconds(1)))
+        let table = try RouteTable(BuiltInRoutes.routes({ _ in Self.upstream }, serviceTimeout: .seconds(1)))
         for route in PublicRoute.all {
             let path = route.path.replacing("{id}", with: "1").replacing("{provider}", with: "apple")
                 .replacing("{kind}", with: "phone")
@@ -112,14 +112,14 @@ struct RouteTableTests {
     @Test("What administers users opens with the operators' role alone, and nothing else asks for one")
     func operators() {
         for role in ["operator", "support"] {
-            let routes = BuiltInRoutes.routes({ _ in Self.upstream }, patience: .seconds(1), operatorRole: role)
+            let routes = BuiltInRoutes.routes({ _ in Self.upstream }, serviceTimeout: .seconds(1), operatorRole: role)
             for route in routes {
                 let isAdministration = route.name.hasPrefix("/v1/admin/")
                 #expect(route.roles == (isAdministration ? [VerbatimString(role)] : []), "\(route.name)")
                 #expect(!isAdministration || route.authentication == .required)
             }
         }
-        let usual = BuiltInRoutes.routes({ _ in Self.upstream }, patience: .seconds(1))
+        let usual = BuiltInRoutes.routes({ _ in Self.upstream }, serviceTimeout: .seconds(1))
         #expect(usual.contains { $0.roles == ["operator"] })
         #expect(BuiltInRoutes.reserved(["/sign-in/v1"]).contains("/sign-in/v1/admin"))
     }
@@ -127,7 +127,8 @@ struct RouteTableTests {
     @Test("Gatehouse's own routes can be elsewhere, and services see them where they were")
     func moved() throws {
         let table = try RouteTable(
-            BuiltInRoutes.routes({ _ in Self.upstream }, basePaths: ["/sign-in/v1", "/api/v1"], patience: .seconds(1)))
+            BuiltInRoutes.routes(
+                { _ in Self.upstream }, basePaths: ["/sign-in/v1", "/api/v1"], serviceTimeout: .seconds(1)))
         for (path, forwarded) in [
             ("/sign-in/v1/auth/me", "/v1/auth/me"), ("/sign-in/v1/auth/sessions", "/v1/auth/sessions"),
             ("/api/v1/auth/me", "/api/v1/auth/me"), ("/.well-known/jwks.json", "/.well-known/jwks.json"),

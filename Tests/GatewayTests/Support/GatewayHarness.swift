@@ -112,7 +112,7 @@ struct GatewayHarness: Sendable {
         }
         let routes =
             BuiltInRoutes.routes(
-                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, patience: options.patience) + [
+                { upstream($0.rawValue, [ownPort], isGatehouse: true) }, serviceTimeout: options.patience) + [
                 route("/team", .required), route("/open", .none), route("/optional", .optional),
                 route("/couriers", .required, roles: ["courier"]), route("/small", .none, limit: 1000),
                 route("/bearer", .required, forwards: true),

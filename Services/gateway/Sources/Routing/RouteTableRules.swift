@@ -216,14 +216,14 @@ enum BuiltInRoutes {
     /// - Parameters:
     ///   - upstream: the upstream of an owner's requests.
     ///   - basePaths: the base paths of the API; services see the default base path.
-    ///   - patience: how long services wait for their own dependencies.
+    ///   - serviceTimeout: how long services wait for their own dependencies.
     ///   - operatorRole: the role of users who may administer others.
     ///   - hasConsole: whether the console is enabled.
     static func routes(
-        _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, patience: Duration,
+        _ upstream: (PublicRoute.Owner) -> Upstream, basePaths: [String] = basePaths, serviceTimeout: Duration,
         operatorRole: String = defaultOperatorRole, hasConsole: Bool = true
     ) -> [Route] {
-        let timeout = patience + leeway
+        let timeout = serviceTimeout + leeway
         let own: [(String, Route.Target)] =
             [("/livez", .liveness), ("/readyz", .readiness)]
             + PublicDocument.allCases.map { ($0.path, .document($0)) }

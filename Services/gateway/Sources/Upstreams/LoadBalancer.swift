@@ -39,16 +39,16 @@ final class LoadBalancer {
         if one.isHealthy, other.isHealthy { return lessBusy(one, other, for: exchange) }
 
         let now = now()
-        let well = pools.filter(\.isHealthy)
+        let healthy = pools.filter(\.isHealthy)
         // If the probe fails, another address has to exist for the request, and the budget has to allow the retry.
-        if !isRetry, exchange.mayProbe, !well.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
+        if !isRetry, exchange.mayProbe, !healthy.isEmpty, let pool = pools.first(where: { $0.mayBeProbed(now: now) }),
             budget.hasRetry(now: now)
         {
             pool.probe = exchange
             return pool
         }
-        if isRetry, well.isEmpty { return pools.min { $0.failedAt < $1.failedAt } }
-        let candidates = isRetry || well.count * 2 >= pools.count ? well : pools
+        if isRetry, healthy.isEmpty { return pools.min { $0.failedAt < $1.failedAt } }
+        let candidates = isRetry || healthy.count * 2 >= pools.count ? healthy : pools
         guard candidates.count > 1 else { return candidates.first }
         let (first, second) = pickTwo(of: candidates)
         return lessBusy(first, second, for: exchange)
