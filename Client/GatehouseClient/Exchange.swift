@@ -5,11 +5,11 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// A response, whatever its status, with what a session needs to know of how it came.
+/// A response of any status, with the data that a session derives from it.
 struct Exchange: Sendable {
     var body: Data
     var response: HTTPURLResponse
-    /// By the monotonic clock, just before the attempt that was answered.
+    /// The start of the answered attempt, by the monotonic clock.
     var sentAt: Duration
 
     /// The server's clock, to the second.
@@ -19,10 +19,9 @@ struct Exchange: Sendable {
 }
 
 extension GatehouseConfiguration {
-    /// Sends a request, again where the policy says so; fails at once where there is no network.
+    /// Sends a request and retries it as the policy allows. Fails at once without a network.
     ///
-    /// - Parameter isRepeatable: whether the server does the same for one request as for two of its kind; by default
-    ///   what HTTP says of the method.
+    /// - Parameter isRepeatable: whether the request is idempotent; by default HTTP's rule for the method.
     func exchange(_ request: URLRequest, isRepeatable: Bool? = nil) async throws(GatehouseError) -> Exchange {
         try await exchange(
             to: request.url, isRepeatable: isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
@@ -52,27 +51,27 @@ extension GatehouseConfiguration {
         let sentAt = clock.monotonic
         do {
             let (body, response) = try await send()
-            // No success asks anybody to wait, and Foundation goes through all fields to find one.
+            // Only error responses carry `Retry-After`; Foundation's lookup scans all fields, so skip it for a success.
             let asked = response.statusCode < 400 ? nil : response.retryAfter
             let outcome = RetryPolicy.Outcome.answered(status: response.statusCode, retryAfter: asked)
             return (.success(Exchange(body: body, response: response, sentAt: sentAt)), outcome)
         } catch {
-            // What is no error of the network is not tried again.
+            // Only network errors are retried.
             let code = GatehouseError.networkCode(of: error) ?? .unknown
             return (.failure(GatehouseError.of(error)), .failed(code))
         }
     }
 }
 
-/// Calls of Gatehouse's own routes: sent, sent again where the policy says so, and read.
+/// Calls Gatehouse's own routes: sends, retries and decodes.
 struct API: Sendable {
     let configuration: GatehouseConfiguration
 
-    /// Its body may hold tokens: it is not printed.
+    /// A decoded response. Its description omits the body, which may hold tokens.
     struct Answer<Body: Sendable>: Sendable, CustomStringConvertible, CustomReflectable {
         var body: Body
-        /// By the monotonic clock, before the request that was answered went out: what the answer promises for a time
-        /// is promised from some moment after this.
+        /// The start of the answered attempt, by the monotonic clock. Lifetimes in the answer count from a moment after
+        /// this.
         var sentAt: Duration
         /// The server's clock, to the second.
         var serverDate: Date?
@@ -81,12 +80,11 @@ struct API: Sendable {
         var customMirror: Mirror { Mirror(self, children: ["sentAt": sentAt]) }
     }
 
-    /// For an answer whose body says nothing.
+    /// The body type of answers without content.
     struct Nothing: Codable, Sendable {}
 
     /// - Parameters:
-    ///   - isRepeatable: whether the server does the same for one request as for two of its kind; by default what
-    ///     HTTP says of the method (RFC 9110 §9.2.2).
+    ///   - isRepeatable: whether the request is idempotent; by default HTTP's rule for the method (RFC 9110 §9.2.2).
     func call<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, bearer: AccessToken? = nil,
         isRepeatable: Bool? = nil, returning: Body.Type = Body.self
@@ -98,7 +96,7 @@ struct API: Sendable {
         if let json {
             request.setValue("application/json", forHTTPHeaderField: "Content-Type")
             do { request.httpBody = try JSON.encode(json) } catch {
-                // The error's text may hold what was to be written.
+                // Drop the encoding error: its text may hold the request's values.
                 throw GatehouseError(.misuse, reason: "\(type(of: json)) cannot be written as JSON")
             }
         }

@@ -1,22 +1,22 @@
-// Apps import one module: what the server says is told in the contract's own types.
+// Apps import one module, which re-exports the contract's types.
 @_exported public import Contracts
 public import Foundation
 
-/// Gatehouse as an app sees it: sign-in, the user's account, and requests in the user's name.
+/// An app's interface to Gatehouse: sign-in, the user's account, and requests with the user's bearer.
 ///
-/// One for each process and store. It can be used from everywhere.
+/// Create one for each process and store. It is safe to use from any thread.
 public final class GatehouseClient: Sendable {
     public let configuration: GatehouseConfiguration
-    /// Who is signed in.
+    /// The current session.
     public let session: Session
     let api: API
     let bearerScope: BearerScope
 
-    /// - Throws: ``GatehouseError/Kind/misuse`` where the address is plain HTTP to another machine, or none at all:
-    ///   tokens never travel in the clear.
+    /// - Throws: ``GatehouseError/Kind/misuse`` if the base URL is not https and not this machine, or has no host.
+    ///   Tokens must not travel in clear text.
     public init(configuration: GatehouseConfiguration) throws(GatehouseError) {
         guard Self.isSafe(configuration.baseURL) else {
-            throw GatehouseError(.misuse, reason: "the base URL has to begin with https://, or name this machine")
+            throw GatehouseError(.misuse, reason: "the base URL must begin with https:// or name this machine")
         }
         self.configuration = configuration
         api = API(configuration: configuration)
@@ -35,15 +35,15 @@ public final class GatehouseClient: Sendable {
 }
 
 extension URL {
-    /// Whether it names the machine that it is read on.
+    /// Whether the URL names this machine.
     var isOfThisMachine: Bool {
         ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host?.lowercased() ?? "")
     }
 }
 
-/// What a client needs to know.
+/// The settings of a client.
 public struct GatehouseConfiguration: Sendable {
-    /// The gateway's address: `https://api.example.com`. Plain HTTP is taken to this machine alone.
+    /// The gateway's URL: `https://api.example.com`. Plain HTTP is allowed to this machine alone.
     ///
     /// The stored session belongs to the server that scheme, host and port name. A client for another server ignores it,
     /// and the next sign-in replaces it. Moving the gateway to another host or port therefore signs every user out.
@@ -55,13 +55,13 @@ public struct GatehouseConfiguration: Sendable {
     public var connectivity: any Connectivity
     public var telemetry: any Telemetry
     public var clock: any SessionClock
-    /// What the user's list of sessions shows of this device.
+    /// This device's description in the user's list of sessions.
     public var device: SessionDevice?
-    /// Other hosts that are shown the bearer: a team's services that are not behind `baseURL`.
+    /// Other hosts that may receive the bearer: the team's services that are not behind `baseURL`.
     public var bearerHosts: Set<String>
     public var retries: RetryPolicy
-    /// Whether a session that is restored asks the server at once, in the background, whether it still holds. A program
-    /// that ends after one request need not: the request itself asks.
+    /// Whether a restored session is verified with the server at once, in the background. A program that ends after one
+    /// request does not need this, because the request itself verifies the session.
     public var checksAtLaunch: Bool
 
     public init(
@@ -84,7 +84,7 @@ public struct GatehouseConfiguration: Sendable {
 }
 
 extension GatehouseConfiguration {
-    /// Names the server in what is stored.
+    /// Identifies the server in the stored record.
     var origin: String {
         let scheme = baseURL.scheme?.lowercased() ?? ""
         let host = baseURL.host?.lowercased() ?? ""

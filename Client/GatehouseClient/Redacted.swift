@@ -1,4 +1,4 @@
-/// A secret: nothing that prints, logs, dumps or mirrors it shows its value.
+/// A secret whose value does not appear when it is printed, logged, dumped or mirrored.
 public struct Redacted<Value: Sendable>: Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {

@@ -1,15 +1,15 @@
 public import Contracts
 public import Foundation
 
-// The account of the user who is signed in. What the server says of the user, the session says from then on.
+// The signed-in user's account. Each call updates the session with the user that the server returns.
 extension GatehouseClient {
-    /// Asks the server who the user is by now.
+    /// Fetches the user from the server.
     @discardableResult
     public func me() async throws(GatehouseError) -> User {
         try await updated(session.call("GET", "/v1/auth/me", returning: User.self))
     }
 
-    /// - Parameter displayName: empty takes the name away.
+    /// - Parameter displayName: an empty name removes it.
     @discardableResult
     public func updateProfile(displayName: String) async throws(GatehouseError) -> User {
         try await updated(
@@ -17,18 +17,18 @@ extension GatehouseClient {
                 "PATCH", "/v1/auth/me", json: UpdateUserRequest(displayName: displayName), returning: User.self))
     }
 
-    /// Deletes the account with all that is kept of it, and ends the session.
+    /// Deletes the account and all its data, and ends the session.
     public func deleteAccount() async throws(GatehouseError) {
         _ = try await session.call("DELETE", "/v1/auth/account", returning: API.Nothing.self)
         try await session.end(.accountDeleted)
     }
 
-    /// All that the server keeps of the user.
+    /// Returns all data that the server stores about the user.
     public func exportData() async throws(GatehouseError) -> AccountExport {
         try await session.call("GET", "/v1/auth/export", returning: AccountExport.self)
     }
 
-    /// Makes an Apple account a second way to sign in.
+    /// Links an Apple account as another credential.
     ///
     /// - Parameters: as for ``signInWithApple(identityToken:authorizationCode:nonce:fullName:)``.
     @discardableResult
@@ -38,7 +38,7 @@ extension GatehouseClient {
             session.call("POST", "/v1/auth/identities/apple", json: request, returning: User.self))
     }
 
-    /// Takes a way to sign in away. The last one stays: the server refuses.
+    /// Removes a credential. The server refuses to remove the last one.
     @discardableResult
     public func unlink(_ provider: AuthProvider) async throws(GatehouseError) -> User {
         try await updated(session.call("DELETE", "/v1/auth/identities/\(provider)", returning: User.self))
@@ -50,7 +50,7 @@ extension GatehouseClient {
     }
 }
 
-// The address and the number of the user who is signed in. Changing one needs a recent proof: see
+// The signed-in user's e-mail address and phone number. Changing one requires recent authentication: see
 // ``GatehouseClient/withReauthentication(by:_:)``.
 //
 // ```swift
@@ -59,16 +59,17 @@ extension GatehouseClient {
 // try await client.changeIdentifier(.email, to: "ada@example.org", code: "012345", asked: asked)
 // ```
 extension GatehouseClient {
-    /// Gives the user another address or number, or a first one. The former one is told, and can undo it for three days.
+    /// Sets or replaces the user's e-mail address or phone number. The previous one receives a message whose link
+    /// undoes the change for three days.
     ///
     /// - Parameters:
     ///   - kind: `email` or `phone`.
-    ///   - identifier: of that kind, in any usual spelling.
-    ///   - code: six digits that were sent to it, asked for with the purpose `verify`.
-    ///   - asked: what ``askForCode(identifier:purpose:)`` returned, where this device asked.
-    /// - Returns: the user as from now on.
-    /// - Throws: `reauthenticationRequired`, `invalidCredentials` where the code is not right or no longer valid,
-    ///   `identifierTaken` where another account has proved it …
+    ///   - identifier: an address or number of that kind, in any usual spelling.
+    ///   - code: the six digits sent to it, requested with the purpose `verify`.
+    ///   - asked: the result of ``askForCode(identifier:purpose:)``, if this device requested the code.
+    /// - Returns: the updated user.
+    /// - Throws: `reauthenticationRequired`, `invalidCredentials` if the code is wrong or no longer valid,
+    ///   `identifierTaken` if another account has verified the identifier …
     @discardableResult
     public func changeIdentifier(
         _ kind: IdentifierKind, to identifier: String, code: String, asked: CodeResponse? = nil
@@ -78,7 +79,7 @@ extension GatehouseClient {
             session.call("PUT", "/v1/auth/identifiers/\(kind)", json: request, returning: User.self))
     }
 
-    /// Takes the user's address or number away. The last way to sign in stays: the server refuses.
+    /// Removes the user's e-mail address or phone number. The server refuses to remove the last credential.
     ///
     /// - Throws: `reauthenticationRequired`, `forbidden` …
     @discardableResult
@@ -86,11 +87,12 @@ extension GatehouseClient {
         try await updated(session.call("DELETE", "/v1/auth/identifiers/\(kind)", returning: User.self))
     }
 
-    /// Undoes a change, by the link that was sent to the former address or number. All sessions of that user end, and
-    /// the password is removed: the user signs in with a code and sets a new one. The app needs no session for it.
+    /// Undoes a change with the link that was sent to the previous address or number. All the user's sessions end, and
+    /// the password is removed: the user signs in with a code and sets a new password. No session is needed for this
+    /// call.
     ///
-    /// - Parameter token: what stands behind the `#` of the link.
-    /// - Throws: `invalidInput` where the token has served or expired, `identifierTaken` …
+    /// - Parameter token: the part of the link after `#`.
+    /// - Throws: `invalidInput` if the token was used or has expired, `identifierTaken` …
     public func undoIdentifierChange(token: String) async throws(GatehouseError) {
         _ = try await api.call(
             "POST", "/v1/auth/identifiers/undo", json: UndoIdentifierChangeRequest(token: token),
@@ -99,8 +101,8 @@ extension GatehouseClient {
 }
 
 extension GatehouseClient {
-    /// Makes one account of the one that is signed in and another one of the same person. The older one stays, with its
-    /// id, and gets what it lacks of the other. All other sessions of both end.
+    /// Merges the signed-in account with another account of the same person. The older account keeps its id and
+    /// receives what it lacks from the other. All other sessions of both accounts end.
     ///
     /// ```swift
     /// if user.mergeableIdentifiers != nil {
@@ -109,9 +111,9 @@ extension GatehouseClient {
     /// }
     /// ```
     ///
-    /// - Returns: the user as from now on. It may have another id; the session is that user's then.
+    /// - Returns: the updated user. Its id may differ; the session then belongs to that user.
     /// - Throws: `reauthenticationRequired` (``withReauthentication(by:_:)``), `invalidCredentials` or
-    ///   `invalidAppleToken` where the proof is of no other account, `forbidden` where the two are not to be merged …
+    ///   `invalidAppleToken` if the credential belongs to no other account, `forbidden` if the two may not be merged …
     @discardableResult
     public func merge(with proof: MergeProof) async throws(GatehouseError) -> User {
         var request = proof.request.value
@@ -126,20 +128,20 @@ extension GatehouseClient {
     }
 }
 
-// The user's sessions, and the devices that are sent push notifications.
+// The user's sessions, and the devices that receive push notifications.
 extension GatehouseClient {
     /// The user's sessions on all devices.
     public func sessions() async throws(GatehouseError) -> [SessionInfo] {
         try await session.call("GET", "/v1/auth/sessions", returning: SessionList.self).sessions
     }
 
-    /// Ends a session: another device's at the server, this one's as ``signOut()`` does.
+    /// Ends a session. This device's session ends as with ``signOut()``.
     public func endSession(_ info: SessionInfo) async throws(GatehouseError) {
         if info.current { return try await signOut() }
         _ = try await session.call("DELETE", "/v1/auth/sessions/\(info.id.path)", returning: API.Nothing.self)
     }
 
-    /// Registers this device for push notifications, or tells what has changed of it.
+    /// Registers this device for push notifications, or updates its registration.
     public func registerDevice(_ registration: Registration) async throws(GatehouseError) -> Device {
         try await session.call(
             "POST", "/v1/devices/register", json: registration, isRepeatable: true, returning: Device.self)
@@ -150,16 +152,16 @@ extension GatehouseClient {
         try await session.call("GET", "/v1/devices", returning: DeviceList.self).devices
     }
 
-    /// Registers a device no longer.
+    /// Unregisters a device.
     public func unregister(_ device: UUID) async throws(GatehouseError) {
         _ = try await session.call("DELETE", "/v1/devices/\(device.path)", returning: API.Nothing.self)
     }
 }
 
 extension UUID {
-    /// As the server writes identifiers.
+    /// In the server's spelling.
     fileprivate var path: String { uuidString.lowercased() }
 }
 
-/// A signed-in device as its user sees it. (The contract calls it a session; here that is ``Session``, the actor.)
+/// An entry in the user's list of sessions. The contract calls it `Session`; here ``Session`` is the actor.
 public typealias SessionInfo = Contracts.Session

@@ -1,23 +1,23 @@
 public import Contracts
 public import Foundation
 
-// Signing in. Each returns when the session is stored, and tells telemetry how it went.
+// Sign-in methods. Each returns after the session has been stored, and records the outcome in telemetry.
 extension GatehouseClient {
-    /// A nonce for Apple's dialog, which serves once and expires after some minutes.
+    /// Fetches a nonce for Apple's dialog. It can be used once and expires after some minutes.
     public func appleNonce() async throws(GatehouseError) -> AppleNonce {
         let answer = try await api.call(
             "POST", "/v1/auth/apple/nonce", isRepeatable: true, returning: AppleNonceResponse.self)
         return AppleNonce(answer.body.nonce)
     }
 
-    /// Signs in with what Apple's dialog gave (`ASAuthorizationAppleIDCredential`). A user who is new is registered.
+    /// Signs in with the result of Apple's dialog (`ASAuthorizationAppleIDCredential`). A new user is registered.
     ///
     /// - Parameters:
-    ///   - identityToken: its text. It expires after some minutes.
-    ///   - authorizationCode: its text; with it, deleting the account also revokes the app's access at Apple.
-    ///   - nonce: the one that Apple's dialog was given.
-    ///   - fullName: Apple tells it with the first sign-in only.
-    /// - Throws: `invalidAppleToken` where the token has expired or was refused: begin the dialog anew.
+    ///   - identityToken: the identity token's text. It expires after some minutes.
+    ///   - authorizationCode: the code's text. With it, deleting the account also revokes the app's access at Apple.
+    ///   - nonce: the nonce in the request to Apple's dialog.
+    ///   - fullName: Apple sends it with the first sign-in only.
+    /// - Throws: `invalidAppleToken` if the token has expired or was refused: open the dialog again.
     @discardableResult
     public func signInWithApple(
         identityToken: String, authorizationCode: String? = nil, nonce: AppleNonce? = nil,
@@ -33,12 +33,12 @@ extension GatehouseClient {
             "apple", "/v1/auth/apple", request, appleUserID: AppleIdentityToken.subject(of: identityToken))
     }
 
-    /// Makes an account with a password and signs in.
+    /// Creates an account with a password and signs in.
     ///
     /// - Parameters:
     ///   - identifier: an e-mail address or a phone number in any usual spelling.
     ///   - password: at least 8 characters.
-    ///   - displayName: what others see.
+    ///   - displayName: the name that other users see.
     /// - Throws: `identifierTaken`, `weakPassword`, `invalidInput` …
     @discardableResult
     public func register(
@@ -61,7 +61,7 @@ extension GatehouseClient {
         return try await begin("password", "/v1/auth/login", request)
     }
 
-    /// - Parameter way: what telemetry is told.
+    /// - Parameter way: the credential's type, for telemetry.
     func begin(
         _ way: String, _ path: String, _ request: some Encodable & Sendable, appleUserID: String? = nil
     ) async throws(GatehouseError) -> User {
@@ -74,7 +74,7 @@ extension GatehouseClient {
                 TelemetryEvent(.loginSuccess, reason: way, latency: clock.monotonic - begun))
             return answer.body.user
         } catch {
-            // A task that was cancelled is no failure.
+            // A cancelled task is not a failure.
             if error.kind != .cancelled {
                 configuration.telemetry.record(
                     TelemetryEvent(.loginFailure, reason: "\(error.kind)", latency: clock.monotonic - begun))
@@ -88,16 +88,17 @@ extension GatehouseClient {
     /// Sets a new password. All other sessions of the user end.
     ///
     /// - Parameters:
-    ///   - current: needed where the user has a password.
-    ///   - new: at least 8 characters, and none that everybody thinks of.
-    /// - Throws: `invalidCredentials` where the current one is wrong, `weakPassword` …
+    ///   - current: required if the user has a password.
+    ///   - new: at least 8 characters, and not a common password.
+    /// - Throws: `invalidCredentials` if the current password is wrong, `weakPassword` …
     public func changePassword(current: String? = nil, new: String) async throws(GatehouseError) {
         _ = try await session.call(
             "POST", "/v1/auth/password", json: ChangePasswordRequest(currentPassword: current, newPassword: new),
             returning: API.Nothing.self)
     }
 
-    /// Has the user sent what ``resetPassword(token:newPassword:)`` needs. Whether there is such a user is not told.
+    /// Requests a message with the token for ``resetPassword(token:newPassword:)``. The answer does not reveal whether
+    /// the user exists.
     public func forgotPassword(identifier: String) async throws(GatehouseError) {
         _ = try await api.call(
             "POST", "/v1/auth/password/forgot",
@@ -105,9 +106,9 @@ extension GatehouseClient {
             returning: API.Nothing.self)
     }
 
-    /// Sets a new password by the token of a message. All sessions of the user end.
+    /// Sets a new password with the token of a message. All the user's sessions end.
     ///
-    /// - Throws: `invalidInput` where the token has served or expired, `weakPassword` …
+    /// - Throws: `invalidInput` if the token was used or has expired, `weakPassword` …
     public func resetPassword(token: String, newPassword: String) async throws(GatehouseError) {
         _ = try await api.call(
             "POST", "/v1/auth/password/reset", json: ResetPasswordRequest(token: token, newPassword: newPassword),
@@ -115,7 +116,7 @@ extension GatehouseClient {
     }
 }
 
-// Codes of six digits, which are sent to an address or a number and prove it.
+// Six-digit codes, which are sent to an e-mail address or phone number and verify it.
 //
 // ```swift
 // let asked = try await client.askForCode(identifier: "ada@example.com", purpose: .signIn)
@@ -123,14 +124,14 @@ extension GatehouseClient {
 // try await client.signIn(identifier: "ada@example.com", code: "012345", asked: asked)
 // ```
 extension GatehouseClient {
-    /// Has a code sent. Whether there is such a user is not told.
+    /// Requests a code. The answer does not reveal whether the user exists.
     ///
     /// - Parameters:
     ///   - identifier: an e-mail address or a phone number in any usual spelling.
-    ///   - purpose: what the code is for. It serves for nothing else.
-    /// - Returns: when the app may ask for another code, and what the link in the message needs. Keep it until the code
-    ///   is used: it gives this device attempts that other devices cannot use up.
-    /// - Throws: `rateLimited` where one was asked for a moment ago, `invalidInput` …
+    ///   - purpose: the code's purpose. The code is valid for no other one.
+    /// - Returns: when the app may request another code, and the data for the link in the message. Keep it until the
+    ///   code is used: it gives this device attempts that other devices cannot use up.
+    /// - Throws: `rateLimited` if a code was requested a moment ago, `invalidInput` …
     public func askForCode(
         identifier: String, purpose: CodePurpose = .signIn
     ) async throws(GatehouseError) -> CodeResponse {
@@ -141,10 +142,10 @@ extension GatehouseClient {
     /// Signs in with a code of the purpose `signIn`. A new user is registered.
     ///
     /// - Parameters:
-    ///   - identifier: where the code was sent.
-    ///   - code: the six digits as they were typed.
-    ///   - asked: what ``askForCode(identifier:purpose:)`` returned, where this device asked.
-    /// - Throws: `invalidCredentials` where the code is not right or no longer valid, `rateLimited`, `accountDisabled` …
+    ///   - identifier: the address or number that received the code.
+    ///   - code: the six digits as the user typed them.
+    ///   - asked: the result of ``askForCode(identifier:purpose:)``, if this device requested the code.
+    /// - Throws: `invalidCredentials` if the code is wrong or no longer valid, `rateLimited`, `accountDisabled` …
     @discardableResult
     public func signIn(
         identifier: String, code: String, asked: CodeResponse? = nil
@@ -154,11 +155,11 @@ extension GatehouseClient {
         return try await begin("code", "/v1/auth/code/verify", request)
     }
 
-    /// Signs in with the link in the message, on the device that asked.
+    /// Signs in with the link in the message, on the device that requested it.
     ///
     /// - Parameters:
-    ///   - linkToken: what stands behind the `#` of the link.
-    ///   - asked: what ``askForCode(identifier:purpose:)`` returned.
+    ///   - linkToken: the part of the link after `#`.
+    ///   - asked: the result of ``askForCode(identifier:purpose:)``.
     /// - Throws: as ``signIn(identifier:code:asked:)``.
     @discardableResult
     public func signIn(linkToken: String, asked: CodeResponse) async throws(GatehouseError) -> User {
@@ -167,11 +168,11 @@ extension GatehouseClient {
         return try await begin("link", "/v1/auth/code/verify", request)
     }
 
-    /// Proves the signed-in user's own address or number with a code that was asked for to verify it.
+    /// Verifies the signed-in user's address or number with a code of the purpose `verify`.
     ///
     /// - Parameters: as for ``signIn(identifier:code:asked:)``.
-    /// - Returns: the user as from now on.
-    /// - Throws: `invalidCredentials` where the code is not right or no longer valid, or the identifier not the user's.
+    /// - Returns: the updated user.
+    /// - Throws: `invalidCredentials` if the code is wrong or no longer valid, or the identifier is not the user's.
     @discardableResult
     public func verify(
         identifier: String, code: String, asked: CodeResponse? = nil
@@ -182,12 +183,12 @@ extension GatehouseClient {
     }
 }
 
-// Proving once more who the user is. Some calls ask for a proof that is not old: a stolen phone or access token must not
-// be enough to take an account over, or to end it.
+// Reauthentication. Some calls require recent authentication, so that a stolen phone or access token is not enough to
+// take over or delete an account.
 extension GatehouseClient {
-    /// Proves that it is the user who asks, and renews the bearer, which tells the server so from then on.
+    /// Authenticates the user again and refreshes the bearer. The new bearer carries the time of this authentication.
     ///
-    /// - Throws: `invalidCredentials` or `invalidAppleToken` where the proof is not the user's; `accountDisabled` …
+    /// - Throws: `invalidCredentials` or `invalidAppleToken` if the credential is not the user's; `accountDisabled` …
     public func reauthenticate(with proof: ReauthenticationProof) async throws(GatehouseError) {
         switch proof.content.value {
         case .credential(let request):
@@ -199,7 +200,7 @@ extension GatehouseClient {
         _ = try await session.renewedAccessToken()
     }
 
-    /// Makes a call; if the server asks for a recent proof, the user is asked for one, and the call is made again.
+    /// Makes a call. If the server requires recent authentication, asks the user for a credential and repeats the call.
     ///
     /// ```swift
     /// try await client.withReauthentication(by: { .password(try await askForPassword()) }) { client in
@@ -208,9 +209,9 @@ extension GatehouseClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - proof: asks the user. What it throws is thrown; a `CancellationError` as `cancelled`.
-    ///   - call: of this library's, or of a service of one's own behind the gateway.
-    /// - Throws: what `call` throws, and ``reauthenticate(with:)``.
+    ///   - proof: asks the user for a credential. Its errors are rethrown; a `CancellationError` becomes `cancelled`.
+    ///   - call: a call of this library, or of the team's own service behind the gateway.
+    /// - Throws: the errors of `call` and of ``reauthenticate(with:)``.
     public func withReauthentication<Value: Sendable>(
         by proof: @Sendable () async throws -> ReauthenticationProof,
         _ call: @Sendable (GatehouseClient) async throws -> Value
@@ -229,16 +230,17 @@ extension GatehouseClient {
 }
 
 extension GatehouseClient {
-    /// Ends this device's session. Without a network too: the server is told later.
+    /// Ends this device's session. Works without a network: the server is informed later.
     ///
-    /// - Throws: `storage` where the store could not be emptied.
+    /// - Throws: `storage` if the store could not be cleared.
     public func signOut() async throws(GatehouseError) {
         try await session.end(.user)
     }
 
     /// Ends all of the user's sessions on all devices.
     ///
-    /// The others end first, while this one still proves who asks: if that fails, nothing has ended here.
+    /// The other sessions end first, because this one authenticates the request. If that fails, this device's session
+    /// continues.
     public func signOutEverywhere(exceptThisDevice: Bool = false) async throws(GatehouseError) {
         _ = try await session.call(
             "POST", "/v1/auth/logout-all", json: LogoutAllRequest(exceptCurrent: true), isRepeatable: true,

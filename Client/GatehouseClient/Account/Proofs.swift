@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 
-/// What proves once more who the user is: as for signing in, and never printed.
+/// A credential for reauthentication. It is never printed.
 public struct ReauthenticationProof: Sendable {
     enum Content: Sendable {
         case credential(ReauthenticateRequest)
@@ -15,7 +15,7 @@ public struct ReauthenticationProof: Sendable {
         Self(content: Redacted(.credential(ReauthenticateRequest(password: password))))
     }
 
-    /// What Apple's dialog gave, for the Apple account that the user signs in with.
+    /// The result of Apple's dialog for the user's linked Apple account.
     ///
     /// - Parameters:
     ///   - identityToken: its text. It expires after some minutes.
@@ -26,12 +26,12 @@ public struct ReauthenticationProof: Sendable {
                 .credential(ReauthenticateRequest(identityToken: identityToken, nonce: nonce?.value))))
     }
 
-    /// Six digits that were asked for with the purpose `stepUp`.
+    /// A six-digit code, requested with the purpose `stepUp`.
     ///
     /// - Parameters:
     ///   - code: as they were typed.
-    ///   - identifier: the user's own address or number, proved before, to which they were sent.
-    ///   - asked: what ``GatehouseClient/askForCode(identifier:purpose:)`` returned, where this device asked.
+    ///   - identifier: the user's own verified address or number, which received the code.
+    ///   - asked: the result of ``GatehouseClient/askForCode(identifier:purpose:)``, if this device requested the code.
     public static func code(_ code: String, identifier: String, asked: CodeResponse? = nil) -> Self {
         Self(
             content: Redacted(
@@ -39,19 +39,19 @@ public struct ReauthenticationProof: Sendable {
     }
 }
 
-/// What proves that another account is the user's too: as for signing in there, and never printed.
+/// A credential of another account, which shows that it belongs to the same user. It is never printed.
 public struct MergeProof: Sendable {
     let request: Redacted<MergeRequest>
 
     /// - Parameters:
-    ///   - password: of the other account.
-    ///   - identifier: what it is signed in to with. Without one it is the account that `User.mergeableIdentifiers`
-    ///     tells of.
+    ///   - password: the other account's password.
+    ///   - identifier: an identifier of the other account. If it is absent, the account is the one in
+    ///     `User.mergeableIdentifiers`.
     public static func password(_ password: String, identifier: String? = nil) -> Self {
         Self(request: Redacted(MergeRequest(password: password, identifier: identifier)))
     }
 
-    /// What Apple's dialog gave, for the Apple account that the other account is signed in to with.
+    /// The result of Apple's dialog for the other account's linked Apple account.
     ///
     /// - Parameters:
     ///   - identityToken: its text. It expires after some minutes.
@@ -60,22 +60,22 @@ public struct MergeProof: Sendable {
         Self(request: Redacted(MergeRequest(identityToken: identityToken, nonce: nonce?.value)))
     }
 
-    /// Six digits that were asked for with the purpose `merge`.
+    /// A six-digit code, requested with the purpose `merge`.
     ///
     /// - Parameters:
     ///   - code: as they were typed.
-    ///   - identifier: the address or number that the other account has proved, to which they were sent.
-    ///   - asked: what ``GatehouseClient/askForCode(identifier:purpose:)`` returned, where this device asked.
+    ///   - identifier: the other account's verified address or number, which received the code.
+    ///   - asked: the result of ``GatehouseClient/askForCode(identifier:purpose:)``, if this device requested the code.
     public static func code(_ code: String, identifier: String, asked: CodeResponse? = nil) -> Self {
         Self(
             request: Redacted(MergeRequest(code: code, identifier: identifier, codeRequest: asked?.codeRequest)))
     }
 }
 
-/// What this library reads of an identity token. Whether it is genuine only the server decides.
+/// Reads an identity token without verifying it. Only the server verifies tokens.
 enum AppleIdentityToken {
-    /// Apple's name for the user (`sub`), by which the system is asked later whether they still consent; the same that
-    /// `ASAuthorizationAppleIDCredential.user` says.
+    /// Apple's identifier of the user (`sub`), which is also `ASAuthorizationAppleIDCredential.user`. The system needs
+    /// it to report whether the user still consents.
     static func subject(of token: String) -> String? {
         struct Claims: Decodable {
             var sub: String
@@ -88,10 +88,10 @@ enum AppleIdentityToken {
     }
 }
 
-/// Ties a sign-in with Apple to the request that began it: Apple puts it into the identity token.
+/// Binds a sign-in with Apple to the request that began it. Apple puts the nonce into the identity token.
 ///
-/// It is given to Apple and to the server as it is. (The server would also find its SHA-256 in the token: apps that follow
-/// Apple's older samples give Apple that.)
+/// Pass the same value to Apple and to the server. The server also accepts a token with the nonce's SHA-256, because
+/// apps that follow Apple's older samples pass that to Apple.
 ///
 /// ```swift
 /// let nonce = try await client.appleNonce()
@@ -102,7 +102,7 @@ public struct AppleNonce: Sendable, Hashable {
 
     public init(_ value: String) { self.value = value }
 
-    /// One that needs no server: 32 random hexadecimal digits.
+    /// Creates a nonce without the server: 32 random hexadecimal digits.
     public static func random() -> AppleNonce {
         AppleNonce(String((0..<32).map { _ in hexadecimal[Int.random(in: 0..<16)] }))
     }

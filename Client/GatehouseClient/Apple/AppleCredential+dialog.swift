@@ -3,11 +3,11 @@
     import Foundation
 
     extension AppleCredential {
-        /// What Apple's dialog has given.
+        /// Converts the result of Apple's dialog.
         ///
-        /// - Parameter nonce: the one that the request was given.
-        /// - Throws: `cancelled` where the user closed the dialog, which is no error to be shown; `invalidAppleToken` for
-        ///   anything else: begin the dialog anew.
+        /// - Parameter nonce: the nonce in the request.
+        /// - Throws: `cancelled` if the user closed the dialog, which is not an error to show; `invalidAppleToken` for
+        ///   anything else: open the dialog again.
         public init(
             _ result: Result<ASAuthorization, any Error>, nonce: AppleNonce
         ) throws(GatehouseError) {
@@ -26,7 +26,7 @@
             let name = credential.fullName
             self.init(
                 identityToken: Redacted(token), authorizationCode: code.map { Redacted($0) }, nonce: nonce,
-                // Where Apple tells no name it gives an empty one.
+                // If Apple sends no name, the components are empty.
                 fullName: name?.givenName == nil && name?.familyName == nil ? nil : name)
         }
     }

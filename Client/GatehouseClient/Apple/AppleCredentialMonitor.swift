@@ -1,18 +1,18 @@
 public import Contracts
 
-/// Ends a session that began with Sign in with Apple once the user's consent is gone: looked at when the session begins
-/// or is restored, and whenever the system says that a consent was taken back.
+/// Ends a session that began with Sign in with Apple when the user revokes the consent. It checks the consent when the
+/// session begins or is restored, and whenever the system reports a revocation.
 ///
 /// ```swift
 /// await client.session.add(AppleCredentialMonitor(session: client.session))
 /// ```
 ///
-/// What the session hears:
-/// - revoked: it ends (``SignOutReason/appleCredentialRevoked``).
-/// - not found: the server is asked whether the session still holds (`GET /v1/auth/me`), and the session goes on if it
-///   does. The device may be signed in to another Apple account by now, or to none: that ends nothing.
-/// - transferred: nothing. The server moves its users to the other team; an app need not ask them anything.
-/// - The system does not know: nothing.
+/// The effect of each state on the session:
+/// - revoked: the session ends (``SignOutReason/appleCredentialRevoked``).
+/// - not found: the client verifies the session with the server (`GET /v1/auth/me`), and the session continues if it is
+///   valid. The device may now be signed in to another Apple account, or to none, which does not end the session.
+/// - transferred: no effect. The server moves its users to the other team without involving the app.
+/// - unknown to the system: no effect.
 public actor AppleCredentialMonitor: SessionCompanion {
     private let session: Session
     private let credentials: any AppleCredentials
@@ -31,7 +31,7 @@ public actor AppleCredentialMonitor: SessionCompanion {
     public func sessionBegan(_ user: User) {
         following?.cancel()
         following = Task { [credentials, weak self] in
-            // Each check in a task of its own: ending the session ends this one.
+            // Each check runs in its own task, because ending the session cancels this one.
             await credentials.onRevocation { [weak self] in Task { await self?.check() } }
         }
         Task { await check() }
@@ -42,29 +42,29 @@ public actor AppleCredentialMonitor: SessionCompanion {
         following = nil
     }
 
-    /// Asks the system, and ends the session where its answer says so.
+    /// Checks the consent with the system, and ends the session if it was revoked.
     public func check() async {
         guard let userID = await session.appleUserID, let state = try? await credentials.state(of: userID) else {
             return
         }
         session.configuration.telemetry.record(TelemetryEvent(.appleCredential, reason: state.rawValue))
-        // The session may be another's by now.
+        // The session may belong to another user by now.
         guard await session.appleUserID == userID else { return }
         switch state {
         case .authorized, .transferred: break
         case .notFound: await session.check()
-        // Where the store could not be emptied the session has ended for this process, and is looked at again by the next.
+        // If the store could not be cleared, the session has ended for this process. The next process checks it again.
         case .revoked: try? await session.end(.appleCredentialRevoked)
         }
     }
 }
 
 extension Session {
-    /// Apple's name for the user, where the session began with Sign in with Apple.
+    /// Apple's identifier of the user, if the session began with Sign in with Apple.
     var appleUserID: String? { machine.current?.appleUserID }
 }
 
 extension TelemetryEvent.Name {
-    /// The system was asked for the state of the user's consent; `reason` is its answer.
+    /// The state of the user's consent was checked; `reason` is the system's answer.
     public static let appleCredential = Self("auth.apple.credential")
 }

@@ -2,8 +2,8 @@
     import Foundation
     import OSLog
 
-    /// Writes what happens into the system's log, in the category `auth`. It is told no secret, so that all of it can be
-    /// read there.
+    /// Writes events to the system log, in the category `auth`. Events contain no secret, so all values are logged as
+    /// public.
     public struct OSLogTelemetry: Telemetry {
         private let logger: Logger
 
@@ -25,7 +25,7 @@
             switch name {
             case .loginFailure, .refreshFailure: .error
             case .loginSuccess, .sessionEnded: .default
-            // What happens all the time is kept in memory alone.
+            // Frequent events stay in memory only.
             default: .info
             }
         }

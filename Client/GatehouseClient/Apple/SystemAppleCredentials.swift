@@ -2,7 +2,7 @@
     import AuthenticationServices
     import Foundation
 
-    /// What this device knows (`ASAuthorizationAppleIDProvider`).
+    /// This device's information (`ASAuthorizationAppleIDProvider`).
     public struct SystemAppleCredentials: AppleCredentials {
         public init() {}
 
@@ -11,7 +11,7 @@
             case .revoked: .revoked
             case .notFound: .notFound
             case .transferred: .transferred
-            // Authorized, and whatever a later system may say: nothing that ends a session.
+            // Authorized, and any state of a later system, which must not end a session.
             default: .authorized
             }
         }

@@ -5,9 +5,9 @@ public import Foundation
     import FoundationNetworking
 #endif
 
-/// What went wrong, for an app: decide by ``kind``, show ``message(in:)``, offer "Try Again" where ``retry`` says so.
+/// An error for an app: decide by ``kind``, show ``message(in:)``, offer "Try Again" if ``retry`` allows it.
 public struct GatehouseError: Error, Sendable, Equatable {
-    /// More may come: have a `default`.
+    /// New kinds may be added: handle them in a `default` case.
     public struct Kind: Sendable, Hashable, CustomStringConvertible {
         public let description: String
 
@@ -15,22 +15,22 @@ public struct GatehouseError: Error, Sendable, Equatable {
 
         /// There is no network.
         public static let offline = Self("offline")
-        /// No answer in time.
+        /// The server did not answer in time.
         public static let timedOut = Self("timedOut")
-        /// The server cannot be reached, or says that it is away for a moment.
+        /// The server cannot be reached, or reports that it is temporarily unavailable.
         public static let unavailable = Self("unavailable")
-        /// The server asks to wait.
+        /// The server has rate-limited the request.
         public static let rateLimited = Self("rateLimited")
-        /// The task that asked was cancelled: there is nothing to show.
+        /// The calling task was cancelled: show nothing.
         public static let cancelled = Self("cancelled")
-        /// Nobody is signed in.
+        /// No user is signed in.
         public static let signedOut = Self("signedOut")
-        /// Somebody was, and the server has ended that session.
+        /// The server has ended the session.
         public static let sessionEnded = Self("sessionEnded")
-        /// The session is there and cannot be read yet.
+        /// A session exists and cannot be read yet.
         public static let locked = Self("locked")
         public static let invalidCredentials = Self("invalidCredentials")
-        /// Apple's identity token has expired or was refused: begin the dialog anew.
+        /// Apple's identity token has expired or was refused: open the dialog again.
         public static let invalidAppleToken = Self("invalidAppleToken")
         public static let accountDisabled = Self("accountDisabled")
         public static let identifierTaken = Self("identifierTaken")
@@ -40,44 +40,45 @@ public struct GatehouseError: Error, Sendable, Equatable {
         public static let reauthenticationRequired = Self("reauthenticationRequired")
         public static let forbidden = Self("forbidden")
         public static let notFound = Self("notFound")
-        /// The server has understood and will not, for a reason of its own: ``GatehouseError/status`` and
-        /// ``GatehouseError/body`` say which.
+        /// The server has refused the request for a reason of its own: see ``GatehouseError/status`` and
+        /// ``GatehouseError/body``.
         public static let refused = Self("refused")
-        /// The session could not be saved, or what is saved is damaged.
+        /// The session could not be saved, or the stored session is damaged.
         public static let storage = Self("storage")
         /// The server failed.
         public static let server = Self("server")
-        /// The server has done what it was asked for, and this version cannot read what it answered.
+        /// The server has fulfilled the request, and this version cannot decode its answer.
         public static let unreadable = Self("unreadable")
-        /// The app asked for what cannot be: plain HTTP to another host than this one, a bearer for a foreign host.
+        /// The app made an invalid request: plain HTTP to another machine, or a bearer for a host that may not receive
+        /// it.
         public static let misuse = Self("misuse")
     }
 
-    /// Whether the same may be tried again, and when.
+    /// Whether and when the app may retry.
     public enum Retry: Sendable, Equatable {
-        /// Not before something else has changed.
+        /// Not until something else has changed.
         case never
         case now
         case after(Duration)
-        /// When there is a network again.
+        /// When the network returns.
         case whenOnline
     }
 
     public let kind: Kind
-    /// The server's own word, where it gave one.
+    /// The server's error code, if it sent one.
     public let code: String?
-    /// What the operators need to find the request.
+    /// The id with which operators find the request.
     public let requestID: String?
-    /// For invalid input, what is wrong field by field, in English.
+    /// The invalid fields, with explanations in English.
     public let fields: [Problem.FieldError]
-    /// How long the server asks to wait.
+    /// The wait that the server requests.
     public let retryAfter: Duration?
-    /// For a log, without a secret.
+    /// A reason for logs. It contains no secret.
     public let reason: String?
-    /// HTTP's, where there was a response.
+    /// The HTTP status, if there was a response.
     public let status: Int?
-    /// What the response that refuses holds, for a service of one's own that says there what went wrong. It is not
-    /// printed. `nil` where there was no response, or where it is longer than ``maximumBodyBytes``.
+    /// The body of the error response, in which a team's own service may explain the error. It is not printed. `nil` if
+    /// there was no response, or if the body exceeds ``maximumBodyBytes``.
     public let body: Redacted<Data>?
 
     /// A longer body is not kept.
@@ -107,7 +108,7 @@ public struct GatehouseError: Error, Sendable, Equatable {
 }
 
 extension GatehouseError {
-    /// A response that refuses, for an app: Gatehouse's own problem documents, and whatever else a service answers.
+    /// Converts an error response: Gatehouse's own problem documents and any other service's answers.
     init(response: HTTPURLResponse, body: Data) {
         let problem = ProblemBody(response: response, body: body)
         let kind = problem.code.flatMap(Self.kind(ofCode:)) ?? Self.kind(ofStatus: response.statusCode)
@@ -128,7 +129,7 @@ extension GatehouseError {
             status: exchange.response.statusCode)
     }
 
-    /// - Returns: `nil` for a word that this version does not know: then the status decides.
+    /// - Returns: `nil` for an unknown code; then the status decides.
     static func kind(ofCode code: String) -> Kind? {
         ErrorCode(rawValue: code).map(kind(of:))
     }
@@ -158,7 +159,7 @@ extension GatehouseError {
 
     static func kind(ofStatus status: Int) -> Kind {
         switch status {
-        // Of success, and not what was asked for.
+        // A success status with an unexpected response.
         case 200..<300: .unreadable
         case 400, 413, 422: .invalidInput
         case 401: .signedOut
@@ -174,9 +175,10 @@ extension GatehouseError {
     }
 }
 
-/// What is of use in a problem document (RFC 9457). Each part may lack: a team's own services write some of it.
+/// The parts of a problem document (RFC 9457) that this library uses. Each may be absent: a team's own services write
+/// only some of them.
 struct ProblemBody: Decodable {
-    /// A longer document is none of those that are known.
+    /// A longer document is not a known problem document.
     static let maximumBytes = GatehouseError.maximumBodyBytes
     private static let maximumCodeBytes = 64
 
@@ -184,7 +186,7 @@ struct ProblemBody: Decodable {
     var requestId: String?
     var errors: [Problem.FieldError]?
 
-    /// Empty where the response holds no problem document.
+    /// Empty if the response is not a problem document.
     init(response: HTTPURLResponse, body: Data) {
         let mediaType = response.value(forHTTPHeaderField: "Content-Type")?.lowercased() ?? ""
         guard mediaType.hasPrefix("application/problem+json"), body.count <= Self.maximumBytes,
@@ -196,10 +198,10 @@ struct ProblemBody: Decodable {
 }
 
 extension GatehouseError {
-    /// What a transport, a store or a cancelled task has thrown, for an app. An error of this library stays as it is.
+    /// Converts an error of a transport, a store or a cancelled task. An error of this library stays unchanged.
     ///
-    /// `CancellationError`, which a function with a typed error cannot throw, becomes ``Kind/cancelled``. Of a foreign
-    /// error only its number is kept: its text may hold an address with a secret in it.
+    /// `CancellationError`, which a function with a typed error cannot throw, becomes ``Kind/cancelled``. From a
+    /// foreign error only the domain and the number are kept: its text may contain a URL with a secret.
     static func of(_ error: any Error) -> GatehouseError {
         if let error = error as? GatehouseError { return error }
         if let error = error as? TokenStoreError { return GatehouseError(error) }
@@ -211,7 +213,7 @@ extension GatehouseError {
         return GatehouseError(.unavailable, reason: "\(error.domain) \(error.code)")
     }
 
-    /// - Returns: `nil` for an error that is none of `URLSession`'s.
+    /// - Returns: `nil` for an error that is not one of `URLSession`.
     static func networkCode(of error: any Error) -> URLError.Code? {
         if let error = error as? URLError { return error.code }
         let error = error as NSError
@@ -229,18 +231,18 @@ extension GatehouseError {
         case .badURL, .unsupportedURL, .appTransportSecurityRequiresSecureConnection, .fileDoesNotExist,
             .fileIsDirectory, .noPermissionsToReadFile:
             .misuse
-        // A host that cannot be found or reached, a connection that was lost, a certificate that is not trusted: what
-        // stands between the device and the server.
+        // The path to the server failed: a host that cannot be found or reached, a lost connection, an untrusted
+        // certificate.
         default: .unavailable
         }
     }
 }
 
 extension GatehouseError {
-    /// A sentence for a person, in English, Hebrew, Russian or Arabic.
+    /// A message for the user, in English, Hebrew, Russian or Arabic.
     ///
-    /// - Parameter language: as in `en`, `he-IL`, `ar_EG`; by default the app's own, as the system has chosen it for
-    ///   the user (``AppLanguage/current``). English where there is no sentence.
+    /// - Parameter language: a language code: `en`, `he-IL`, `ar_EG`; by default the app's own language, as the system
+    ///   has chosen it for the user (``AppLanguage/current``). English if there is no message in that language.
     public func message(in language: String? = nil) -> String {
         let languages = [language ?? AppLanguage.current]
         let catalogue = MessageCatalogue.shared

@@ -1,13 +1,14 @@
 public import Contracts
 public import Foundation
 
-/// What an app shows: one of four screens.
+/// The screen that an app shows.
 public enum AppState: Sendable, Equatable {
-    /// What is stored is not known yet; also as long as the device has not been unlocked since it was started.
+    /// The stored session has not been read yet. This includes the time until the device is first unlocked after it
+    /// started.
     case launching
-    /// - `reason`: `nil` where nobody was signed in here before.
+    /// - `reason`: `nil` if no user was signed in before.
     case signedOut(reason: SignOutReason?)
-    /// Somebody is signed in, and has to prove who they are before they see anything.
+    /// A user is signed in and has to authenticate before the app shows content.
     case needsUnlock
     case signedIn(User)
 
@@ -22,14 +23,14 @@ public enum AppState: Sendable, Equatable {
     }
 }
 
-/// Why the system does not ask for a face or a finger.
+/// Why the system does not show the biometrics dialog.
 public enum UnlockObstacle: Sendable, Hashable {
-    /// Too many attempts have failed: first the device's passcode.
+    /// Too many attempts have failed. The system requires the device's passcode first.
     case lockedOut
     /// The user has not allowed biometrics for the app, or the device has no enrolled face or finger.
     case unavailable
 
-    /// What the screen to unlock says of it.
+    /// The explanation on the unlock screen.
     public var text: InterfaceText {
         switch self {
         case .lockedOut: .lockedOut
@@ -38,12 +39,12 @@ public enum UnlockObstacle: Sendable, Hashable {
     }
 }
 
-/// What Apple's dialog gave (`ASAuthorizationAppleIDCredential`), and the nonce that it was given.
+/// The result of Apple's dialog (`ASAuthorizationAppleIDCredential`) and the nonce of the request.
 public struct AppleCredential: Sendable, Equatable {
     public var identityToken: Redacted<String>
     public var authorizationCode: Redacted<String>?
     public var nonce: AppleNonce?
-    /// Told with the first sign-in only.
+    /// Apple sends it with the first sign-in only.
     public var fullName: PersonNameComponents?
 
     public init(

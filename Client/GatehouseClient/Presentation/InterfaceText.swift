@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What the screens of GatehouseUI say, each by its key in `Interface.xcstrings`.
+/// The texts of GatehouseUI's screens. Each raw value is a key in `Interface.xcstrings`.
 public enum InterfaceText: String, Sendable, CaseIterable {
     case loginTitle = "login.title"
     case identifier = "login.identifier"
@@ -11,7 +11,7 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     case signingIn = "login.working"
     case identifierMissing = "login.fault.identifierMissing"
     case passwordMissing = "login.fault.passwordMissing"
-    /// With the smallest count of characters.
+    /// Contains the minimum length.
     case passwordTooShort = "login.fault.passwordTooShort"
     case signInFailed = "login.failed.title"
     case resetRequested = "login.reset.title"
@@ -32,47 +32,47 @@ public enum InterfaceText: String, Sendable, CaseIterable {
     case endedAtApple = "ended.apple"
     case endedUnreadable = "ended.unreadable"
     case accountDeleted = "ended.accountDeleted"
-    /// Whatever else ended it.
+    /// Any other reason.
     case ended = "ended.other"
     case tryAgain = "common.tryAgain"
     case ok = "common.ok"
 
-    /// Read when the first text is shown. The tests read it too, so that an app never meets one that cannot be read.
+    /// Loaded with the first text. The tests load it too, so an unreadable catalogue cannot be released.
     static let catalogue: MessageCatalogue = {
         let data = Data(PackageResources.Interface_xcstrings)
         let catalogue = try? JSONDecoder().decode(MessageCatalogue.self, from: data)
         return catalogue ?? MessageCatalogue(sourceLanguage: "en", strings: [:])
     }()
 
-    /// In English, Hebrew, Russian or Arabic; in English where the language is another.
+    /// Returns the text in English, Hebrew, Russian or Arabic; in English for any other language.
     ///
     /// - Parameters:
-    ///   - language: as in `en`, `he-IL`, `ar_EG`.
-    ///   - number: for a text that has one.
+    ///   - language: a language code: `en`, `he-IL`, `ar_EG`.
+    ///   - number: the number in the text, if it has one.
     public func text(in language: String, number: Int? = nil) -> String {
         let text = Self.catalogue.message(for: rawValue, in: [language]) ?? rawValue
         return number.map { text.replacingOccurrences(of: "%d", with: "\($0)") } ?? text
     }
 
-    /// Whether the texts of a language run from right to left.
+    /// Whether a language is written from right to left.
     public static func isRightToLeft(_ language: String) -> Bool {
         ["ar", "he"].contains(MessageCatalogue.primarySubtag(language))
     }
 }
 
-/// The language in which an app speaks: its screens and its messages alike.
+/// The language of an app's screens and messages.
 ///
-/// The app's languages decide, not the device's alone. An app that is in English only shows no Hebrew text on a device
-/// that is set to Hebrew.
+/// The app's localizations limit the choice. An app in English only shows no Hebrew text on a device that is set to
+/// Hebrew.
 public enum AppLanguage {
-    /// What there are texts for.
+    /// The languages with texts.
     static let known: Set<String> = ["en", "he", "ru", "ar"]
 
-    /// Of the app's own languages the first that the system has chosen for the user and that there are texts for, as in
-    /// `he`; English where there is none.
+    /// The first of the app's languages, in the system's order for the user, that has texts, as in `he`. English if
+    /// there is none.
     public static var current: String { first(of: Bundle.main.preferredLocalizations) }
 
-    /// The language of a screen: the one that the app has set for it by `.environment(\.locale, …)`, else ``current``.
+    /// The language of a screen: the app's own `.environment(\.locale, …)`, otherwise ``current``.
     public static func of(screen locale: Locale) -> String {
         of(screen: locale, system: .current, localizations: Bundle.main.preferredLocalizations)
     }
@@ -90,7 +90,7 @@ public enum AppLanguage {
 }
 
 extension SignOutReason {
-    /// What the screen to sign in says of it. `nil` for who signed out here: they know.
+    /// The explanation on the sign-in screen. `nil` if the user signed out here.
     public var text: InterfaceText? {
         switch self {
         case .user: nil

@@ -1,5 +1,5 @@
-/// The sign-in screen without its screen: what the user does and what comes of it change the form, and say what is to be
-/// done next. It knows no clock and no network, and shows the password to nobody who prints it.
+/// The state machine of the sign-in screen. Events of the user and results of actions change the form and return the
+/// next action. It uses no clock and no network, and its description omits the password.
 ///
 /// ```swift
 /// if let action = form.handle(.submit) { … }
@@ -10,16 +10,16 @@ public struct LoginForm: Sendable, Equatable {
         case passwordChanged(Redacted<String>)
         case submit
         case forgotPassword
-        /// Apple's dialog has given a credential.
+        /// Apple's dialog has returned a credential.
         case appleSucceeded(AppleCredential)
-        /// Apple's dialog has failed; with the kind `cancelled` where the user closed it.
+        /// Apple's dialog has failed. The kind is `cancelled` if the user closed it.
         case appleFailed(GatehouseError)
-        /// What was to be done is done.
+        /// The action has succeeded.
         case succeeded
         case failed(GatehouseError)
-        /// The user wants the failed action once more.
+        /// The user retries the failed action.
         case tryAgain
-        /// The user has read what was shown.
+        /// The user has dismissed the message.
         case dismiss
     }
 
@@ -31,16 +31,16 @@ public struct LoginForm: Sendable, Equatable {
 
     public enum Phase: Sendable, Equatable {
         case editing
-        /// Everything is disabled, and an indicator turns.
+        /// Controls are disabled, and a progress indicator is shown.
         case working(Action)
         case failed(GatehouseError, Action?)
-        /// The user is told to look for a message.
+        /// The user is asked to check for a message.
         case resetRequested
-        /// Somebody has signed in here. A form that stays on the screen all the same is used as in ``editing``.
+        /// The user has signed in. A form that stays on the screen behaves as in ``editing``.
         case signedIn
     }
 
-    /// What is wrong with the input, from the first field to the last.
+    /// Invalid input, in the order of the fields.
     public enum Fault: String, Sendable, Hashable, CaseIterable {
         case identifierMissing
         case passwordMissing
@@ -50,16 +50,16 @@ public struct LoginForm: Sendable, Equatable {
     public private(set) var identifier = ""
     public private(set) var password = Redacted("")
     public private(set) var phase = Phase.editing
-    /// Whose faults are shown: nobody is told that something is missing before they had a chance to enter it.
+    /// The faults that may be shown. A missing value is reported only after the user had a chance to enter it.
     private var shown: Set<Fault> = []
     private var endedBy: SignOutReason?
 
-    /// In Unicode scalars, as the server counts.
+    /// In Unicode scalars, as the server counts characters.
     public let minimumPasswordLength: Int
 
     /// - Parameters:
     ///   - minimumPasswordLength: in Unicode scalars.
-    ///   - reason: what ended the session before, if one has ended.
+    ///   - reason: why the previous session ended, if there was one.
     public init(minimumPasswordLength: Int = 8, after reason: SignOutReason? = nil) {
         self.minimumPasswordLength = minimumPasswordLength
         endedBy = reason
@@ -80,7 +80,7 @@ public struct LoginForm: Sendable, Equatable {
         if case .failed(let error, .some) = phase { error.retry != .never } else { false }
     }
 
-    /// Whether what has failed, or goes on, is the request for a new password.
+    /// Whether the current or failed action is the request for a password reset.
     public var isAboutReset: Bool {
         switch phase {
         case .working(.requestReset), .failed(_, .requestReset), .resetRequested: true
@@ -88,15 +88,15 @@ public struct LoginForm: Sendable, Equatable {
         }
     }
 
-    /// What is wrong now, of that which the user has been told.
+    /// The current faults that may be shown.
     public var faults: Set<Fault> { shown.intersection(allFaults) }
 
-    /// Why the user is here again, until they do something about it.
+    /// Why the previous session ended. Hidden after the user's next action.
     public var notice: InterfaceText? { endedBy?.text }
 
     // MARK: - What happens
 
-    /// Whatever comes at the wrong moment, such as a second tap while the first still works, changes nothing.
+    /// Events that do not fit the phase change nothing, such as a second tap while an action runs.
     public mutating func handle(_ event: Event) -> Action? {
         switch (event, phase) {
         case (.succeeded, .working(let action)): succeeded(action)

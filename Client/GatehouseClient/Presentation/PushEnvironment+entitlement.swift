@@ -1,13 +1,14 @@
 public import Contracts
 
 extension PushEnvironment {
-    /// Where Apple gives a build its device tokens, by its entitlement `aps-environment`: `development` or `production`.
+    /// The environment of a build's device tokens, from its entitlement `aps-environment`: `development` or
+    /// `production`.
     ///
-    /// An app cannot read its own entitlements. Let a build setting be the value of both the entitlement and a key of
-    /// `Info.plist`, and give this what the latter says: a build for the App Store that registers its tokens as those of
-    /// the sandbox gets no message.
+    /// An app cannot read its own entitlements. Use one build setting as the value of both the entitlement and a key in
+    /// `Info.plist`, and pass the key's value here. An App Store build that registers its tokens for the sandbox
+    /// receives no messages.
     ///
-    /// - Returns: `nil` for any other word, and for none.
+    /// - Returns: `nil` for any other value, and for `nil`.
     public init?(entitlement: String?) {
         switch entitlement {
         case "development": self = .sandbox

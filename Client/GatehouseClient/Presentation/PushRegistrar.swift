@@ -1,15 +1,15 @@
 public import Contracts
 public import Foundation
 
-/// When a device is registered for push notifications: once a launch, unless that was done within a day, and whenever
-/// the token, the user or the app's version is another. One registration at a time.
+/// Decides when to register a device for push notifications: once per launch, unless a registration is less than a day
+/// old, and whenever the token, the user or the app's version changes. At most one registration runs at a time.
 public struct PushRegistrar: Sendable, Equatable {
-    /// What is kept between two launches. It does not hold the token.
+    /// The registration that is kept between launches. It does not contain the token.
     public struct Record: Codable, Sendable, Equatable {
         var fingerprint: UInt64
         var user: UUID
         var appVersion: String
-        /// The server's name for the registration.
+        /// The server's id of the registration.
         public var device: UUID
         var registeredAt: Date
     }
@@ -17,22 +17,22 @@ public struct PushRegistrar: Sendable, Equatable {
     public enum Event: Sendable, Equatable {
         case token(PushToken)
         case signedIn(UUID)
-        /// - `isAnswered`: whether requests in the user's name still are.
+        /// - `isAnswered`: whether the server still accepts the user's requests.
         case signsOut(isAnswered: Bool)
         case registered(device: UUID, Attempt)
         case failed(Attempt)
-        /// The app comes to the foreground: time to try what has failed.
+        /// The app comes to the foreground: failed registrations are retried.
         case foreground
     }
 
     public enum Action: Sendable, Equatable {
         case register(Attempt)
         case unregister(device: UUID)
-        /// `nil`: keep nothing.
+        /// `nil` deletes the record.
         case keep(Record?)
     }
 
-    /// A registration under way: of which token, for whom.
+    /// A registration in progress, with its token and user.
     public struct Attempt: Sendable, Equatable {
         public let token: PushToken
         let user: UUID
@@ -45,7 +45,7 @@ public struct PushRegistrar: Sendable, Equatable {
     private var underway: Attempt?
     private let appVersion: String
 
-    /// A registration older than this is repeated at the next occasion. The server takes a device for lost after weeks.
+    /// An older registration is repeated at the next event. The server considers a device lost after weeks.
     public static let renewal: TimeInterval = 24 * 60 * 60
 
     public init(record: Record?, appVersion: String) {
@@ -54,8 +54,8 @@ public struct PushRegistrar: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - event: what has happened.
-    ///   - now: by the device's clock; where it is wrong a registration is repeated too often or a day late.
+    ///   - event: the event to handle.
+    ///   - now: the device's time. If its clock is wrong, a registration repeats too often or a day late.
     public mutating func handle(_ event: Event, now: Date) -> [Action] {
         switch event {
         case .token(let token): self.token = token
@@ -64,7 +64,7 @@ public struct PushRegistrar: Sendable, Equatable {
         case .signsOut(let isAnswered): return signsOut(isAnswered: isAnswered)
         case .failed(let attempt):
             if underway == attempt { underway = nil }
-            // Not at once again: with the next event, unless something has changed meanwhile.
+            // Do not retry at once: the next event retries, unless the token or the user has changed meanwhile.
             guard let token, token != attempt.token || user != attempt.user else { return [] }
         case .registered(let device, let attempt):
             guard underway == attempt else { return [] }
@@ -90,7 +90,7 @@ public struct PushRegistrar: Sendable, Equatable {
             && abs(now.timeIntervalSince(record.registeredAt)) < Self.renewal
     }
 
-    /// Where requests are answered no more the server has detached the device with the session.
+    /// If the server no longer accepts requests, it has detached the device with the session.
     private mutating func signsOut(isAnswered: Bool) -> [Action] {
         (user, underway) = (nil, nil)
         guard let device = record?.device else { return [] }
@@ -99,8 +99,8 @@ public struct PushRegistrar: Sendable, Equatable {
     }
 }
 
-/// Registers this device for push notifications while a user is signed in: a companion of the session, which performs
-/// the actions that ``PushRegistrar`` returns.
+/// Registers this device for push notifications while a user is signed in. This companion of the session performs the
+/// actions that ``PushRegistrar`` returns.
 ///
 /// ```swift
 /// let push = PushRegistration(client: client, environment: environment)
@@ -116,13 +116,13 @@ public actor PushRegistration: SessionCompanion {
     private var registrar: PushRegistrar
 
     /// - Parameters:
-    ///   - client: whose user's device is registered.
-    ///   - environment: where Apple gave the token: `sandbox` for what Xcode installs, `production` for TestFlight and the
-    ///     App Store, as the entitlement `aps-environment` says: `PushEnvironment(entitlement:)`, and never a constant.
+    ///   - client: the client whose user owns the device.
+    ///   - environment: the environment of the device token: `sandbox` for builds that Xcode installs, `production` for
+    ///     TestFlight and the App Store. Derive it from the entitlement `aps-environment` with
+    ///     `PushEnvironment(entitlement:)`; do not use a constant.
     ///   - bundleID: by default the app's.
     ///   - appVersion: by default the app's `CFBundleShortVersionString`.
-    ///   - file: where the last registration is noted, without the token; by default in the folder for application
-    ///     support.
+    ///   - file: the file for the last registration, without the token; by default in the Application Support folder.
     public init(
         client: GatehouseClient, environment: PushEnvironment, bundleID: String? = nil, appVersion: String? = nil,
         file: URL? = nil
@@ -139,10 +139,10 @@ public actor PushRegistration: SessionCompanion {
         registrar = PushRegistrar(record: Self.read(place), appVersion: self.appVersion)
     }
 
-    /// Apple has given the app a token: at each launch that asks for one, and now and then a new one.
+    /// Passes on a token from Apple. Apple returns one after each request at launch, and sometimes a new one.
     public func received(deviceToken: Data) async { await handle(.token(PushToken(deviceToken))) }
 
-    /// The app comes to the foreground: what has failed is tried again.
+    /// Retries failed registrations. Call it when the app comes to the foreground.
     public func cameToForeground() async { await handle(.foreground) }
 
     public func sessionBegan(_ user: User) async { await handle(.signedIn(user.id)) }
@@ -155,9 +155,9 @@ public actor PushRegistration: SessionCompanion {
         for action in registrar.handle(event, now: client.configuration.clock.wall) {
             switch action {
             case .keep(let record): write(record)
-            // The server detaches the device with the session, should this fail.
+            // If this fails, the server detaches the device with the session.
             case .unregister(let device): try? await client.unregister(device)
-            // A sign-in does not wait for the registration.
+            // Run in a task, so that the sign-in does not wait.
             case .register(let attempt): Task { await register(attempt) }
             }
         }
@@ -177,7 +177,7 @@ public actor PushRegistration: SessionCompanion {
         }
     }
 
-    // What cannot be read or written costs one registration more.
+    // An unreadable or unwritable record costs only one more registration.
 
     private static func read(_ file: URL) -> PushRegistrar.Record? {
         (try? Data(contentsOf: file)).flatMap { try? JSON.decode(PushRegistrar.Record.self, from: $0) }
@@ -194,19 +194,19 @@ public actor PushRegistration: SessionCompanion {
     }
 }
 
-/// A device token of Apple's push service, as the server takes it: hexadecimal digits, of no fixed length.
+/// A device token of Apple's push service in the server's format: hexadecimal digits, of no fixed length.
 ///
 /// A party that knows the token can claim the device, so the token is neither printed nor stored.
 public struct PushToken: Sendable, Equatable {
     public let hexadecimal: Redacted<String>
 
-    /// - Parameter deviceToken: what `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)` is given.
+    /// - Parameter deviceToken: the argument of `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)`.
     public init(_ deviceToken: Data) {
         let digits = Array("0123456789abcdef")
         hexadecimal = Redacted(String(deviceToken.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }))
     }
 
-    /// Tells one token from another, and nothing of either (FNV-1a).
+    /// A hash that distinguishes tokens without revealing them (FNV-1a).
     var fingerprint: UInt64 {
         hexadecimal.value.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }

@@ -5,7 +5,7 @@ public import Foundation
     import FoundationNetworking
 #endif
 
-/// One of a team's own endpoints below the base URL: what is asked of it, and what it answers.
+/// An endpoint of the team's own services below the base URL: its request and its response type.
 ///
 /// ```swift
 /// extension Endpoint<Order> {
@@ -15,17 +15,17 @@ public import Foundation
 /// ```
 public struct Endpoint<Response: Sendable>: Sendable {
     public var method: String
-    /// Below the base URL, with a slash first; percent-encoded.
+    /// The path below the base URL. It begins with a slash and is percent-encoded.
     public var path: String
-    /// Encoded by this library.
+    /// The query items, which this library percent-encodes.
     public var query: [URLQueryItem]
     public var headers: [String: String]
-    /// Whether the server does the same for one request as for two of its kind. `nil`: what HTTP says of the method.
+    /// Whether the request is idempotent. `nil`: HTTP's rule for the method.
     public var isRepeatable: Bool?
     let content: Content?
     let read: @Sendable (Data) throws -> Response
 
-    /// A request's body, made when it is sent.
+    /// A request's body, encoded when the request is sent.
     struct Content: Sendable {
         var mediaType: String
         var data: @Sendable () throws -> Data
@@ -44,12 +44,12 @@ public struct Endpoint<Response: Sendable>: Sendable {
     }
 
     /// - Parameters:
-    ///   - method: in capitals.
+    ///   - method: in upper case.
     ///   - path: begins with `/`, and is percent-encoded where it needs to be.
-    ///   - query: names and values as they are.
-    ///   - body: sent as it is.
-    ///   - mediaType: of the body.
-    ///   - read: makes the answer of the response's body.
+    ///   - query: names and values, not yet percent-encoded.
+    ///   - body: sent unchanged.
+    ///   - mediaType: the body's media type.
+    ///   - read: decodes the response's body.
     public init(
         _ method: String, _ path: String, query: [URLQueryItem] = [], body: Data, mediaType: String,
         read: @escaping @Sendable (Data) throws -> Response
@@ -58,7 +58,7 @@ public struct Endpoint<Response: Sendable>: Sendable {
         self.init(method: method, path: path, query: query, content: content, read: read)
     }
 
-    /// - Throws: ``GatehouseError/Kind/misuse`` where path or body make no request.
+    /// - Throws: ``GatehouseError/Kind/misuse`` if the path or the body is invalid.
     func request(below base: URL) throws(GatehouseError) -> URLRequest {
         guard path.hasPrefix("/"), let url = url(below: base) else {
             throw GatehouseError(.misuse, reason: "a path begins with / and is percent-encoded")
@@ -81,13 +81,13 @@ public struct Endpoint<Response: Sendable>: Sendable {
         let address = (stem.hasSuffix("/") ? String(stem.dropLast()) : stem) + path
         guard !query.isEmpty, var components = URLComponents(string: address) else { return URL(string: address) }
         components.queryItems = (components.queryItems ?? []) + query
-        // In a query many servers read a plus sign as a space.
+        // Many servers decode a plus sign in a query as a space.
         components.percentEncodedQuery = components.percentEncodedQuery?.replacingOccurrences(of: "+", with: "%2B")
         return components.url
     }
 }
 
-// Endpoints that answer in JSON as Gatehouse itself does: camelCase, times in ISO 8601.
+// Endpoints whose responses are JSON in Gatehouse's format: camelCase, times in ISO 8601.
 extension Endpoint where Response: Decodable {
     public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
         self.init(method: method, path: path, query: query, content: nil, read: Self.readJSON)
@@ -100,7 +100,7 @@ extension Endpoint where Response: Decodable {
     private static func readJSON(_ data: Data) throws -> Response { try JSON.decode(Response.self, from: data) }
 }
 
-// Endpoints whose answer says nothing but that it is done.
+// Endpoints whose response has no content.
 extension Endpoint where Response == Void {
     public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
         self.init(method: method, path: path, query: query, content: nil) { _ in }
@@ -111,7 +111,7 @@ extension Endpoint where Response == Void {
     }
 }
 
-// Endpoints whose answer is taken as it is.
+// Endpoints that return the response's bytes.
 extension Endpoint where Response == Data {
     public init(_ method: String, _ path: String, query: [URLQueryItem] = []) {
         self.init(method: method, path: path, query: query, content: nil) { $0 }
@@ -129,17 +129,18 @@ extension Endpoint.Content {
 }
 
 extension AccessToken {
-    /// What `Authorization` says (RFC 6750 §2.1).
+    /// The value of `Authorization` (RFC 6750 §2.1).
     var credentials: String { "Bearer \(value.value)" }
 }
 
 extension URLRequest {
-    /// The same request with this bearer, whatever bearer it had.
+    /// Returns the request with this bearer in place of any other.
     func carrying(_ token: AccessToken) -> URLRequest {
         var request = self
         #if canImport(FoundationNetworking)
-            // Foundation on Linux takes a value that is set alone apart, character by character, and that of a bearer
-            // costs a third of the request. What could end a field's line goes that way nevertheless.
+            // Foundation on Linux parses a single header value character by character. For a bearer, that takes a third
+            // of the request's cost. Setting all fields at once avoids it. A value that could end the header line still
+            // takes the slow path.
             if token.value.value.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
                 var fields = (allHTTPHeaderFields ?? [:]).filter { $0.key.lowercased() != "authorization" }
                 fields["Authorization"] = token.credentials

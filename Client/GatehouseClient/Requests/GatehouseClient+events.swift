@@ -8,14 +8,14 @@ import Foundation
 #endif
 
 extension GatehouseClient {
-    /// As many events wait for whoever reads them; one more, and the stream ends with an error.
+    /// The limit of unread events. One more ends the stream with an error.
     static let mostWaitingEvents = 1024
 
-    /// The events of a stream (`text/event-stream`), asked for with the user's bearer.
+    /// Returns the events of a stream (`text/event-stream`), requested with the user's bearer.
     ///
-    /// The stream ends when the server ends it, and throws a ``GatehouseError`` when the connection is lost; whoever
-    /// asks again says in `Last-Event-ID` where it ended. The request's `timeoutInterval` is how long the server may be
-    /// silent: servers send comments meanwhile. Ending the iteration ends the request.
+    /// The stream ends when the server ends it, and throws a ``GatehouseError`` when the connection is lost. To resume,
+    /// send a new request with the last event's id in `Last-Event-ID`. The request's `timeoutInterval` limits the
+    /// server's silence; servers send comments meanwhile. Ending the iteration ends the request.
     public func events(for request: URLRequest) -> AsyncThrowingStream<ServerSentEvent, any Error> {
         let (events, continuation) = AsyncThrowingStream.makeStream(
             of: ServerSentEvent.self, throwing: (any Error).self,
@@ -41,10 +41,10 @@ extension GatehouseClient {
         let transport = configuration.transport
         var pieces: AsyncThrowingStream<Data, any Error>?
         let exchange = try await authorised(request) { request in
-            // Those of an earlier response are dropped, and the response with them.
+            // Dropping the pieces of an earlier response cancels that response.
             pieces = nil
             let (newPieces, response) = try await transport.stream(request)
-            // It says whether a new bearer helps.
+            // The body tells whether a new bearer may help.
             guard response.statusCode != 401 else { return (try await Self.problem(in: newPieces), response) }
             pieces = newPieces
             return (Data(), response)
@@ -73,7 +73,7 @@ extension GatehouseClient {
         }
     }
 
-    /// As much of a refusal as can be a problem document.
+    /// Reads an error response, up to the size limit of a problem document.
     private static func problem(in pieces: AsyncThrowingStream<Data, any Error>) async throws -> Data {
         var body = Data()
         for try await piece in pieces {
@@ -89,11 +89,11 @@ struct EventStreamParser: Sendable {
     /// A line or an event is longer than ``longest``.
     struct TooLong: Error {}
 
-    /// Bytes; also of the data that an event has gathered.
+    /// In bytes: the limit of a line and of an event's collected data.
     static let longest = 1 << 20
 
     private var line: [UInt8] = []
-    /// A line feed that follows belongs to the line's end that has been seen.
+    /// Whether the last byte was a carriage return. A line feed after it belongs to the same line ending.
     private var endedWithCarriageReturn = false
     private var isFirstLine = true
 
@@ -103,7 +103,7 @@ struct EventStreamParser: Sendable {
     private var id: String?
     private var retry: Duration?
 
-    /// - Returns: the events that are complete now. One that the stream leaves incomplete is none.
+    /// - Returns: the events that `piece` completes. An event that the stream leaves incomplete is dropped.
     mutating func consume(_ piece: some Sequence<UInt8>) throws(TooLong) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in piece {
@@ -145,7 +145,7 @@ struct EventStreamParser: Sendable {
         case "id" where !value.contains(0): id = String(decoding: value, as: UTF8.self)
         case "retry" where value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }):
             if let milliseconds = Int32(String(decoding: value, as: UTF8.self)) { retry = .milliseconds(milliseconds) }
-        // Comments, whose field has no name, and fields of tomorrow.
+        // Ignore comments, whose field name is empty, and unknown fields.
         default: break
         }
     }
@@ -165,14 +165,14 @@ struct EventStreamParser: Sendable {
 
 /// One event of an event stream.
 public struct ServerSentEvent: Sendable, Equatable {
-    /// The event's type; `message` where the server names none.
+    /// The event's type; `message` if the server names none.
     public var event: String
-    /// Several lines are separated by a line feed.
+    /// The data. Lines are separated by a line feed.
     public var data: String
-    /// The last identifier that the server has given, with this event or an earlier one: what `Last-Event-ID` says when
-    /// the stream is asked for again.
+    /// The last id that the server sent, with this event or an earlier one. Send it in `Last-Event-ID` to resume the
+    /// stream.
     public var id: String?
-    /// How long to wait before that, where the server has said so.
+    /// How long to wait before resuming, if the server sent a time.
     public var retry: Duration?
 
     public init(event: String = "message", data: String, id: String? = nil, retry: Duration? = nil) {

@@ -5,19 +5,18 @@ public import Foundation
     public import FoundationNetworking
 #endif
 
-// Requests of the app's own in the user's name.
+// The app's own requests with the user's bearer.
 extension GatehouseClient {
-    /// Sends a request with the user's bearer, and returns the response whatever its status.
+    /// Sends a request with the user's bearer and returns the response, whatever its status.
     ///
-    /// A bearer that has expired is renewed first, one that the server refuses is renewed and the request sent once
-    /// more. What met trouble on the way is sent again as ``RetryPolicy`` says.
+    /// An expired bearer is refreshed first. If the server refuses the bearer, it is refreshed and the request repeated
+    /// once. Temporary failures are retried as ``RetryPolicy`` says.
     ///
     /// - Parameters:
     ///   - request: to the base URL's origin or one of the configuration's `bearerHosts`.
-    ///   - isRepeatable: whether the server does the same for one request as for two of its kind; by default what HTTP
-    ///     says of the method.
-    /// - Throws: `misuse` for another server; `offline`, `timedOut`, `unavailable` where there was no response;
-    ///   `signedOut`, `sessionEnded`, `locked`, `storage` where there is no bearer; `cancelled`.
+    ///   - isRepeatable: whether the request is idempotent; by default HTTP's rule for the method.
+    /// - Throws: `misuse` for another server; `offline`, `timedOut`, `unavailable` if there was no response;
+    ///   `signedOut`, `sessionEnded`, `locked`, `storage` if there is no bearer; `cancelled`.
     public func data(
         for request: URLRequest, isRepeatable: Bool? = nil
     ) async throws(GatehouseError) -> (Data, HTTPURLResponse) {
@@ -26,10 +25,10 @@ extension GatehouseClient {
         return (exchange.body, exchange.response)
     }
 
-    /// Calls an endpoint with the user's bearer, and reads what it answers.
+    /// Calls an endpoint with the user's bearer and decodes the response.
     ///
-    /// - Throws: as ``data(for:isRepeatable:)``; and what the server's refusal says where the status is none of 2xx. A 401
-    ///   that is not about the bearer is `forbidden`: whoever asks is signed in.
+    /// - Throws: as ``data(for:isRepeatable:)``, and the server's error if the status is not 2xx. A 401 that does not
+    ///   concern the bearer becomes `forbidden`, because the user is signed in.
     public func send<Response: Sendable>(_ endpoint: Endpoint<Response>) async throws(GatehouseError) -> Response {
         let request = try endpoint.request(below: configuration.baseURL)
         let transport = configuration.transport
@@ -48,8 +47,9 @@ extension GatehouseClient {
 }
 
 extension GatehouseClient {
-    /// Sends `request` in the user's name. A bearer that is refused is renewed, unless somebody has renewed it since, and
-    /// the request sent once more: a response of 401 says that nothing has been done yet.
+    /// Sends `request` with the user's bearer. If the server refuses the bearer, it is refreshed, unless another caller
+    /// has done so, and the request is repeated once. Repeating is safe: a response of 401 means that the server has
+    /// not acted on the request.
     ///
     /// - Parameters:
     ///   - isRepeatable: as in ``GatehouseConfiguration/exchange(_:isRepeatable:)``.
@@ -60,7 +60,7 @@ extension GatehouseClient {
         send: (URLRequest) async throws -> (Data, HTTPURLResponse)
     ) async throws(GatehouseError) -> Exchange {
         let token = try await bearer(for: request)
-        // A stream is read once.
+        // A body stream can be read only once.
         let isStreamed = request.httpBodyStream != nil
         let isRepeatable = isRepeatable ?? RetryPolicy.isRepeatable(method: request.httpMethod ?? "GET")
         let first = try await configuration.exchange(to: request.url, isRepeatable: isRepeatable && !isStreamed) {
@@ -74,10 +74,11 @@ extension GatehouseClient {
         }
     }
 
-    /// Whether a response refuses the bearer, so that a new one may help.
+    /// Whether a response refuses the bearer, so that a new one may succeed.
     ///
-    /// A 401 whose problem says otherwise, such as a wrong password, does not. Nor does one that says nothing of bearers:
-    /// a service may have reasons of its own. Nor one of a server that was shown none, to which a redirect has led.
+    /// Three kinds of 401 do not refuse the bearer: one whose problem document names another cause, such as a wrong
+    /// password; one without a bearer challenge, which a service may send for its own reasons; and one from a server
+    /// that did not receive the bearer, after a redirect.
     private func refusesBearer(_ response: HTTPURLResponse, _ body: Data) -> Bool {
         guard response.statusCode == 401, let url = response.url,
             bearerScope.covers(url)
@@ -88,8 +89,8 @@ extension GatehouseClient {
         return response.value(forHTTPHeaderField: "WWW-Authenticate").map(BearerChallenge.isPresent(in:)) ?? false
     }
 
-    /// What an app is told of a response that refuses. Whoever is signed in is not asked to sign in because a service
-    /// answers 401 for reasons of its own.
+    /// Converts an error response for the app. If a service answers 401 for its own reasons, the app must not ask a
+    /// signed-in user to sign in.
     func refusal(_ response: HTTPURLResponse, _ body: Data) -> GatehouseError {
         let error = GatehouseError(response: response, body: body)
         guard error.kind == .signedOut, !refusesBearer(response, body) else { return error }
@@ -98,10 +99,10 @@ extension GatehouseClient {
             retryAfter: error.retryAfter, reason: error.reason, status: error.status, body: error.body)
     }
 
-    /// The bearer, if the request goes where it may be shown.
+    /// Returns the bearer if the request's server may receive it.
     ///
-    /// - Throws: ``GatehouseError/Kind/misuse`` where it does not; ``GatehouseError/Kind/offline`` without a network, so
-    ///   that nobody waits for a refresh that cannot be.
+    /// - Throws: ``GatehouseError/Kind/misuse`` if it may not; ``GatehouseError/Kind/offline`` without a network, so
+    ///   that callers do not wait for a refresh that cannot succeed.
     func bearer(for request: URLRequest) async throws(GatehouseError) -> AccessToken {
         guard let url = request.url, bearerScope.covers(url) else {
             throw GatehouseError(.misuse, reason: "no bearer for \(request.url?.host ?? "an address without a host")")
@@ -111,11 +112,12 @@ extension GatehouseClient {
     }
 }
 
-// Files, in the user's name.
+// Uploads and downloads with the user's bearer.
 extension GatehouseClient {
-    /// Sends a file as a request's body, with the user's bearer.
+    /// Sends a file as a request's body with the user's bearer.
     ///
-    /// Renewed and repeated as with ``data(for:isRepeatable:)``: also a file whose bearer is refused is sent once more.
+    /// Refreshes and retries like ``data(for:isRepeatable:)``. If the server refuses the bearer, the file is sent once
+    /// more.
     public func upload(
         for request: URLRequest, fromFile file: URL, isRepeatable: Bool? = nil
     ) async throws(GatehouseError) -> (Data, HTTPURLResponse) {
@@ -126,9 +128,9 @@ extension GatehouseClient {
         return (exchange.body, exchange.response)
     }
 
-    /// Writes a response's body to a file, which the caller moves or removes. It is there whatever the status.
+    /// Writes a response's body to a file, which the caller moves or removes. The file exists whatever the status.
     ///
-    /// Renewed and repeated as with ``data(for:isRepeatable:)``.
+    /// Refreshes and retries like ``data(for:isRepeatable:)``.
     public func download(for request: URLRequest) async throws(GatehouseError) -> (URL, HTTPURLResponse) {
         let transport = configuration.transport
         var file: URL?
@@ -138,10 +140,10 @@ extension GatehouseClient {
                 file = nil
                 let (newFile, response) = try await transport.download(request)
                 file = newFile
-                // It says whether a new bearer helps.
+                // The body tells whether a new bearer may help.
                 return (response.statusCode == 401 ? try Self.problem(in: newFile) : Data(), response)
             }
-            guard let file else { throw GatehouseError(.server, reason: "there is no file") }
+            guard let file else { throw GatehouseError(.server, reason: "the download returned no file") }
             return (file, exchange.response)
         } catch {
             Self.remove(file)
@@ -149,7 +151,7 @@ extension GatehouseClient {
         }
     }
 
-    /// As much of a refusal as can be a problem document.
+    /// Reads an error response, up to the size limit of a problem document.
     private static func problem(in file: URL) throws -> Data {
         let handle = try FileHandle(forReadingFrom: file)
         defer { try? handle.close() }
@@ -162,14 +164,14 @@ extension GatehouseClient {
 }
 
 extension GatehouseClient {
-    /// A web socket whose handshake carries the user's bearer. It is opened by `resume()`.
+    /// Returns a web socket whose handshake carries the user's bearer. `resume()` opens it.
     ///
-    /// A socket goes on after its bearer has expired; whoever opens one again asks for a new task. A session that ends
-    /// does not close it: see ``SessionCompanion``. On Linux web sockets are there where libcurl was built with them.
+    /// An open socket outlives its bearer. To open it again, request a new task. The end of the session does not close
+    /// the socket: see ``SessionCompanion``. On Linux, web sockets need a libcurl that was built with them.
     ///
     /// - Parameters:
-    ///   - request: `wss://` to a server that is shown the bearer.
-    ///   - refused: the task whose handshake the server has refused with 401, so that its bearer is renewed first.
+    ///   - request: `wss://` to a server that may receive the bearer.
+    ///   - refused: the task whose handshake the server refused with 401, so that its bearer is refreshed first.
     /// - Throws: as ``data(for:isRepeatable:)``.
     public func webSocketTask(
         for request: URLRequest, after refused: URLSessionWebSocketTask? = nil
@@ -185,7 +187,7 @@ extension GatehouseClient {
     }
 }
 
-/// Which servers are shown the user's bearer.
+/// The servers that may receive the user's bearer.
 struct BearerScope: Sendable {
     private let home: Origin?
     private let hosts: [[UInt8]]
@@ -195,8 +197,8 @@ struct BearerScope: Sendable {
         hosts = configuration.bearerHosts.map(Origin.folded)
     }
 
-    /// Whether a request to `url` may carry the bearer: to the base URL's own origin, and by https to the other hosts of
-    /// the configuration, each exactly as it is written there (`files.example.com`, `files.example.com:8443`).
+    /// Whether a request to `url` may carry the bearer. It may go to the base URL's own origin, and over https to the
+    /// configuration's other hosts, each exactly as written there (`files.example.com`, `files.example.com:8443`).
     func covers(_ url: URL) -> Bool {
         guard let origin = Origin(url) else { return false }
         if origin == home { return true }
@@ -207,19 +209,19 @@ struct BearerScope: Sendable {
     }
 }
 
-/// What `WWW-Authenticate` asks for (RFC 9110 §11.6.1).
+/// The challenges in `WWW-Authenticate` (RFC 9110 §11.6.1).
 enum BearerChallenge {
-    /// Whether a bearer is among it: `Bearer`, or `Basic realm="a, b", Bearer error="invalid_token"`.
+    /// Whether `field` contains a bearer challenge: `Bearer`, or `Basic realm="a, b", Bearer error="invalid_token"`.
     static func isPresent(in field: String) -> Bool {
         elements(of: field).contains { element in
             let words = element.split(maxSplits: 1) { $0 == " " || $0 == "\t" }
             guard let scheme = words.first, scheme.lowercased() == "bearer" else { return false }
-            // A parameter of that name belongs to another scheme.
+            // A parameter named `bearer` belongs to another scheme.
             return words.count == 1 || words[1].drop { $0 == " " || $0 == "\t" }.first != "="
         }
     }
 
-    /// What stands between commas; a comma in quotes is none.
+    /// Splits at commas outside quotes.
     private static func elements(of field: String) -> [Substring] {
         var (isQuoted, isEscaped) = (false, false)
         return field.split { character in

@@ -1,38 +1,42 @@
 import Contracts
 import Foundation
 
-/// A refresh that is under way.
+/// A refresh in progress.
 struct Refreshing: Sendable {
     var epoch: Int
     var task: Task<Result<AccessToken, GatehouseError>, Never>
 }
 
-/// No refresh before a moment, by the monotonic clock, and what callers are told meanwhile.
+/// Delays the next refresh after a failed one. Until the moment `until` (monotonic clock), callers get `error`.
 struct Patience: Sendable {
     var until: Duration
     var error: GatehouseError
 }
 
 extension Session {
-    /// The bearer for a request: in memory as a rule. One that has expired is renewed first, one that will expire soon
-    /// meanwhile.
+    /// Returns the access token for a request, usually from memory. An expired token is refreshed first. A token that
+    /// expires soon is refreshed in the background.
     ///
-    /// - Throws: `signedOut` or `sessionEnded` where there is no session, `locked` or `storage` where it cannot be read;
-    ///   `offline`, `timedOut`, `unavailable` … where it could not be renewed: the session goes on.
+    /// - Throws: `signedOut` or `sessionEnded` if there is no session; `locked` or `storage` if the session cannot be
+    ///   read; `offline`, `timedOut`, `unavailable` … if the token could not be refreshed. The session continues after
+    ///   a failed refresh.
     public func accessToken() async throws(GatehouseError) -> AccessToken {
         try await token(after: nil)
     }
 
-    /// The bearer for a request that was refused with 401: a new one, unless somebody has had one since.
+    /// Returns the access token for repeating a request that the server refused with 401: a new token, unless another
+    /// caller has already refreshed it.
     ///
-    /// - Parameter refused: the token that the request carried.
+    /// - Parameter refused: the token in the refused request.
     public func accessToken(after refused: AccessToken) async throws(GatehouseError) -> AccessToken {
         try await token(after: refused)
     }
 
-    /// A new bearer, whatever the present one is worth: one that tells what the server knows of the session by now.
+    /// Returns a new access token even if the current one is valid. The new token carries what the server knows about
+    /// the session now.
     ///
-    /// A refresh that is under way may have been answered before the server knew it: another one follows.
+    /// The server may have answered a refresh in progress before its state changed, so this method starts another
+    /// refresh after it.
     func renewedAccessToken() async throws(GatehouseError) -> AccessToken {
         try await start()
         if let refreshing, refreshing.epoch == machine.epoch { _ = await refreshing.task.value }
@@ -52,7 +56,7 @@ extension Session {
             if patience.map({ $0.until <= now }) ?? true { _ = beginRefresh() }
             return token
         case .refresh:
-            // One that is under way has asked already; a new one keeps to what the server said.
+            // Join a refresh in progress. Do not start a new one before the server's `Retry-After` has passed.
             if refreshing?.epoch != machine.epoch, let patience, patience.until > now, patience.error.retryAfter != nil
             {
                 throw patience.error
@@ -63,7 +67,7 @@ extension Session {
         }
     }
 
-    /// The refresh that is under way, or a new one.
+    /// Returns the refresh in progress, or starts one.
     private func beginRefresh() -> Refreshing {
         let epoch = machine.epoch
         if let refreshing, refreshing.epoch == epoch { return refreshing }
@@ -82,17 +86,19 @@ extension Session {
             result = .failure(GatehouseError.of(error))
         }
         let latency = clock.monotonic - begun
-        // Somebody signs in instead; whether that could be stored decides what those who wait are told.
+        // A new sign-in cancels this refresh. The waiting callers' result depends on whether that sign-in could be
+        // stored.
         if Task.isCancelled, machine.epoch == epoch { await storeWork?.value }
         if refreshing?.epoch == epoch { refreshing = nil }
         guard machine.epoch == epoch else {
-            // The session ended under it: nobody is to wait because of that.
+            // The session ended during this refresh. Callers must not retry because of that.
             if case .failure(let error) = result, error.kind == .sessionEnded { return result }
             return .failure(GatehouseError(.signedOut))
         }
         if Task.isCancelled, case .failure = result {
-            // None of those who wait was cancelled.
-            return .failure(GatehouseError(.unavailable, reason: "a sign-in came between that could not be stored"))
+            // The waiting callers were not cancelled, so they must not see a cancellation error.
+            return .failure(
+                GatehouseError(.unavailable, reason: "a new sign-in interrupted the refresh and could not be stored"))
         }
         switch result {
         case .success:
@@ -107,10 +113,10 @@ extension Session {
         return result
     }
 
-    /// One rotation: what another process has stored is taken; else the server is asked, and what it gives is stored
-    /// before anybody sees it.
+    /// Rotates the token once. Adopts tokens that another process has stored; otherwise refreshes at the server and
+    /// stores the result before any caller sees it.
     private func rotate(in epoch: Int) async throws -> AccessToken {
-        // Each round takes a token that another process has stored meanwhile: there are not many of those.
+        // A round repeats only if another process has stored a newer token meanwhile, so a few rounds are enough.
         for _ in 0..<4 {
             let mine = try current(in: epoch)
             if let token = try await adoptStored(in: epoch, besides: mine) { return token }
@@ -122,22 +128,23 @@ extension Session {
                 return try await keep(answer, following: presented, in: epoch)
             } catch let error as GatehouseError where error.code == ErrorCode.invalidRefreshToken.rawValue {
                 _ = try current(in: epoch)
-                // Only the token that is current ends a session: another process may have rotated this one away.
+                // A refusal ends the session only if the refused token is still current: another process may have
+                // rotated it.
                 if let stored = try await readStore()?.session, isFresher(stored, than: presented) { continue }
-                // What cannot be written now is refused by the server at the next launch, too.
+                // If this write fails, the server refuses the token again at the next launch.
                 _ = try? await change(.refusal(presented.refreshToken))
                 ended(hasExpired(presented) ? .expired : .endedByServer)
                 throw GatehouseError(.sessionEnded, code: error.code, requestID: error.requestID)
             }
         }
-        throw GatehouseError(.unavailable, reason: "other processes renew the session without end")
+        throw GatehouseError(.unavailable, reason: "other processes keep refreshing the session")
     }
 
     private func hasExpired(_ session: StoredSession) -> Bool {
         configuration.clock.wall.addingTimeInterval(session.clockOffset) >= session.refreshExpiresAt
     }
 
-    /// The session that was there when the work began; a late result of another one is dropped.
+    /// Returns the session if it is still the one of `epoch`. A late result for an earlier session is dropped.
     private func current(in epoch: Int) throws(GatehouseError) -> StoredSession {
         guard machine.epoch == epoch, let session = machine.current else { throw GatehouseError(.signedOut) }
         return session
@@ -150,7 +157,7 @@ extension Session {
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = old.appleUserID
         let outcome = try await change(.renewal(session, of: old.refreshToken))
-        // Who signed out meanwhile waits for this work on the store, and then overwrites it.
+        // A concurrent sign-out waits for this store access and overwrites it afterwards.
         _ = try current(in: epoch)
         if case .follow(let theirs) = outcome {
             try follow(theirs, instead: session)
@@ -162,9 +169,9 @@ extension Session {
         return AccessToken(session.accessToken)
     }
 
-    /// Takes over what another process has made of the session.
+    /// Adopts the session state that another process has stored.
     ///
-    /// - Returns: its access token, if that still serves; `nil`: it is to be renewed.
+    /// - Returns: the stored access token if it is still valid; `nil` if it must be refreshed.
     private func adoptStored(in epoch: Int, besides mine: StoredSession) async throws -> AccessToken? {
         let stored: StoredState?
         do throws(TokenStoreError) {
@@ -172,23 +179,24 @@ extension Session {
         } catch  where error.code == .corrupt {
             stored = nil
         }
-        // Nothing at all is no word of anybody's: a sign-out leaves a record. Ours goes on, and is stored again.
+        // A missing record is not a sign-out, because a sign-out writes a record. Keep this session; it is stored again
+        // later.
         guard let stored else { return nil }
         _ = try current(in: epoch)
         if let theirs = stored.session, theirs.user.id == mine.user.id, !isFresher(theirs, than: mine) { return nil }
         return try follow(stored.session, instead: mine)
     }
 
-    /// Whether another process has gone on with the session from where this one stands. What is older than that came back
-    /// from a backup, or from a process of an earlier version: to present its token would look like theft.
+    /// Whether another process has continued the session from this process' state. An older state comes from a backup
+    /// or from a process of an earlier version. Presenting its token would look like theft.
     private func isFresher(_ stored: StoredSession, than mine: StoredSession) -> Bool {
         stored.refreshToken != mine.refreshToken && stored.issuedAt >= mine.issuedAt
     }
 
-    /// Goes on as another process has decided.
+    /// Adopts the outcome that another process has stored.
     ///
-    /// - Returns: the access token, if it still serves.
-    /// - Throws: `sessionEnded` where the session was not this user's any more.
+    /// - Returns: the access token if it is still valid.
+    /// - Throws: `sessionEnded` if the stored session no longer belongs to this user.
     @discardableResult
     private func follow(_ stored: StoredSession?, instead mine: StoredSession) throws -> AccessToken? {
         let clock = configuration.clock
@@ -197,7 +205,7 @@ extension Session {
             if let stored {
                 began(stored, TokenLife(stored: stored, wall: clock.wall, monotonic: clock.monotonic))
             }
-            // Whoever asked, asked in the name of the one who is gone.
+            // The caller acted for the previous user, so it gets an error even if another user is signed in now.
             throw GatehouseError(.sessionEnded)
         }
         let life = TokenLife(stored: stored, wall: clock.wall, monotonic: clock.monotonic)
@@ -223,33 +231,33 @@ extension TokenLife {
     }
 }
 
-// What is read and written. One piece of work follows the other, within this process and, where the store can, among
-// all that share it.
+// Access to the store. Operations run one after the other within this process and, if the store supports locking, among
+// all processes that share it.
 extension Session {
-    /// What is stored for this server.
+    /// Returns the stored state for this server.
     func readStore() async throws(TokenStoreError) -> StoredState? {
         guard let data = try await configuration.store.load() else { return nil }
         let state = try StoredState(data: data)
-        // Another server's tokens are none of this one's business: to show them to it would give them away.
+        // Never send another server's tokens to this one: that would disclose them.
         guard state.origin?.utf8.elementsEqual(configuration.origin.utf8) ?? true else { return nil }
         return state
     }
 
-    /// What a sign-in says of this device: what the configuration says, and the token of an earlier sign-in.
+    /// Describes this device for a sign-in: the configured device with the device token of an earlier sign-in.
     func device() async -> SessionDevice? {
-        // A store that cannot be read now is no reason not to sign in.
+        // An unreadable store must not prevent a sign-in.
         guard let token = try? await readStore()?.deviceToken else { return configuration.device }
         var device = configuration.device ?? SessionDevice()
         device.deviceToken = token.value
         return device
     }
 
-    /// Reads what is stored, and writes what the rules of ``StoreChange`` make of it. Logouts that other processes have
-    /// still to send are kept.
+    /// Reads the stored state and writes the result of ``StoreChange``. Keeps logouts that other processes still have
+    /// to send.
     ///
-    /// Only within ``exclusively(isCancellable:_:)``.
+    /// Call this only within ``exclusively(isCancellable:_:)``.
     ///
-    /// - Parameter pendingLogouts: those that this process knows of; by default the machine's.
+    /// - Parameter pendingLogouts: the logouts that this process knows; by default the machine's.
     @discardableResult
     func change(
         _ change: StoreChange, pendingLogouts: [Redacted<String>]? = nil
@@ -269,8 +277,8 @@ extension Session {
         return outcome
     }
 
-    /// Runs `body` when all earlier work on the store is done. It is not cut short where the caller is cancelled, unless
-    /// it may be: then it does not begin any more, or ends early.
+    /// Runs `body` after all earlier store operations have finished. Cancelling the caller does not interrupt `body`,
+    /// unless `isCancellable` is true: then `body` does not start, or ends early.
     func exclusively<Value: Sendable>(
         isCancellable: Bool = false, _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -289,14 +297,14 @@ extension Session {
         }
     }
 
-    /// Waits until nothing is under way that would be lost with the process: a refresh, what is to be stored, and for five
-    /// seconds at most logouts that the server is being told of.
+    /// Waits for work that would be lost if the process ended: a refresh, store writes and, for at most five seconds,
+    /// pending logouts.
     ///
-    /// A token that is about to expire is renewed in the background while requests go on. A process that ends meanwhile
-    /// leaves the server with a token that it has given and nobody has stored. One such loss does no harm; a process that
-    /// always ends right after its request would lose each, and in the end the session, which the server then takes for
-    /// stolen. So call this before the process ends or is suspended: at the end of a command, and in an app's extension
-    /// before its completion handler.
+    /// A token that is about to expire is refreshed in the background while requests continue. If the process ends
+    /// during that refresh, the new token is never stored. A single loss is harmless. A process that always ends right
+    /// after its request would lose every new token, until the server treats the session as stolen. Call this method
+    /// before the process ends or is suspended: at the end of a command, or before the completion handler of an app
+    /// extension.
     public func settle() async {
         while true {
             if let refreshing {

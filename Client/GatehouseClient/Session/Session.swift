@@ -1,30 +1,29 @@
 import Contracts
 import Foundation
 
-/// The session of one user on one device: restored at launch, renewed before it is needed, ended once.
+/// The session of one user on one device. It is restored at launch, and its tokens are refreshed before they expire.
 ///
-/// It ends when the user ends it, here or in another process that shares the store, and when the server refuses the refresh
-/// token that is the current one. Beside that it ends with the user's consent to sign in with Apple, where an
-/// ``AppleCredentialMonitor`` looks after that, and when what is stored is damaged beyond reading. ``SignOutReason`` says
-/// which. No lost answer, killed process, wrong clock, locked device or missing network signs anybody out. What has been
-/// renewed is stored before anybody sees it; a token that could not be stored is asked for again, and the server gives the
-/// same one.
+/// The session ends in these cases: the user signs out, here or in another process that shares the store; the server
+/// refuses the current refresh token; the user revokes the consent for Sign in with Apple and an
+/// ``AppleCredentialMonitor`` is active; the stored session is damaged. ``SignOutReason`` names the case. Lost answers,
+/// killed processes, wrong clocks, locked devices and missing networks do not end a session. New tokens are stored
+/// before any caller sees them. If storing fails, the client refreshes again, and the server returns the same token.
 public actor Session {
     let configuration: GatehouseConfiguration
     let api: API
     var machine = SessionMachine()
-    /// The one refresh, in a task that no caller cancels.
+    /// The single refresh in progress. Callers cannot cancel its task.
     var refreshing: Refreshing?
-    /// Before this moment no refresh is begun: the server asked to wait.
+    /// Delays the next refresh after a failed one.
     var patience: Patience?
     private var listeners = SessionListeners()
     var companions = SessionCompanions()
     private var restoring: Task<TokenStoreError?, Never>?
-    /// The last piece of work on the store; the next one follows it.
+    /// The last store operation. The next one runs after it.
     var storeWork: Task<Void, Never>?
-    /// Whether the server is still to be asked whether the session that was restored holds.
+    /// Whether the restored session still has to be verified with the server.
     var isUnchecked = false
-    /// The question that is under way, the logouts that are, and what waits for the network.
+    /// The verification in progress, the logouts in progress, and the task that waits for the network.
     var checking: Task<Void, Never>?
     var sending: Task<Void, Never>?
     var following: Task<Void, Never>?
@@ -42,14 +41,13 @@ public actor Session {
 
     // MARK: - State
 
-    /// Where the session stands now.
+    /// The current state.
     public var state: SessionState { machine.state }
 
-    /// Whether new tokens are being fetched right now. Nothing needs to be shown of that: requests go on with the old
-    /// token, or wait.
+    /// Whether a refresh is in progress. Apps need not show it: requests use the old token meanwhile, or wait.
     public var isRefreshing: Bool { refreshing != nil }
 
-    /// The state, and each change from now on, for any number of listeners. It ends with the client.
+    /// The current state and every later change, for any number of listeners. The stream ends with the client.
     public nonisolated func changes() -> AsyncStream<SessionState> {
         let (stream, continuation) = AsyncStream.makeStream(of: SessionState.self)
         Task { await listen(continuation) }
@@ -67,12 +65,12 @@ public actor Session {
 
     // MARK: - Restoring
 
-    /// Reads what is stored, once; whatever needs the session calls it first.
+    /// Reads the stored session once. Every operation that needs the session calls this first.
     ///
-    /// Afterwards, in the background: the server is asked whether the session still holds, unless the configuration says
-    /// no, and told of logouts that it has missed. What cannot be done without a network is done when it returns.
+    /// Afterwards, in the background, the client verifies the session with the server, unless the configuration
+    /// disables that, and sends pending logouts. Everything that needs no network is done on return.
     ///
-    /// - Throws: ``GatehouseError/Kind/locked`` or `storage` where the store cannot be read now; later it is tried again.
+    /// - Throws: ``GatehouseError/Kind/locked`` or `storage` if the store cannot be read now. A later call retries.
     public func start() async throws(GatehouseError) {
         guard !machine.isRestored else { return }
         followNetwork()
@@ -83,9 +81,9 @@ public actor Session {
         if let error { throw GatehouseError(error) }
     }
 
-    /// Lets the user prove who they are where the store asks for it, and reads the store.
+    /// Authenticates the user if the store requires it, and reads the store.
     ///
-    /// - Parameter reason: what the system's dialog says, in the user's language.
+    /// - Parameter reason: the text of the system's dialog, in the user's language.
     public func unlock(reason: String) async throws(GatehouseError) {
         do { try await configuration.store.unlock(reason: reason) } catch { throw GatehouseError(error) }
         try await start()
@@ -98,7 +96,7 @@ public actor Session {
         } catch {
             result = .failure(error)
         }
-        // Somebody may have signed in meanwhile: what they have stored counts, whatever was read here.
+        // A sign-in during this read takes precedence over the result.
         guard !machine.isRestored else { return nil }
         switch result {
         case .success(let state):
@@ -118,10 +116,9 @@ public actor Session {
     }
 }
 
-// What the server is asked and told of the session, at launch and whenever the network returns.
+// Verification of the session and pending logouts, at launch and when the network returns.
 extension Session {
-    /// Asks the server whether the session still holds, and who the user is by now. Who asks while that is under way waits
-    /// for the same answer.
+    /// Verifies the session with the server and updates the user. Concurrent callers share one request.
     func check() async {
         let task = checking ?? Task { await self.ask() }
         checking = task
@@ -137,11 +134,12 @@ extension Session {
             if machine.epoch == epoch { isUnchecked = false }
             try await update(user)
         } catch {
-            // What ends a session has ended it; all else is tried with the next request, or when the network returns.
+            // An error that ends the session has ended it already. Other errors: the next request or the network's
+            // return retries.
         }
     }
 
-    /// Tells the server of sessions that ended here while it could not be told.
+    /// Sends the logouts that could not be sent when their sessions ended.
     func sendLogouts() async {
         guard !machine.pendingLogouts.isEmpty else { return }
         let task = sending ?? Task { await self.sendEach() }
@@ -159,7 +157,7 @@ extension Session {
                     "POST", "/v1/auth/logout", json: LogoutRequest(refreshToken: logout.value),
                     isRepeatable: true, returning: API.Nothing.self)
             } catch {
-                // Later: when the network returns, at the next launch, or with the next session.
+                // Retry when the network returns, at the next launch, or with the next session.
                 return
             }
             sent.append(logout)
@@ -168,7 +166,8 @@ extension Session {
         }
     }
 
-    /// Calls one of Gatehouse's own routes in the user's name: a token that is refused is renewed once.
+    /// Calls one of Gatehouse's own routes in the user's name. If the server refuses the access token, it is refreshed
+    /// once.
     func call<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
         returning: Body.Type = Body.self
@@ -176,7 +175,7 @@ extension Session {
         try await answer(method, path, json: json, isRepeatable: isRepeatable, returning: Body.self).body
     }
 
-    /// The same with the time of the answer, for what begins a session.
+    /// Like ``call(_:_:json:isRepeatable:returning:)``, but also returns the answer's times, which a new session needs.
     func answer<Body: Decodable & Sendable>(
         _ method: String, _ path: String, json: (any Encodable & Sendable)? = nil, isRepeatable: Bool? = nil,
         returning: Body.Type = Body.self
@@ -195,8 +194,8 @@ extension Session {
 
     // MARK: - The network
 
-    /// Makes good, whenever the network returns, what could not be done without one. The session does not live longer for
-    /// it, and it ends with the session.
+    /// Whenever the network returns, retries what failed without it. The task does not keep the session alive, and ends
+    /// with it.
     func followNetwork() {
         guard following == nil else { return }
         following = Task { [weak self, changes = configuration.connectivity.changes] in
@@ -208,7 +207,7 @@ extension Session {
     }
 
     private func networkReturned() async {
-        // What is under way may have begun without a network.
+        // A verification in progress may have begun without a network, so wait for it first.
         await checking?.value
         if isUnchecked, machine.current != nil { await check() }
         await sending?.value
@@ -219,7 +218,7 @@ extension Session {
 }
 
 extension GatehouseError {
-    /// Whether the server has refused the access token, and may take a new one.
+    /// Whether the server has refused the access token, so that a new one may succeed.
     var isRefusedBearer: Bool {
         code == ErrorCode.tokenExpired.rawValue || code == ErrorCode.invalidToken.rawValue
     }
@@ -234,14 +233,15 @@ extension GatehouseError {
 
 // How a session begins and ends, here and in other processes that share the store.
 extension Session {
-    /// Somebody has signed in; it is stored before anybody sees it.
+    /// Begins a session after a sign-in. The session is stored before any caller sees it.
     func begin(_ answer: API.Answer<AuthResponse>, appleUserID: String? = nil) async throws(GatehouseError) {
         var session = StoredSession(answer, wall: configuration.clock.wall)
         session.appleUserID = appleUserID
         let new = session
-        // What is stored still is read first: an earlier session's logout is not to be forgotten.
+        // Read the stored state first, so that an earlier session's pending logout is kept.
         if !machine.isRestored { try? await start() }
-        // The sign-in does not wait for it. Whoever does hears how this ends.
+        // Cancel a refresh in progress: the sign-in does not wait for it. Callers that wait for the refresh get this
+        // sign-in's outcome.
         refreshing?.task.cancel()
         do {
             let deviceToken = answer.body.deviceToken.map(Redacted.init)
@@ -265,11 +265,11 @@ extension Session {
         publish()
     }
 
-    /// Ends the session: companions are told, the store is emptied, the server is told now or later. It goes on to its end
-    /// where the caller is cancelled meanwhile.
+    /// Ends the session: notifies the companions, clears the store and informs the server now or later. Cancelling the
+    /// caller does not interrupt it.
     ///
-    /// - Throws: `storage` where the store could not be emptied. The session has ended all the same: the server is told,
-    ///   and what is stored serves nobody then.
+    /// - Throws: `storage` if the store could not be cleared. The session has ended nevertheless: the server is
+    ///   informed, and then the stored tokens are invalid.
     func end(_ reason: SignOutReason) async throws(GatehouseError) {
         if let failure = await Task(operation: { await self.endWholly(reason) }).value { throw failure }
     }
@@ -296,7 +296,7 @@ extension Session {
         return failure
     }
 
-    /// The session has ended elsewhere; the store knows already.
+    /// Handles the end of the session elsewhere. The store is already up to date.
     func ended(_ reason: SignOutReason) {
         machine.end(reason, tellingServer: false)
         refreshing = nil
@@ -306,14 +306,14 @@ extension Session {
         tellWillEnd(reason)
     }
 
-    /// Another process has signed somebody in; the store knows already.
+    /// Handles a sign-in by another process. The store is already up to date.
     func began(_ session: StoredSession, _ life: TokenLife) {
         machine.begin(session, life)
         publish()
         tellBegan(session.user)
     }
 
-    /// What the server says of the user now.
+    /// Stores the server's current data of the user.
     func update(_ user: User) async throws(GatehouseError) {
         guard machine.current?.user.id == user.id, machine.current?.user != user else { return }
         let epoch = machine.epoch
@@ -327,7 +327,7 @@ extension Session {
     private func store(_ user: User, in epoch: Int) async throws {
         guard machine.epoch == epoch, var session = machine.current else { return }
         session.user = user
-        // What other processes have made of the session the next refresh finds out.
+        // If another process has changed the session, the next refresh detects it.
         guard case .write = try await change(.user(session)), machine.epoch == epoch else { return }
         machine.update(user)
         publish()

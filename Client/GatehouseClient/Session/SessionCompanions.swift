@@ -1,40 +1,41 @@
 public import Contracts
 
-/// Those that run beside a session, and what they have been told.
+/// The session's companions and the notifications sent to them.
 struct SessionCompanions: Sendable {
     struct Entry: Sendable {
         let companion: any SessionCompanion
-        /// What it does since the session began.
+        /// The task of ``SessionCompanion/sessionBegan(_:)``.
         var beginning: Task<Void, Never>?
     }
 
     var entries: [Entry] = []
-    /// Of whose session they have been told last; `nil` since it ended.
+    /// The user of the last notified session; `nil` after it ended.
     var user: User?
-    /// The last thing that they are told; the next one follows it.
+    /// The last notification. The next one runs after it.
     var telling: Task<Void, Never>?
 }
 
 extension Session {
-    /// Something that begins and ends with the session. It hears at once of a session that is there. The session keeps it
-    /// until it is removed.
+    /// Adds a companion. If a session exists, the companion is notified at once. The session retains the companion
+    /// until ``remove(_:)``.
     public func add(_ companion: any SessionCompanion) {
         companions.entries.append(SessionCompanions.Entry(companion: companion))
         if let user = companions.user { beginCompanion(companions.entries.count - 1, of: user) }
     }
 
-    /// It hears nothing more. What it does since the session began is cancelled.
+    /// Removes a companion. It gets no further notifications, and its ``SessionCompanion/sessionBegan(_:)`` task is
+    /// cancelled.
     public func remove(_ companion: any SessionCompanion & AnyObject) {
         for entry in companions.entries where entry.companion as AnyObject === companion { entry.beginning?.cancel() }
         companions.entries.removeAll { $0.companion as AnyObject === companion }
     }
 
-    /// Nobody waits for what companions do then.
+    /// Notifies the companions without waiting for them.
     func tellBegan(_ user: User) {
         tell { session in await session.beginCompanions(of: user) }
     }
 
-    /// - Returns: what ends when all have been told, or their time is up.
+    /// - Returns: a task that ends when all companions have finished or timed out.
     @discardableResult
     func tellWillEnd(_ reason: SignOutReason) -> Task<Void, Never> {
         tell { session in await session.endCompanions(for: reason) }
@@ -84,23 +85,23 @@ extension Session {
 }
 
 extension SessionCompanions {
-    /// So long the end of a session waits for what a companion has begun, and so long for what it does at the end.
+    /// The time limit for a cancelled `sessionBegan` to return, and for `sessionWillEnd`.
     static let patience = Duration.seconds(3)
 }
 
-/// What runs beside a session and has to stop with it: synchronisation, push registration, a web socket.
+/// Work that runs alongside a session and must stop with it: synchronisation, push registration, a web socket.
 public protocol SessionCompanion: Sendable {
-    /// Somebody has signed in, or a stored session has been restored. It may go on for as long as the session does: nobody
-    /// waits for it, and its task is cancelled when the session ends.
+    /// A user has signed in, or a stored session has been restored. This method may run as long as the session: the
+    /// session does not wait for it, and cancels its task when the session ends.
     func sessionBegan(_ user: User) async
 
-    /// The session ends. It is called when ``sessionBegan(_:)`` has returned, three seconds after that was cancelled at
-    /// the latest. Where the user ends the session, requests in their name are still answered here; after three more
-    /// seconds it is cancelled, and the session ends without it.
+    /// The session is about to end. This method is called after ``sessionBegan(_:)`` has returned, at the latest three
+    /// seconds after its cancellation. If the user ends the session, requests in the user's name still succeed here.
+    /// After three more seconds the method is cancelled, and the session ends.
     func sessionWillEnd(_ reason: SignOutReason) async
 }
 
-/// Those who are told of a session's changes.
+/// The listeners of a session's state changes.
 struct SessionListeners: Sendable {
     private var continuations: [Int: AsyncStream<SessionState>.Continuation] = [:]
     private var next = 0
@@ -117,7 +118,7 @@ struct SessionListeners: Sendable {
 
     mutating func remove(_ number: Int) { continuations[number] = nil }
 
-    /// Tells of a state, once.
+    /// Delivers a state, unless it equals the last one.
     mutating func tell(_ state: SessionState) {
         guard state != last else { return }
         last = state

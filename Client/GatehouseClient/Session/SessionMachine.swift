@@ -1,10 +1,11 @@
 public import Contracts
 public import Foundation
 
-/// A session's rules, without clocks, stores and networks: each event changes the phase, or says what is to be done.
+/// A session's rules, independent of clocks, stores and networks. Events change the phase; ``advice(after:at:)``
+/// returns what to do next.
 ///
-/// Whatever takes time is begun under a number, ``epoch``. Whoever comes back with an older one has a result of a session
-/// that is not there any more, and drops it.
+/// Asynchronous work remembers the ``epoch`` in which it began. A result with an older epoch belongs to an earlier
+/// session and is dropped.
 struct SessionMachine: Sendable {
     enum Phase: Sendable, Equatable {
         case restoring
@@ -16,7 +17,7 @@ struct SessionMachine: Sendable {
     private(set) var phase = Phase.restoring
     /// Counts beginnings and ends of sessions.
     private(set) var epoch = 0
-    /// Refresh tokens of sessions that have ended here, of which the server is still to be told.
+    /// Refresh tokens of sessions that ended here and whose logouts the server has not received yet.
     private(set) var pendingLogouts: [Redacted<String>] = []
 
     var state: SessionState {
@@ -34,7 +35,7 @@ struct SessionMachine: Sendable {
 
     // MARK: - Restoring
 
-    /// Whether the store is still to be read.
+    /// Whether the store has been read.
     var isRestored: Bool {
         switch phase {
         case .restoring, .locked: false
@@ -59,7 +60,7 @@ struct SessionMachine: Sendable {
         case .corrupt:
             epoch += 1
             phase = .signedOut(.storeCorrupt)
-        // Nothing is known: it is read again at the next occasion.
+        // The stored state is unknown. The next call reads it again.
         default: phase = .restoring
         }
     }
@@ -68,13 +69,13 @@ struct SessionMachine: Sendable {
 
     enum TokenAdvice: Sendable, Equatable {
         case use(AccessToken)
-        /// It still serves; a new one is to be had meanwhile.
+        /// The token is still valid. Refresh it in the background.
         case useAndRefresh(AccessToken)
         case refresh
         case refuse(GatehouseError.Kind)
     }
 
-    /// - Parameter refused: the token that the server has refused; `nil` for the first try.
+    /// - Parameter refused: the token that the server refused; `nil` for the first attempt.
     func advice(after refused: AccessToken? = nil, at monotonic: Duration) -> TokenAdvice {
         switch phase {
         case .restoring, .locked: return .refuse(.locked)
@@ -82,7 +83,7 @@ struct SessionMachine: Sendable {
         case .signedOut: return .refuse(.sessionEnded)
         case .signedIn(let session, let life):
             let token = AccessToken(session.accessToken)
-            // Alamofire's rule: only who failed with the token that is still the current one asks for a new one.
+            // Alamofire's rule: only a caller that failed with the current token requests a new one.
             if refused == token || life.isOver(at: monotonic) { return .refresh }
             return life.isDue(at: monotonic) && refused == nil ? .useAndRefresh(token) : .use(token)
         }
@@ -90,14 +91,14 @@ struct SessionMachine: Sendable {
 
     // MARK: - Changes
 
-    /// Somebody has signed in. A session that was there before ends at the server.
+    /// A user has signed in. The logout of the previous session becomes pending.
     mutating func begin(_ session: StoredSession, _ life: TokenLife) {
         if let old = current, old.refreshToken != session.refreshToken { remember(old) }
         epoch += 1
         phase = .signedIn(session, life)
     }
 
-    /// A new pair of tokens for the same session: from the server, or from another process by way of the store.
+    /// A new pair of tokens for the same session, from the server or from another process through the store.
     mutating func renew(_ session: StoredSession, _ life: TokenLife) {
         guard current != nil else { return }
         phase = .signedIn(session, life)
@@ -109,7 +110,7 @@ struct SessionMachine: Sendable {
         phase = .signedIn(session, life)
     }
 
-    /// - Parameter tellingServer: whether the server is still to be told.
+    /// - Parameter tellingServer: whether the server must be informed.
     mutating func end(_ reason: SignOutReason, tellingServer: Bool) {
         guard let session = current else { return }
         if tellingServer { remember(session) }
@@ -121,7 +122,7 @@ struct SessionMachine: Sendable {
         pendingLogouts.removeAll { $0 == logout }
     }
 
-    /// Logouts that are stored, of other processes too.
+    /// Adds the stored logouts, which include those of other processes.
     mutating func learn(of logouts: [Redacted<String>]) { pendingLogouts = logouts.adding(pendingLogouts) }
 
     private mutating func remember(_ session: StoredSession) {
@@ -129,13 +130,13 @@ struct SessionMachine: Sendable {
     }
 }
 
-/// Where a session stands, as whoever uses it sees it.
+/// The public state of a session.
 public enum SessionState: Sendable, Equatable {
-    /// What is stored has not been read yet.
+    /// The store has not been read yet.
     case restoring
-    /// It cannot be read yet: the device is locked, or the user has to prove who they are.
+    /// The store cannot be read yet: the device is locked, or the user has to authenticate.
     case locked(Lock)
-    /// - `reason`: `nil` where nobody was signed in here before.
+    /// - `reason`: `nil` if no user was signed in before.
     case signedOut(reason: SignOutReason?)
     case signedIn(User)
 
@@ -146,13 +147,13 @@ public enum SessionState: Sendable, Equatable {
         case userPresence
     }
 
-    /// The user, where somebody is signed in.
+    /// The signed-in user, if any.
     public var user: User? {
         if case .signedIn(let user) = self { user } else { nil }
     }
 }
 
-/// Why nobody is signed in any more.
+/// Why a session ended.
 public struct SignOutReason: Sendable, Hashable, CustomStringConvertible {
     public let description: String
 
@@ -162,39 +163,39 @@ public struct SignOutReason: Sendable, Hashable, CustomStringConvertible {
     public static let user = Self("user")
     /// The server refused the current refresh token: the session was ended elsewhere or revoked.
     public static let endedByServer = Self("endedByServer")
-    /// The same, and the session had not been used for so long that it was over.
+    /// The server refused the current refresh token, and the session had expired unused.
     public static let expired = Self("expired")
     /// The user deleted the account here.
     public static let accountDeleted = Self("accountDeleted")
     /// Another process that shares the store signed out.
     public static let otherProcess = Self("otherProcess")
-    /// The user took the consent back in the settings of their Apple account, or closed that account.
+    /// The user revoked the consent in the settings of their Apple account, or closed that account.
     public static let appleCredentialRevoked = Self("appleCredentialRevoked")
-    /// What was stored could not be read by any version.
+    /// The stored session was damaged.
     public static let storeCorrupt = Self("storeCorrupt")
 }
 
-/// How long an access token is good for, by this process' monotonic clock: what the device shows may be wrong by days
-/// and may jump.
+/// The validity of an access token by this process' monotonic clock. The device's wall clock may be wrong by days and
+/// may jump.
 struct TokenLife: Sendable, Equatable {
-    /// A new token is asked for this long before the end: a fifth of the life, five minutes at most.
+    /// How long before expiry a token is refreshed: a fifth of its lifetime, at most five minutes.
     static func margin(of lifetime: Duration) -> Duration { min(.seconds(300), lifetime / 5) }
 
-    /// From here on a new one is asked for, while this one still serves.
+    /// From this moment the token is refreshed although it is still valid.
     let renewal: Duration
     let end: Duration
 
     /// - Parameters:
-    ///   - lifetime: as the server said.
-    ///   - sentAt: when the request was sent that brought the token. The token was made after it, so that what is
-    ///     reckoned here ends no later than what the server reckons.
+    ///   - lifetime: the server's value.
+    ///   - sentAt: when the request for the token was sent. The server issued the token later, so the client's expiry
+    ///     is never later than the server's.
     init(lifetime: Duration, sentAt: Duration) {
         end = sentAt + lifetime
         renewal = end - Self.margin(of: lifetime)
     }
 
-    /// Of a token that an earlier process has stored. Of its age only the device's clock tells, and that may be wrong:
-    /// then a token is renewed that need not be, or one is shown that the server refuses, and is renewed after that.
+    /// The validity of a token that an earlier process stored. Only the device's clock tells its age. If that clock is
+    /// wrong, the token is refreshed too early, or the server refuses it and it is refreshed then.
     init(stored: StoredSession, wall: Date, monotonic: Duration) {
         let lifetime = Duration.seconds(stored.accessLifetime)
         let serverNow = wall.addingTimeInterval(stored.clockOffset)
@@ -209,7 +210,7 @@ struct TokenLife: Sendable, Equatable {
     func isDue(at monotonic: Duration) -> Bool { monotonic >= renewal }
 }
 
-/// What a request proves its user with. Ask the session for one each time: it expires.
+/// The credential of a request. Ask the session for one before each request, because it expires.
 public struct AccessToken: Sendable, Equatable {
     public let value: Redacted<String>
 
@@ -218,10 +219,10 @@ public struct AccessToken: Sendable, Equatable {
 
 /// The two clocks that a session reads, so that tests can move them.
 public protocol SessionClock: Sendable {
-    /// Time since some moment, also while the device sleeps. It never jumps and no user sets it.
+    /// Time since a fixed moment, including time asleep. It never jumps, and users cannot set it.
     var monotonic: Duration { get }
 
-    /// What the device shows: it may be wrong by days and may jump.
+    /// The device's clock. It may be wrong by days and may jump.
     var wall: Date { get }
 
     func sleep(for duration: Duration) async throws
@@ -241,8 +242,7 @@ public struct SystemClock: SessionClock {
 }
 
 extension SessionClock {
-    /// Runs `body`, and returns when it has ended or when the time is up, in which case `body` is cancelled and goes on
-    /// as long as it likes.
+    /// Runs `body` and returns when it ends or when the time is up. On a timeout `body` is cancelled but not awaited.
     func within(_ limit: Duration, _ body: @escaping @Sendable () async -> Void) async {
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let work = Task {

@@ -1,50 +1,50 @@
 import Contracts
 import Foundation
 
-/// What a process makes of the stored record. Others write it, too, and so it is read first: these are the rules of who
-/// replaces what.
+/// A change to the stored record. Other processes write the record too, so a process reads it first. These rules decide
+/// which state replaces which.
 ///
-/// A record without a session says that somebody has signed out: only a sign-in puts a session there again. A session is
-/// replaced by its own successor, never by one that was issued before it, and never by another user's.
+/// A record without a session means that the user has signed out. Only a sign-in stores a session again. A session is
+/// replaced only by its own successor: never by one that was issued earlier, and never by another user's.
 enum StoreChange: Sendable, Equatable {
-    /// Somebody has signed in here.
+    /// A user has signed in here.
     ///
-    /// - `deviceToken`: what the server gave for the next sign-in.
+    /// - `deviceToken`: the server's token for the next sign-in.
     case signIn(StoredSession, deviceToken: Redacted<String>? = nil)
-    /// This process' session has new tokens, which the server has given for this refresh token.
+    /// This process' session has new tokens, which the server issued for the given refresh token.
     case renewal(StoredSession, of: Redacted<String>)
-    /// This process' session, of whose user the server says something new.
+    /// The server has sent new data of the session's user.
     case user(StoredSession)
     /// The user of this process' session has signed out.
     ///
-    /// - `tellsServer`: whether the server is still to be told.
+    /// - `tellsServer`: whether the server must be informed.
     case signOut(StoredSession, tellsServer: Bool)
-    /// The server has refused this refresh token, and so ended the session.
+    /// The server has refused this refresh token, which ends the session.
     case refusal(Redacted<String>)
-    /// The server has been told of the end of this refresh token's session.
+    /// The server has received the logout for this refresh token.
     case finishedLogout(Redacted<String>)
 
     enum Outcome: Sendable, Equatable {
         case write(StoredState)
-        /// There is nothing to change, or nothing that is this process' to change.
+        /// Nothing has changed, or the record belongs to another process' session.
         case leave
-        /// Another process was first: this is what to go on with. `nil`: somebody has signed out.
+        /// Another process has changed the record first. Adopt this session; `nil` means that the user has signed out.
         case follow(StoredSession?)
     }
 
     /// - Parameters:
-    ///   - stored: what is there; `nil`: nothing at all, which is nobody's word.
-    ///   - pendingLogouts: those that this process knows of.
+    ///   - stored: the record; `nil` if there is none, which is not a sign-out.
+    ///   - pendingLogouts: the logouts that this process knows.
     func outcome(over stored: StoredState?, pendingLogouts: [Redacted<String>]) -> Outcome {
         let there = stored?.session
         switch self {
         case .signIn(let session, let deviceToken):
-            // The one that was there ends: nobody could end it any more.
+            // The replaced session must end at the server: its tokens are lost here.
             let ended = there.flatMap { $0.refreshToken == session.refreshToken ? nil : $0.refreshToken }
             return write(session, over: stored, pendingLogouts, ended, deviceToken: deviceToken)
         case .renewal(let session, let presented):
             guard let stored else { return write(session, over: nil, pendingLogouts) }
-            // What was given for the stored token follows it, also where the server's clock has been set back.
+            // A successor of the stored token replaces it even if the server's clock has been set back.
             guard let there, there.user.id == session.user.id,
                 there.refreshToken == presented || there.issuedAt <= session.issuedAt
             else { return .follow(stored.session) }
@@ -73,8 +73,9 @@ enum StoreChange: Sendable, Equatable {
         }
     }
 
-    /// Whether what cannot be read for this reason is replaced all the same. What is damaged serves nobody; a session
-    /// that waits for its user's face gives way to the same user's password. All else may be readable in a moment.
+    /// Whether this change replaces a record that cannot be read for this reason. A damaged record is useless, so every
+    /// change replaces it. A session locked by biometrics gives way to a sign-in. With any other reason the record may
+    /// become readable later, so it stays.
     func replacesUnreadable(_ code: TokenStoreError.Code) -> Bool {
         switch code {
         case .corrupt: return true
@@ -86,8 +87,8 @@ enum StoreChange: Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - ended: the refresh token of a session that ends by this.
-    ///   - deviceToken: a newer one than is stored.
+    ///   - ended: the refresh token of a session that this change ends.
+    ///   - deviceToken: replaces the stored one.
     private func write(
         _ session: StoredSession?, over stored: StoredState?, _ pendingLogouts: [Redacted<String>],
         _ ended: Redacted<String>? = nil, deviceToken: Redacted<String>? = nil
@@ -101,7 +102,8 @@ enum StoreChange: Sendable, Equatable {
 }
 
 extension [Redacted<String>] {
-    /// These logouts, then those of `others` that are not among them; the newest that are remembered.
+    /// These logouts, then those of `others` that are not among them, limited to the newest
+    /// ``StoredState/mostPendingLogouts``.
     func adding(_ others: Self) -> Self {
         let all = others.reduce(into: self) { all, other in
             if !all.contains(other) { all.append(other) }
@@ -110,20 +112,20 @@ extension [Redacted<String>] {
     }
 }
 
-/// What a store keeps, as JSON. A later version reads every earlier one; an earlier one refuses a later.
+/// The stored record, as JSON. Each version reads the records of earlier versions and refuses those of later ones.
 struct StoredState: Sendable, Equatable, Codable {
     static let currentVersion = 1
-    /// As many logouts are remembered: whoever signs in and out offline all day forgets the oldest.
+    /// The limit of pending logouts. Beyond it, the oldest is dropped.
     static let mostPendingLogouts = 10
 
     var version = currentVersion
-    /// The server that the tokens are of, as in `https://api.example.com:443`. `nil` in what nothing has stored yet.
+    /// The server that issued the tokens, as in `https://api.example.com:443`. `nil` in a new record.
     var origin: String?
     var session: StoredSession?
-    /// Refresh tokens of sessions that ended here while the server could not be told.
+    /// Refresh tokens of sessions that ended here while the server could not be reached.
     var pendingLogouts: [Redacted<String>] = []
-    /// As the last sign-in gave it. It outlives the session: with it the server knows this device when somebody else tries
-    /// the user's password.
+    /// The device token of the last sign-in. It outlives the session: with it the server recognises this device while
+    /// an attacker tries the user's password.
     var deviceToken: Redacted<String>?
 
     init(
@@ -134,12 +136,12 @@ struct StoredState: Sendable, Equatable, Codable {
         self.deviceToken = deviceToken
     }
 
-    /// - Throws: `fromLaterVersion` where a later version wrote the bytes; `corrupt` where they are no state at all.
+    /// - Throws: `fromLaterVersion` if a later version wrote the bytes; `corrupt` if they are not a record.
     init(data: Data) throws(TokenStoreError) {
         struct Head: Decodable {
             var version: Int
         }
-        // First, since the rest of a later one may have another form.
+        // Check the version first, because the rest of a later format may differ.
         if let version = try? JSON.decode(Head.self, from: data).version, version > Self.currentVersion {
             throw TokenStoreError(.fromLaterVersion, "format \(version)")
         }
@@ -154,23 +156,23 @@ struct StoredState: Sendable, Equatable, Codable {
     }
 }
 
-/// A session between two launches.
+/// A stored session.
 struct StoredSession: Sendable, Equatable, Codable {
     var accessToken: Redacted<String>
     var refreshToken: Redacted<String>
     /// By the server's clock.
     var accessExpiresAt: Date
-    /// Seconds for which the access token lives in all.
+    /// The access token's whole lifetime, in seconds.
     var accessLifetime: Int
     /// By the server's clock.
     var refreshExpiresAt: Date
-    /// Seconds that the server's clock was ahead of this device's when the access token came.
+    /// How many seconds the server's clock was ahead of this device's when the access token arrived.
     var clockOffset: TimeInterval
     var user: User
     /// Apple's name for the user, where this session began with Sign in with Apple.
     var appleUserID: String?
 
-    /// When the access token was made, by the server's clock. It tells which of two states of a session is the newer one;
-    /// the expiry does not, since lives differ by some per cent.
+    /// When the access token was issued, by the server's clock. It orders two states of a session. The expiry does not,
+    /// because lifetimes vary by some per cent.
     var issuedAt: Date { accessExpiresAt.addingTimeInterval(-TimeInterval(accessLifetime)) }
 }

@@ -1,13 +1,13 @@
-/// Is told of what happens to sign-ins and sessions, for an app's own measurements. It is never told a secret.
+/// Receives events about sign-ins and sessions, for an app's own metrics. Events never contain a secret.
 ///
-/// It is called on the session's way: it hands on and returns.
+/// The session calls it synchronously, so it must return quickly.
 public protocol Telemetry: Sendable {
     func record(_ event: TelemetryEvent)
 }
 
-/// Something that happened.
+/// An event of a sign-in or a session.
 public struct TelemetryEvent: Sendable, Equatable {
-    /// A name with dots, of those below.
+    /// One of the dotted names below.
     public struct Name: Sendable, Hashable, CustomStringConvertible {
         public let description: String
 
@@ -17,7 +17,7 @@ public struct TelemetryEvent: Sendable, Equatable {
         /// `reason` says why.
         public static let loginFailure = Self("auth.login.failure")
         public static let refreshSuccess = Self("auth.refresh.success")
-        /// `reason` says why. The session goes on unless ``sessionEnded`` follows.
+        /// `reason` says why. The session continues unless ``sessionEnded`` follows.
         public static let refreshFailure = Self("auth.refresh.failure")
         /// A request was sent again with a new token after a 401.
         public static let replay = Self("auth.request.replay")
@@ -26,9 +26,9 @@ public struct TelemetryEvent: Sendable, Equatable {
     }
 
     public var name: Name
-    /// An error's kind, a way to sign in, a reason for the end: words of this library, never a user's.
+    /// An error's kind, a credential's type or the reason for the end. These words are this library's, never a user's.
     public var reason: String?
-    /// How long it took.
+    /// The duration.
     public var latency: Duration?
 
     public init(_ name: Name, reason: String? = nil, latency: Duration? = nil) {
@@ -38,7 +38,7 @@ public struct TelemetryEvent: Sendable, Equatable {
     }
 }
 
-/// Forgets what it is told.
+/// Discards all events.
 public struct NoTelemetry: Telemetry {
     public init() {}
 

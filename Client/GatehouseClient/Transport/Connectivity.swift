@@ -1,14 +1,14 @@
 public import Foundation
 
-/// Tells whether there is a network at all, so that a request without one fails at once.
+/// Reports whether a network is available, so that a request without one fails at once.
 public protocol Connectivity: Sendable {
-    /// `false` only where it is certain that nothing can be reached.
+    /// `false` only if the system is certain that no server can be reached.
     var isOnline: Bool { get }
 
-    /// The same for one address: this machine can be reached without a network. By default ``isOnline``.
+    /// Like ``isOnline`` for one URL: this machine can be reached without a network. By default ``isOnline``.
     func isOnline(for url: URL) -> Bool
 
-    /// Each change, from now on, and perhaps a value that is no change; ends when whoever iterates ends.
+    /// Every change from now on. A value may repeat. The stream ends when its consumer stops iterating.
     var changes: AsyncStream<Bool> { get }
 }
 
@@ -16,7 +16,7 @@ extension Connectivity {
     public func isOnline(for url: URL) -> Bool { isOnline }
 }
 
-/// For systems that do not tell: every request is tried.
+/// For systems that do not report connectivity: every request is attempted.
 public struct AlwaysOnline: Connectivity {
     public init() {}
 

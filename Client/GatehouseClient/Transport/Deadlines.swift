@@ -1,13 +1,12 @@
 import Foundation
 
-/// Ends exchanges whose time is up; all of them have the same limit.
+/// Cancels exchanges that exceed their time limit. All exchanges have the same limit.
 ///
-/// One task sleeps for all. A task and a timer for each exchange cost as much as the rest of what this library adds to
-/// a request.
+/// One task sleeps for all exchanges. A task and a timer per exchange would double this library's overhead per request.
 final class Deadlines: Sendable {
     private struct State {
         var next = 0
-        /// By the order in which they began, which is the order of their deadlines.
+        /// Keyed by the order in which they began, which is the order of their deadlines.
         var running: [Int: (deadline: Duration, expire: @Sendable () -> Void)] = [:]
         var sleeper: Task<Void, Never>?
     }
@@ -25,7 +24,7 @@ final class Deadlines: Sendable {
 
     /// Calls `expire` when the time is up, unless ``end(_:)`` is called before.
     ///
-    /// - Returns: what `end` wants.
+    /// - Returns: the number to pass to ``end(_:)``.
     func begin(_ expire: @escaping @Sendable () -> Void) -> Int {
         let deadline = clock.monotonic + limit
         return state.withLock { state in
@@ -40,7 +39,7 @@ final class Deadlines: Sendable {
         state.withLock { _ = $0.running.removeValue(forKey: number) }
     }
 
-    /// Weak, so that it does not outlive the transport by a whole limit.
+    /// Holds `self` weakly, so that it does not keep the transport alive for a whole limit.
     private func sleeper() -> Task<Void, Never> {
         Task { [clock, weak self] in
             while let pause = self?.pause() {
@@ -50,7 +49,7 @@ final class Deadlines: Sendable {
         }
     }
 
-    /// How long nothing is due; nil, and the sleeper ends, where nothing runs.
+    /// The time until the next deadline. Returns `nil`, which ends the sleeper, if no exchange runs.
     private func pause() -> Duration? {
         let now = clock.monotonic
         return state.withLock { state in

@@ -2,7 +2,7 @@ import Foundation
 
 /// A value behind a lock. (`Mutex` of the standard library needs iOS 18.)
 ///
-/// Unchecked: only ``withLock(_:)`` reaches the value, one thread at a time.
+/// `@unchecked Sendable` is safe: only ``withLock(_:)`` accesses the value, one thread at a time.
 final class Locked<Value: Sendable>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value

@@ -4,11 +4,12 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// How often and when a request that met trouble is sent again, by itself.
+/// How often and when a failed request is retried automatically.
 public struct RetryPolicy: Sendable, Equatable {
-    /// The first one included.
+    /// The number of attempts, including the first.
     public var attempts = 3
-    /// The longest pause. The n-th is drawn evenly between 0 and the smaller of this and 200 ms · 2ⁿ ("full jitter").
+    /// The longest pause. The n-th pause is drawn uniformly between 0 and the smaller of this value and 200 ms · 2ⁿ
+    /// ("full jitter").
     public var longestPause: Duration = .seconds(2)
 
     public init() {}
@@ -18,36 +19,36 @@ extension RetryPolicy {
     /// How an attempt ended.
     enum Outcome: Sendable, Equatable {
         case failed(URLError.Code)
-        /// - `retryAfter`: how long the server asks to wait.
+        /// - `retryAfter`: the wait that the server requests.
         case answered(status: Int, retryAfter: Duration?)
     }
 
     enum Decision: Sendable, Equatable {
-        /// Wait for so long and send the request again.
+        /// Wait for this time, then send the request again.
         case pause(Duration)
         case giveUp
     }
 
     /// - Parameters:
-    ///   - attempt: the number of the one that has ended; the first is 1.
-    ///   - isRepeatable: whether the server does the same for one request as for two of its kind.
-    ///   - random: evenly drawn from 0..<1.
+    ///   - attempt: the number of the finished attempt; the first is 1.
+    ///   - isRepeatable: whether the request is idempotent.
+    ///   - random: drawn uniformly from 0..<1.
     func decision(after attempt: Int, isRepeatable: Bool, outcome: Outcome, random: Double) -> Decision {
         guard attempt < attempts, isRepeatable, Self.mayPass(outcome) else { return .giveUp }
         let ceiling = min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
         guard case .answered(_, let asked?) = outcome else { return .pause(ceiling * random) }
-        // A longer wait is for the app to decide: the error says how long. Within it, those who were told the same
-        // moment come back one after the other.
+        // The app decides about a longer wait, which the error tells it. A shorter one gets random extra time, so that
+        // clients with the same `Retry-After` do not return at the same moment.
         guard asked <= longestPause else { return .giveUp }
         return .pause(asked + min(ceiling, longestPause - asked) * random)
     }
 
-    /// Whether HTTP says of the method that repeating it changes nothing more (RFC 9110 §9.2.2).
+    /// Whether HTTP defines the method as idempotent (RFC 9110 §9.2.2).
     static func isRepeatable(method: String) -> Bool {
         ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(method)
     }
 
-    /// Whether the same request may well succeed a moment later.
+    /// Whether the failure is likely to be temporary.
     private static func mayPass(_ outcome: Outcome) -> Bool {
         switch outcome {
         case .failed(let code):
@@ -61,24 +62,24 @@ extension RetryPolicy {
 }
 
 extension HTTPURLResponse {
-    /// `Retry-After`, in seconds or as a moment by the server's own clock (RFC 9110 §10.2.3).
+    /// The value of `Retry-After`, in seconds or as a date by the server's clock (RFC 9110 §10.2.3).
     var retryAfter: Duration? {
         guard let text = value(forHTTPHeaderField: "Retry-After")?.trimmingCharacters(in: .whitespaces) else {
             return nil
         }
         if let seconds = Int32(text) { return seconds < 0 ? nil : .seconds(seconds) }
-        // Of the device's clock nobody knows what it shows.
+        // The device's clock may be wrong, so compare the date with the server's `Date`.
         guard let moment = HTTPDate.read(text), let now = value(forHTTPHeaderField: "Date").flatMap(HTTPDate.read)
         else { return nil }
         return .seconds(max(0, moment.timeIntervalSince(now)))
     }
 }
 
-/// Moments as HTTP writes them: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+/// Dates in HTTP's format: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// - Returns: `nil` for the two obsolete forms as well: no server has sent them for decades.
+    /// - Returns: `nil` also for the two obsolete formats, which servers no longer send.
     static func read(_ text: String) -> Date? {
         let parts = text.split(separator: " ")
         guard text.utf8.count == 29, parts.count == 6, parts[5] == "GMT",
@@ -98,7 +99,7 @@ enum HTTPDate {
         return text.utf8.count == digits && isDigits ? Int(text) : nil
     }
 
-    /// In the Gregorian calendar. Years are counted from March, so that the leap day is the last one.
+    /// Days in the Gregorian calendar. Years begin in March, so that the leap day is the last day.
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let marchYear = month > 2 ? year : year - 1
         let monthFromMarch = (month + 9) % 12

@@ -3,12 +3,12 @@
     public import Foundation
     import Network
 
-    /// What the system knows of the network (`NWPathMonitor`).
+    /// Connectivity as the system reports it (`NWPathMonitor`).
     ///
-    /// Also with a path a server may be out of reach: it only tells when trying is of no use.
+    /// A server may be unreachable although a path exists. The monitor reports only that an attempt is useless.
     public final class SystemConnectivity: Connectivity {
         private let monitor = NWPathMonitor()
-        /// A lock with a number in it: ``unknown``, ``online`` or ``offline``.
+        /// A lock whose condition is ``unknown``, ``online`` or ``offline``.
         private let state = NSConditionLock(condition: SystemConnectivity.unknown)
 
         private static let unknown = 0
@@ -25,10 +25,10 @@
 
         deinit { monitor.cancel() }
 
-        /// Until the system has told for the first time, `true`.
+        /// `true` until the system's first report.
         public var isOnline: Bool { state.condition != Self.offline }
 
-        /// A server on this machine is reached without a network, on a Mac in flight mode for example.
+        /// A server on this machine can be reached without a network, for example on a Mac in flight mode.
         public func isOnline(for url: URL) -> Bool { isOnline || url.isOfThisMachine }
 
         public var changes: AsyncStream<Bool> {
@@ -42,7 +42,7 @@
 
         private static let queue = DispatchQueue(label: "gatehouse.connectivity")
 
-        /// `requiresConnection` is a path that the system opens when somebody asks for it.
+        /// `requiresConnection` counts as online: the system opens such a path on demand.
         private static func isOnline(_ path: NWPath) -> Bool { path.status != .unsatisfied }
     }
 #endif

@@ -4,25 +4,25 @@ public import Foundation
     public import FoundationNetworking
 #endif
 
-/// What carries requests to the server and their responses back.
+/// Sends requests to the server and returns their responses.
 ///
-/// Only ``send(_:)`` has to be there: by default the rest is made of it, in memory. Whoever cancels the task gives the
-/// request up. What the network says is thrown as it is, as a rule as `URLError`. A request that carries a bearer is
-/// never sent on to another origin.
+/// Only ``send(_:)`` is required. The other methods are built on it by default, in memory. Cancelling the task cancels
+/// the request. Network errors are thrown unchanged, usually as `URLError`. A transport must never forward a request
+/// with a bearer to another origin.
 public protocol Transport: Sendable {
     /// Sends `request` and returns the whole response, whatever its status.
     func send(_ request: URLRequest) async throws -> (Data, HTTPURLResponse)
 
-    /// Sends `request` with what `file` holds as its body.
+    /// Sends `request` with the content of `file` as its body.
     func upload(_ request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse)
 
     /// Sends `request` and writes the response's body to a new file, which then belongs to the caller.
     func download(_ request: URLRequest) async throws -> (URL, HTTPURLResponse)
 
-    /// Sends `request` and returns as soon as the response's head is there; its body comes piece by piece.
+    /// Sends `request` and returns when the response's head has arrived. The body follows in pieces.
     func stream(_ request: URLRequest) async throws -> (AsyncThrowingStream<Data, any Error>, HTTPURLResponse)
 
-    /// A web socket that has not been opened yet.
+    /// Returns a web socket that is not open yet.
     func webSocketTask(with request: URLRequest) throws -> URLSessionWebSocketTask
 }
 
@@ -54,17 +54,17 @@ extension Transport {
     }
 }
 
-/// What follows a response that sends a client elsewhere (RFC 9110 §15.4).
+/// The request that follows a redirect (RFC 9110 §15.4).
 ///
-/// Within an origin a request goes on with all that it carries. To another one only a GET or HEAD goes, without
-/// credentials; anything else could hold a password or a token in its body.
+/// Within an origin, a redirected request keeps all its fields. To another origin, only a GET or HEAD is redirected,
+/// without credentials. Other methods could carry a password or a token in the body.
 enum Redirection {
-    /// As many are followed, one after the other.
+    /// The limit of consecutive redirects.
     static let most = 5
 
     private static let credentials = ["Authorization", "Proxy-Authorization", "Cookie"]
 
-    /// The request that comes next; `nil` where the response itself is the answer.
+    /// Returns the next request; `nil` if the response itself is the answer.
     static func next(after request: URLRequest, _ response: HTTPURLResponse) -> URLRequest? {
         guard [301, 302, 303, 307, 308].contains(response.statusCode), request.httpBodyStream == nil,
             let location = response.value(forHTTPHeaderField: "Location"), let url = request.url,
@@ -76,7 +76,7 @@ enum Redirection {
         next.url = target
         let method = request.httpMethod ?? "GET"
         if origin != targetOrigin {
-            // From https to http never: there anybody reads what is asked for.
+            // Never from https to http, where an attacker on the network could read the request.
             guard ["GET", "HEAD"].contains(method), targetOrigin.isEncrypted || !origin.isEncrypted else { return nil }
             for field in credentials { next.setValue(nil, forHTTPHeaderField: field) }
             return next
@@ -91,17 +91,17 @@ enum Redirection {
     }
 }
 
-/// What decides whether two addresses belong to the same server: scheme, host and port (RFC 6454 §4).
+/// A server's identity: scheme, host and port (RFC 6454 §4).
 ///
-/// Hosts are compared byte by byte after folding ASCII letters. Nothing else is taken for equal: neither a final dot nor
-/// a letter in percent-encoding.
+/// Hosts are compared byte by byte after folding ASCII letters. There is no further normalization: a trailing dot or a
+/// percent-encoded letter makes a host different.
 struct Origin: Equatable, Sendable {
     let isEncrypted: Bool
     let host: [UInt8]
     let port: Int
 
-    /// - Returns: `nil` where the address is none of HTTP or of web sockets, has no host, or holds a user's name, which
-    ///   serves to deceive readers.
+    /// - Returns: `nil` if the URL is not one of HTTP or web sockets, has no host, or contains a user name, which can
+    ///   deceive a reader about the host.
     init?(_ url: URL) {
         guard let scheme = url.scheme, url.user == nil, url.password == nil else { return nil }
         switch scheme.lowercased() {

@@ -4,20 +4,20 @@ public import Foundation
     public import FoundationNetworking
 #endif
 
-/// Sends requests by `URLSession`. It keeps nothing: no cookies, no cache, no credentials.
+/// Sends requests with `URLSession`. It stores no cookies, no cache and no credentials.
 ///
-/// Redirections are followed within an origin, five at most; to another origin only a GET or HEAD is, and without the
-/// bearer. Where one is not followed, the caller gets the response that asked for it.
+/// Redirects are followed within an origin, at most five. To another origin, only a GET or HEAD is followed, without
+/// the bearer. If a redirect is not followed, the caller gets the redirect response.
 public struct URLSessionTransport: Transport {
     private let connection: Connection
     private let exchanges: Deadlines
     private let transfers: Deadlines
 
     /// - Parameters:
-    ///   - limit: how long a whole exchange may take, redirections included; of a stream, until its head is there. The
-    ///     request's own `timeoutInterval` is how long nothing may come.
-    ///   - transferLimit: the same for uploads and downloads of files.
-    ///   - clock: by which the limits are measured.
+    ///   - limit: the time limit of a whole exchange, redirects included; for a stream, until its head has arrived. The
+    ///     request's own `timeoutInterval` limits the time without data.
+    ///   - transferLimit: the same limit for uploads and downloads of files.
+    ///   - clock: measures the limits.
     public init(
         limit: Duration = .seconds(30), transferLimit: Duration = .seconds(3600),
         clock: any SessionClock = SystemClock()
@@ -37,7 +37,7 @@ public struct URLSessionTransport: Transport {
         }
     }
 
-    /// A redirection is never followed: the response that asks for it is the answer.
+    /// Never follows a redirect: the redirect response is the answer.
     public func upload(_ request: URLRequest, fromFile file: URL) async throws -> (Data, HTTPURLResponse) {
         try await within(transfers) { exchange in
             let (data, response) = try await exchange.result {
@@ -65,7 +65,7 @@ public struct URLSessionTransport: Transport {
 
     public func stream(_ request: URLRequest) async throws -> (AsyncThrowingStream<Data, any Error>, HTTPURLResponse) {
         try await within(exchanges) { exchange in
-            // Whoever drops the pieces of a response cancels it.
+            // Dropping the pieces of a response cancels it.
             try await following(request, discard: { _ in }) {
                 try await ByteStream.open($0, as: connection.session.configuration, in: exchange)
             }
@@ -76,7 +76,7 @@ public struct URLSessionTransport: Transport {
         connection.session.webSocketTask(with: request)
     }
 
-    /// Moves `file`, which is removed as soon as its task's handler returns.
+    /// Moves `file`, because Foundation removes it when the task's handler returns.
     private static func keep(_ file: URL) throws -> URL {
         let kept = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.moveItem(at: file, to: kept)
@@ -89,7 +89,7 @@ public struct URLSessionTransport: Transport {
         do {
             return try await URLExchange.run(within: deadlines, body)
         } catch {
-            // On Linux Foundation has no word for a response that was cut off.
+            // On Linux, Foundation reports a truncated response as an unknown error.
             throw GatehouseError.networkCode(of: error) == .unknown ? URLError(.networkConnectionLost) : error
         }
     }
@@ -110,7 +110,7 @@ public struct URLSessionTransport: Transport {
 }
 
 extension URLSessionTransport {
-    /// The session, which lives as long as somebody can use it.
+    /// Owns the `URLSession` and invalidates it with the last copy of the transport.
     private final class Connection: Sendable {
         let session: URLSession
 
@@ -132,7 +132,7 @@ extension URLSessionTransport {
     }
 }
 
-/// Leaves redirections to ``Redirection``, which knows where credentials may go.
+/// Leaves redirects to ``Redirection``, which decides where credentials may go.
 private final class UnfollowedRedirections: NSObject, URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
@@ -143,7 +143,7 @@ private final class UnfollowedRedirections: NSObject, URLSessionTaskDelegate {
 }
 
 extension URLResponse {
-    /// - Throws: where an address that is none of HTTP was answered.
+    /// - Throws: if the response is not one of HTTP.
     fileprivate var http: HTTPURLResponse {
         get throws {
             guard let response = self as? HTTPURLResponse else { throw URLError(.badServerResponse) }
@@ -152,10 +152,10 @@ extension URLResponse {
     }
 }
 
-/// A request and all that it is redirected to, which can be given up at any moment from anywhere.
+/// A request and its redirects, which can be cancelled at any time from any thread.
 final class URLExchange: Sendable {
     private enum State {
-        /// The task that runs now: there is one for each redirection.
+        /// The current task. Each redirect has its own.
         case running(URLSessionTask?)
         case over(URLError.Code)
     }
@@ -175,7 +175,7 @@ final class URLExchange: Sendable {
             do {
                 return try await body(exchange)
             } catch {
-                // A task that was given up says that it was cancelled, whatever the reason.
+                // A cancelled task reports `cancelled`, whatever the reason.
                 throw exchange.end.map { URLError($0) } ?? error
             }
         } onCancel: {
@@ -183,7 +183,7 @@ final class URLExchange: Sendable {
         }
     }
 
-    /// Starts the task that `make` returns, and waits for what it tells its completion handler.
+    /// Starts the task that `make` returns and waits for its completion handler.
     func result<Body: Sendable>(
         of make: (@escaping @Sendable (Body?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
     ) async throws -> (Body, URLResponse) {
@@ -199,7 +199,7 @@ final class URLExchange: Sendable {
         }
     }
 
-    /// Starts `task`, which ends with the exchange.
+    /// Starts `task`, which is cancelled when the exchange ends.
     func start(_ task: URLSessionTask) {
         let isOver = state.withLock { state in
             guard case .running = state else { return true }
@@ -224,9 +224,9 @@ final class URLExchange: Sendable {
     }
 }
 
-/// Hands on the body of a response as it comes.
+/// Forwards the body of a response piece by piece.
 final class ByteStream: NSObject, URLSessionDataDelegate {
-    /// As many pieces wait for a reader; one more, and the stream ends with an error.
+    /// The limit of unread pieces. One more ends the stream with an error.
     static let mostWaiting = 4096
 
     private let heads: AsyncThrowingStream<URLResponse, any Error>.Continuation
@@ -240,9 +240,10 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
         self.pieces = pieces
     }
 
-    /// Sends `request`, and returns when the response's head is there. Whoever drops the pieces ends the request.
+    /// Sends `request` and returns when the response's head has arrived. Dropping the pieces cancels the request.
     ///
-    /// In a session of its own: on Linux Foundation asks a session's delegate alone for the pieces of a body.
+    /// Each stream has its own session: on Linux, Foundation delivers the pieces of a body only to a session's
+    /// delegate.
     static func open(
         _ request: URLRequest, as configuration: URLSessionConfiguration, in exchange: URLExchange
     ) async throws -> (AsyncThrowingStream<Data, any Error>, URLResponse) {
@@ -256,7 +257,7 @@ final class ByteStream: NSObject, URLSessionDataDelegate {
         exchange.start(task)
         session.finishTasksAndInvalidate()
         for try await response in heads { return (pieces, response) }
-        // The heads end without one where this task is cancelled, or the server said nothing.
+        // No head arrived: this task was cancelled, or the server sent no response.
         task.cancel()
         throw URLError(Task.isCancelled ? .cancelled : .badServerResponse)
     }

@@ -84,7 +84,7 @@ import Testing
         try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
         let store = FileTokenStore(file: file)
         let read = await #expect(throws: TokenStoreError.self) { try await store.load() }
-        #expect(read?.reason.hasSuffix("is no plain file") == true)
+        #expect(read?.reason.hasSuffix("is not a regular file") == true)
         let write = await #expect(throws: TokenStoreError.self) { try await store.save(Data("bytes".utf8)) }
         #expect(write?.reason.contains("errno \(EISDIR)") == true)
         #expect(try folder.names == ["session.json"])
@@ -94,7 +94,7 @@ import Testing
         let file = folder.file("session.json")
         try #require(mkfifo(file.path, 0o600) == 0)
         let error = await #expect(throws: TokenStoreError.self) { try await FileTokenStore(file: file).load() }
-        #expect(error?.reason.hasSuffix("is no plain file") == true)
+        #expect(error?.reason.hasSuffix("is not a regular file") == true)
     }
 
     @Test("A link in its place is not followed") func link() async throws {

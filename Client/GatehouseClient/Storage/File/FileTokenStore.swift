@@ -11,22 +11,22 @@ public import Foundation
 
 /// Keeps a session in a file that only its user can read: for command-line tools and other programs without a Keychain.
 ///
-/// - The file has mode 0600, the folder 0700 where this store makes it. A file that others may read is made private when
-///   it is met; one that others may write, or that is another user's, is refused, and so is a folder that others may
-///   write: what they contain may not be ours.
-/// - A save is atomic: a new file, written through to the disk, takes the old one's place. A process that dies
-///   meanwhile, or a disk that is full, leaves the old one.
-/// - Any number of processes may share the file. They take turns by a lock on a second file beside it (`NAME.lock`),
-///   which is never removed.
+/// - The file has mode 0600. A folder that this store creates has mode 0700. If other users may read the file, the
+///   store makes it private. If other users may write the file or its folder, or another user owns it, the store
+///   refuses it: its content may be forged.
+/// - A save is atomic: the store writes a new file, flushes it to the disk and renames it over the old one. If the
+///   process dies meanwhile or the disk is full, the old file remains.
+/// - Any number of processes may share the file. They lock a second file beside it (`NAME.lock`), which is never
+///   removed.
 ///
-/// The bytes are not encrypted: whoever can act as this user can read them. On Apple's systems prefer the Keychain.
+/// The bytes are not encrypted: any process of this user can read them. On Apple's systems prefer the Keychain.
 public struct FileTokenStore: TokenStore {
     let file: PrivateFile
     let lock: FileLock
-    /// Files can be slow, and none of Swift's shared threads is to wait for them.
+    /// File operations may block, so they do not run on Swift's shared threads.
     private let queue = DispatchQueue(label: "gatehouse.file-token-store", qos: .userInitiated)
 
-    /// - Parameter file: for example `~/.config/my-tool/session.json`. Its folder is made when something is saved.
+    /// - Parameter file: for example `~/.config/my-tool/session.json`. Its folder is created by the first save.
     public init(file: URL) {
         self.init(file: file, clock: SystemClock())
     }
@@ -44,19 +44,19 @@ public struct FileTokenStore: TokenStore {
         try await apart { [file] () throws(TokenStoreError) in try file.replace(with: data) }
     }
 
-    /// Removes what is there, for an app that begins anew; no error where there is nothing. The server is not told.
+    /// Deletes the stored session. A missing file is not an error. The server is not informed.
     public func delete() async throws(TokenStoreError) {
         try await apart { [file] () throws(TokenStoreError) in try file.remove() }
     }
 
-    /// Waits until no other process has the lock, for 20 seconds at most. Then, and where there can be no lock, `body`
-    /// runs without it.
+    /// Waits for the lock, for at most 20 seconds. After that, or if locking is not possible, `body` runs without the
+    /// lock.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled while it waits, and what `body` throws.
+    /// - Throws: `CancellationError` if the task is cancelled while it waits, and what `body` throws.
     public func withExclusiveAccess<Value: Sendable>(
         _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
-        // What cannot be opened here cannot be saved either, and then the error says why.
+        // If the lock file cannot be opened, saving fails too, and that error gives the reason.
         let opened = try? await apart { [lock] () throws(TokenStoreError) in try lock.open() }
         defer { if let opened { FileLock.close(opened) } }
         if let opened { try await lock.take(opened) }
@@ -75,26 +75,26 @@ public struct FileTokenStore: TokenStore {
     }
 }
 
-/// One process at a time, by an advisory lock on a file (`flock`). The system lets go of it when a process ends, however
-/// that happens, so that nobody ever has to clear one away.
+/// An advisory lock on a file (`flock`) that one process holds at a time. The system releases it when the process ends
+/// for any reason, so stale locks do not occur.
 struct FileLock: Sendable {
-    /// Whoever has waited for so long goes on without: a process may be stopped while it has the lock, and the server
-    /// gives both the same successor of a token.
+    /// After this time the caller continues without the lock: the process that holds it may be suspended. Both
+    /// processes then get the same successor of a token from the server.
     static let patience = Duration.seconds(20)
 
     let file: PrivateFile
     let clock: any SessionClock
 
-    /// - Returns: a descriptor of its own, so that two of this process exclude each other as two processes do.
+    /// - Returns: a new descriptor, so that two locks of this process exclude each other as two processes do.
     func open() throws(TokenStoreError) -> Int32 {
         try file.folder.make()
         return try file.open(O_RDWR | O_CREAT)
     }
 
-    /// Tries now and then, since a call that waits would hold one of Swift's shared threads.
+    /// Polls, because a blocking call would occupy one of Swift's shared threads.
     ///
-    /// - Returns: whether the lock was had.
-    /// - Throws: where the task is cancelled while it waits. Whoever gives up has nothing to do under the lock any more.
+    /// - Returns: whether the lock was acquired.
+    /// - Throws: if the task is cancelled while it waits. The caller then must not run its locked work.
     @discardableResult
     func take(_ descriptor: Int32) async throws(CancellationError) -> Bool {
         let end = clock.monotonic + Self.patience
@@ -110,11 +110,12 @@ struct FileLock: Sendable {
     static func close(_ descriptor: Int32) { PrivateFile.close(descriptor) }
 }
 
-/// A folder whose files nobody else can put in another's place.
+/// A folder whose files no other user can replace.
 struct PrivateFolder: Sendable {
     let path: String
 
-    /// Makes what is missing of it, for this user alone. A folder that is there keeps its mode: it may be others' too.
+    /// Creates the missing part of the path for this user alone. An existing folder keeps its mode, because other users
+    /// may share it.
     func make() throws(TokenStoreError) {
         guard mkdir(path, 0o700) != 0 else { return }
         switch errno {
@@ -126,14 +127,14 @@ struct PrivateFolder: Sendable {
         }
     }
 
-    /// - Returns: whether it is there.
+    /// - Returns: whether the folder exists.
     func check() throws(TokenStoreError) -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else {
             if errno == ENOENT { return false }
             throw .system("stat", path)
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw TokenStoreError(.failed, "\(path) is no folder") }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw TokenStoreError(.failed, "\(path) is not a folder") }
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw TokenStoreError(.failed, "\(path) belongs to another user (\(status.st_uid))")
         }
@@ -143,12 +144,12 @@ struct PrivateFolder: Sendable {
         return true
     }
 
-    /// Writes through to the disk which names it holds.
+    /// Flushes the folder's entries to the disk.
     func synchronize() throws(TokenStoreError) {
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system("open", path) }
         defer { PrivateFile.close(descriptor) }
-        // Some file systems know no such thing for folders.
+        // Some file systems do not support this for folders.
         guard fsync(descriptor) == 0 || errno == EINVAL || errno == ENOTSUP else { throw .system("fsync", path) }
     }
 
@@ -156,7 +157,7 @@ struct PrivateFolder: Sendable {
 }
 
 extension TokenStoreError {
-    /// What a call to the system said, the last one by default. Which file it was helps whoever has to mend it.
+    /// The error of a system call, the last one by default, with the path of the file.
     static func system(_ call: String, _ path: String, _ number: Int32 = errno) -> TokenStoreError {
         TokenStoreError(.failed, "\(call) \(path): \(String(cString: strerror(number))) (errno \(number))")
     }

@@ -10,7 +10,7 @@ import Foundation
 
 /// A file that only this user can read, replaced as a whole.
 struct PrivateFile: Sendable {
-    /// Bytes. A session has some thousands.
+    /// In bytes. A session has a few thousand.
     static let largest = 1 << 20
 
     let path: String
@@ -28,7 +28,7 @@ struct PrivateFile: Sendable {
         }
     }
 
-    /// - Returns: `nil` where there is no such file.
+    /// - Returns: `nil` if the file does not exist.
     func read() throws(TokenStoreError) -> Data? {
         guard try folder.check(), let descriptor = try openIfThere(O_RDONLY) else { return nil }
         defer { Self.close(descriptor) }
@@ -61,9 +61,9 @@ struct PrivateFile: Sendable {
         return descriptor
     }
 
-    /// Opens it for this process alone, and makes sure that it is this user's alone.
+    /// Opens the file, closed on `exec`, and ensures that it is private to this user.
     private func openIfThere(_ flags: Int32) throws(TokenStoreError) -> Int32? {
-        // O_NONBLOCK: a pipe in its place is refused below instead of waited for.
+        // O_NONBLOCK: opening a pipe must fail below instead of blocking.
         let flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         #if canImport(Darwin)
             let descriptor = Darwin.open(path, flags, 0o600)
@@ -88,14 +88,16 @@ struct PrivateFile: Sendable {
     private func check(_ descriptor: Int32) throws(TokenStoreError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .system("fstat", path) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw TokenStoreError(.failed, "\(path) is no plain file") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TokenStoreError(.failed, "\(path) is not a regular file")
+        }
         guard status.st_uid == geteuid() else {
             throw TokenStoreError(.failed, "\(path) belongs to another user (\(status.st_uid))")
         }
         guard status.st_mode & 0o022 == 0 else {
             throw TokenStoreError(.failed, "others may write to \(path): remove it, and sign in again")
         }
-        // Whoever could read it may have done so. To refuse it would not change that, and the next save is private.
+        // Other users may have read the file already. Refusing it would not change that, and the next save is private.
         guard status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o600) == 0 else { throw .system("chmod", path) }
     }
 
@@ -111,7 +113,7 @@ struct PrivateFile: Sendable {
 }
 
 extension PrivateFile {
-    /// Writes a new file and gives it the name of the old one. An error leaves the old one as it was.
+    /// Writes a new file and renames it over the old one. On an error, the old file stays unchanged.
     func replace(with data: Data) throws(TokenStoreError) {
         try folder.make()
         _ = try folder.check()
@@ -132,7 +134,7 @@ extension PrivateFile {
     private func create(holding data: Data) throws(TokenStoreError) {
         let descriptor = try open(O_WRONLY | O_CREAT | O_EXCL)
         defer { Self.close(descriptor) }
-        // What a process' umask may have taken away.
+        // The process' umask may have cleared these bits.
         guard fchmod(descriptor, 0o600) == 0 else { throw .system("chmod", path) }
         var rest = data[...]
         while !rest.isEmpty {
@@ -142,14 +144,14 @@ extension PrivateFile {
             rest = rest.dropFirst(count)
         }
         #if canImport(Darwin)
-            // There fsync() leaves the bytes in the drive's own memory. Some file systems know only that.
+            // On Darwin, fsync() leaves the bytes in the drive's cache. Some file systems support nothing else.
             if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
         #endif
         guard fsync(descriptor) == 0 else { throw .system("fsync", path) }
     }
 
-    /// Removes new files of processes that died before they gave them their name: a minute older than the one that has
-    /// just been written, since a younger one may be another process' that is at work.
+    /// Removes temporary files of processes that died before the rename. A file must be a minute older than the one
+    /// just written: a younger one may belong to a running process.
     private func removeLeftovers() {
         var mine = stat()
         guard stat(path, &mine) == 0 else { return }

@@ -2,7 +2,7 @@
     import Foundation
     import Security
 
-    /// The generic password that holds the session. Apple: "Keychain items", `SecItemAdd`, `SecItemUpdate`.
+    /// The generic password that holds the session. See Apple: "Keychain items", `SecItemAdd`, `SecItemUpdate`.
     struct KeychainItem: Sendable {
         let service: String
         let account: String
@@ -10,26 +10,26 @@
 
         struct Found: Sendable {
             var data: Data
-            /// Whether it has the attributes that this version gives it, and lies where this version looks.
+            /// Whether its attributes and its access group are those of this version and configuration.
             var isCurrent: Bool
         }
 
         private static var accessible: String { kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly as String }
 
-        /// `nil` where there is none.
+        /// Returns `nil` if there is no item.
         func read() throws(TokenStoreError) -> Found? {
             if let found = try copy(query()) {
                 return Found(
                     data: found.data,
                     isCurrent: found.attributes[kSecAttrAccessible as String] as? String == Self.accessible)
             }
-            // Of an earlier configuration: in another group of the app's, or in iCloud's Keychain.
+            // An item of an earlier configuration: in another of the app's groups, or in iCloud Keychain.
             return try copy(anywhere()).map { Found(data: $0.data, isCurrent: false) }
         }
 
-        /// Replaces the value and, where they are others, the attributes.
+        /// Replaces the value and, if they differ, the attributes.
         ///
-        /// Another process may add the item, or delete it, between any two calls.
+        /// Another process may add or delete the item between any two calls.
         func write(_ data: Data) throws(TokenStoreError) {
             let values: [String: Any] = [
                 kSecValueData as String: data, kSecAttrAccessible as String: Self.accessible,
@@ -42,17 +42,17 @@
                 if added == errSecSuccess { return deleteElsewhere() }
                 guard added == errSecDuplicateItem else { throw TokenStoreError(status: added) }
             }
-            throw TokenStoreError(.failed, "other processes change the item all the time")
+            throw TokenStoreError(.failed, "other processes keep changing the item")
         }
 
-        /// In all groups of the app's.
+        /// Deletes the item in all of the app's groups.
         func delete() throws(TokenStoreError) {
             let status = SecItemDelete(anywhere() as CFDictionary)
             guard status == errSecSuccess || status == errSecItemNotFound else { throw TokenStoreError(status: status) }
         }
 
-        /// Items of an earlier configuration, whose tokens are of no use any more. Where that fails they lie there unread
-        /// until the user signs out, which deletes all.
+        /// Deletes items of an earlier configuration, whose tokens are no longer valid. If that fails, they remain
+        /// unread until the user signs out, which deletes all items.
         private func deleteElsewhere() {
             var query = anywhere()
             query[kSecReturnAttributes as String] = true
@@ -104,10 +104,10 @@
     }
 
     extension TokenStoreError {
-        /// What a function of Security has answered about the session's item (Apple: "Security Framework Result Codes").
+        /// An error of Security for the session's item (Apple: "Security Framework Result Codes").
         init(status: OSStatus) {
             switch status {
-            // Nothing of the session's item asks for the user: the device has not been unlocked.
+            // The session's item needs no user interaction, so the device has not been unlocked.
             case errSecInteractionNotAllowed: self.init(.deviceLocked, "OSStatus \(status)")
             case errSecDecode: self.init(.corrupt, "OSStatus \(status)")
             default: self.init(.failed, "OSStatus \(status)")

@@ -2,16 +2,17 @@
     import Dispatch
     public import Foundation
 
-    /// Keeps a session in the Keychain: a generic password that this device can read from its first unlocking on, also
-    /// in the background (`kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly`), and that is in no backup of another.
+    /// Keeps a session in the Keychain as a generic password (`kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly`). The
+    /// app can read it after the device's first unlock, also in the background. Backups of this device do not restore
+    /// it to another device.
     ///
-    /// It throws `deviceLocked` as long as the device has not been unlocked since it was started, as when the system warms
-    /// an app up: a Keychain that cannot be read is not an empty one. On a Mac the app needs an entitlement for the data
-    /// protection Keychain (`keychain-access-groups`, or an application identifier); programs without one keep their
-    /// session in a file.
+    /// The store throws `deviceLocked` until the device has been unlocked once after it started, for example when the
+    /// system prewarms an app. A Keychain that cannot be read is not an empty one. On a Mac the app needs an
+    /// entitlement for the data protection Keychain (`keychain-access-groups`, or an application identifier). Programs
+    /// without one use ``FileTokenStore``.
     public actor KeychainTokenStore: TokenStore {
-        /// Where a step waits: the functions of Security wait for another process, and a dialog for the user. Neither on
-        /// one of Swift's threads.
+        /// The queue of an operation. Functions of Security wait for another process, and dialogs wait for the user.
+        /// Neither may block one of Swift's threads.
         private enum Line {
             case steps
             case dialogs
@@ -20,8 +21,8 @@
         private let vault: KeychainVault
         private let queue: DispatchQueue
         private let dialogs: DispatchQueue
-        /// The last step of each line. One follows the other, so that what is saved last stays, and each knows what those
-        /// before it have learnt.
+        /// The last operation of each queue. Operations of a queue run in order, so the last save wins, and each sees
+        /// what earlier ones have added to the memory.
         private var last: [Line: Task<Void, Never>] = [:]
         private var memory = KeychainMemory()
 
@@ -45,7 +46,7 @@
             try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.save(data, &memory) }
         }
 
-        /// Removes what is there, for an app that begins anew; no error where there is nothing. The server is not told.
+        /// Deletes the stored session. A missing item is not an error. The server is not informed.
         public func delete() async throws(TokenStoreError) {
             try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.delete(&memory) }
         }
@@ -69,7 +70,8 @@
             return try await step.value.get()
         }
 
-        /// One step. It works on a copy of the memory, since a dialog may be answered meanwhile, and adds what it learns.
+        /// Runs one operation on a copy of the memory, because the other queue may change the memory meanwhile. Merges
+        /// the copy back at the end.
         private func take<Value: Sendable>(
             on line: Line,
             _ body: @escaping @Sendable (KeychainVault, inout KeychainMemory) throws(TokenStoreError) -> Value
@@ -87,46 +89,47 @@
     }
 
     extension KeychainTokenStore {
-        /// Where and how a session lies in the Keychain.
+        /// How a session is stored in the Keychain.
         public struct Options: Sendable {
-            /// What becomes of a session that has outlived the app: the Keychain keeps its items when an app is deleted.
+            /// What happens to a session when the app is reinstalled. The Keychain keeps its items when an app is
+            /// deleted.
             public struct AfterReinstall: Sendable, Hashable {
                 let discards: Bool
 
-                /// The user is still signed in.
+                /// The user stays signed in.
                 public static let keep = Self(discards: false)
-                /// The app begins without a session, as a new one would.
+                /// The app starts without a session, like a new installation.
                 ///
-                /// A file in ``Options/container`` tells one installation from the next. The first start after a restored
-                /// backup counts as an installation too.
+                /// A file in ``Options/container`` identifies the installation. The first start after a restored backup
+                /// also counts as a new installation.
                 public static let discard = Self(discards: true)
             }
 
-            /// Names the session among all items that the app can see (`kSecAttrService`). Two apps that share an access
-            /// group and give the same name share the session.
+            /// Identifies the session among all items that the app can access (`kSecAttrService`). Two apps that share
+            /// an access group and use the same name share the session.
             public var service: String
-            /// Names the session among several of a service (`kSecAttrAccount`).
+            /// Identifies the session among several of a service (`kSecAttrAccount`).
             public var account: String
             /// One of the groups in the app's `keychain-access-groups`, for a session that an app shares with its
-            /// extensions; `nil`: the first group, as a rule the app's own. A session in another group of the app's is
-            /// moved into this one.
+            /// extensions. `nil` selects the first group, usually the app's own. A session in another of the app's
+            /// groups is moved into this one.
             public var accessGroup: String?
-            /// Whether the session can only be read by who has proved with Face ID or Touch ID to be among those who were
-            /// enrolled when it was saved first (`biometryCurrentSet`), once in each process.
+            /// Whether reading the session requires Face ID or Touch ID once in each process, by a user who was
+            /// enrolled when the session was first saved (`biometryCurrentSet`).
             ///
-            /// With a change of the enrolment the session is lost, and the user signs in anew. Saving one fails where
-            /// nobody is enrolled: ask `LAContext.canEvaluatePolicy` before you offer it. Face ID needs
+            /// A change of the enrolment loses the session, and the user signs in again. Saving fails if no face or
+            /// finger is enrolled: check `LAContext.canEvaluatePolicy` before you offer this. Face ID needs
             /// `NSFaceIDUsageDescription`.
             public var requiresBiometry: Bool
             public var afterReinstall: AfterReinstall
-            /// Where the file lies that tells one installation from the next: a folder that goes with the app. Where
-            /// extensions share the session it has to be in the container of the app group, or an extension's first
-            /// start would look like an installation.
+            /// The folder of the file that identifies the installation. It must be deleted with the app. If extensions
+            /// share the session, use the container of the app group; otherwise an extension's first start would count
+            /// as an installation.
             public var container: URL
 
             /// - Parameters:
             ///   - service: by default the bundle identifier and `.gatehouse`.
-            ///   - container: by default the folder for application support.
+            ///   - container: by default the Application Support folder.
             public init(
                 service: String? = nil, account: String = "session", accessGroup: String? = nil,
                 requiresBiometry: Bool = false, afterReinstall: AfterReinstall = .keep, container: URL? = nil
@@ -145,10 +148,10 @@
         }
     }
 
-    /// Tells whether this installation of the app has been seen before, by a file that goes with the app.
+    /// Whether this installation of the app has been seen before, according to a file that is deleted with the app.
     ///
-    /// Not by UserDefaults: while a device is locked these read as if they were empty, and an app that the system warms up
-    /// then would take itself for newly installed.
+    /// UserDefaults read as empty while the device is locked. An app that the system prewarms then would appear newly
+    /// installed.
     struct KeychainInstallation: Sendable {
         let file: URL
         let read: @Sendable (URL) throws -> Data
@@ -158,7 +161,7 @@
             self.read = read
         }
 
-        /// - Throws: `deviceLocked` where the file is there and cannot be read yet.
+        /// - Throws: `deviceLocked` if the file exists and cannot be read yet.
         func isMarked() throws(TokenStoreError) -> Bool {
             do {
                 return try !read(file).isEmpty
@@ -175,7 +178,7 @@
             do {
                 try FileManager.default.createDirectory(
                     at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-                // It has content, so that reading it needs the same key of the device as reading the session does.
+                // The file has content so that reading it needs the same device key as reading the session.
                 try Data("gatehouse\n".utf8).write(
                     to: file, options: [.atomic, .completeFileProtectionUntilFirstUserAuthentication])
                 var file = file

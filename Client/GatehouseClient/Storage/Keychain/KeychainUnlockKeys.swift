@@ -4,15 +4,15 @@
     import LocalAuthentication
     import Security
 
-    /// Keys that open sealed sessions, each in an item that only one of the enrolled fingers or faces opens
-    /// (Apple: "Accessing Keychain Items with Face ID or Touch ID"). As a rule there is one.
+    /// Keys that decrypt sealed sessions. Each is in an item that only an enrolled finger or face unlocks (Apple:
+    /// "Accessing Keychain Items with Face ID or Touch ID"). Usually there is one.
     struct KeychainUnlockKeys: Sendable {
         let service: String
         let accessGroup: String?
 
         struct Found {
             var key: SymmetricKey
-            /// Whether it lies where this configuration looks, and not in the group of an earlier one.
+            /// Whether the key is in the group of this configuration, not of an earlier one.
             var isCurrent: Bool
         }
 
@@ -29,23 +29,23 @@
             guard status == errSecSuccess else { throw TokenStoreError(status: status) }
         }
 
-        /// Shows the system's dialog and waits for the user. `nil` where there is no such key any more.
+        /// Shows the system's dialog and waits for the user. Returns `nil` if the key no longer exists.
         func read(_ id: UUID, reason: String) throws(TokenStoreError) -> Found? {
             if let accessGroup {
                 if let key = try copy(id, from: accessGroup, reason: reason) { return Found(key: key, isCurrent: true) }
-                // From before there was a group, or from another one: keys move with the session.
+                // The key may be in the group of an earlier configuration. Keys move with the session.
                 return try copy(id, from: nil, reason: reason).map { Found(key: $0, isCurrent: false) }
             }
             return try copy(id, from: nil, reason: reason).map { Found(key: $0, isCurrent: true) }
         }
 
-        /// - Parameter accessGroup: `nil`: any group of the app's.
+        /// - Parameter accessGroup: `nil` for any of the app's groups.
         private func copy(
             _ id: UUID, from accessGroup: String?, reason: String
         ) throws(TokenStoreError) -> SymmetricKey? {
             let context = LAContext()
             context.localizedReason = reason
-            // There is no other way than biometrics: without a title the system leaves the button out.
+            // Only biometrics can unlock the key. An empty title makes the system hide the fallback button.
             context.localizedFallbackTitle = ""
             var query = query(id)
             query[kSecAttrAccessGroup as String] = accessGroup
@@ -63,13 +63,14 @@
             case errSecItemNotFound: return nil
             case errSecUserCanceled, errSecAuthFailed:
                 throw TokenStoreError(.userPresenceRefused, "OSStatus \(status)")
-            // In the background there is no dialog; the session itself could be read, so the device is not the reason.
+            // The system shows no dialog in the background. The device is not locked, because the session's item could
+            // be read.
             case errSecInteractionNotAllowed: throw TokenStoreError(.userPresenceNeeded, "no dialog can be shown")
             default: throw TokenStoreError(status: status)
             }
         }
 
-        /// In all groups of the app's, as the session's own item.
+        /// Deletes the key in all of the app's groups.
         func delete(_ id: UUID) throws(TokenStoreError) { try delete(query(id)) }
 
         func deleteAll() throws(TokenStoreError) { try delete(query(nil)) }

@@ -2,11 +2,12 @@
     import CryptoKit
     import Foundation
 
-    /// What a ``KeychainTokenStore`` does, step by step. It waits for the Keychain: never call it on one of Swift's threads.
+    /// The operations of a ``KeychainTokenStore``. They block on the Keychain: never call them on one of Swift's
+    /// threads.
     ///
-    /// Where biometry is required the session lies sealed in an item that can be renewed at any time, and the key to it in
-    /// another that only the user's finger or face opens. A session that is renewed in the background needs no dialog, and
-    /// is replaced as a whole or not at all.
+    /// If biometry is required, the session is encrypted in an item that can be replaced at any time. Its key is in
+    /// another item that only the user's finger or face unlocks. So a background refresh needs no dialog, and the
+    /// session is replaced atomically.
     struct KeychainVault: Sendable {
         private let requiresBiometry: Bool
         private let discardsAfterReinstall: Bool
@@ -33,7 +34,7 @@
             let data = try open(envelope, memory)
             let isMisplaced = envelope.keyID.map(memory.misplaced.contains) ?? false
             if !found.isCurrent || isMisplaced || !envelope.isCurrent(requiresBiometry: requiresBiometry) {
-                // It was read, which is what was asked for. The next save brings it into today's form if this one fails.
+                // Reading has succeeded. If this migration fails, the next save migrates the item.
                 try? write(data, replacing: envelope, &memory)
             }
             return data
@@ -45,7 +46,7 @@
             do {
                 old = try item.read().map { found throws(TokenStoreError) in try KeychainEnvelope(found.data) }
             } catch {
-                // What nobody can read is replaced; what a later version can is not.
+                // Replace a damaged item, but keep one that a later version can read.
                 guard error.code == .corrupt else { throw error }
             }
             try write(data, replacing: old, &memory)
@@ -90,8 +91,8 @@
                 try item.write(KeychainEnvelope.sealing(data, with: key, id: id).data)
                 return
             }
-            // The key lies there before anything is sealed with it, and the old one until nothing is any more: the process
-            // may end between any two of these lines.
+            // The process may end between any two of these lines. So the new key is stored before anything is encrypted
+            // with it, and the old key stays until nothing uses it.
             let (id, key) = (UUID(), SymmetricKey(size: .bits256))
             try keys.add(key, id: id)
             memory.remember(key, id: id)
@@ -99,7 +100,7 @@
             if let id = old?.keyID { try? keys.delete(id) }
         }
 
-        /// Finds out whether the app has been installed anew, once in each process, and then does what is asked for.
+        /// Checks once in each process whether the app was reinstalled, and then applies the configured option.
         private func settle(_ memory: inout KeychainMemory) throws(TokenStoreError) {
             guard !memory.isSettled else { return }
             do throws(TokenStoreError) {
@@ -109,16 +110,17 @@
                 }
                 memory.isSettled = true
             } catch {
-                // To who keeps the session the mark says nothing; it is set for a later version that may ask for it.
+                // With `keep`, the marker has no effect, so its errors are ignored. It is set for a later version that
+                // may use `discard`.
                 if discardsAfterReinstall { throw error }
             }
         }
     }
 
-    /// The value of the session's item: a mark with the format's version, then what the session has saved, sealed or not.
+    /// The value of the session's item: a header with the format's version, then the session's bytes, encrypted or not.
     ///
-    /// The first bytes of version 1 are `ghk1`. Whatever does not begin with `ghk` is from before there was a version, and
-    /// is what the session has saved.
+    /// Version 1 begins with `ghk1`. A value that does not begin with `ghk` is older than versioning and holds the
+    /// session's bytes alone.
     enum KeychainEnvelope: Sendable {
         case plain(Data)
         case sealed(keyID: UUID, Data)
@@ -135,7 +137,7 @@
 
         func isCurrent(requiresBiometry: Bool) -> Bool { (keyID != nil) == requiresBiometry }
 
-        /// - Throws: `fromLaterVersion`, or `corrupt` where the bytes are cut.
+        /// - Throws: `fromLaterVersion`, or `corrupt` if the bytes are truncated or have an unknown form.
         init(_ bytes: Data) throws(TokenStoreError) {
             // Slices of Data keep their indices.
             let bytes = Data(bytes)
@@ -144,7 +146,7 @@
                 return
             }
             if bytes.count > 3, bytes[3] > Self.version {
-                throw TokenStoreError(.fromLaterVersion, "the Keychain's item")
+                throw TokenStoreError(.fromLaterVersion, "the Keychain item")
             }
             guard bytes.count >= Self.header, bytes[3] == Self.version else {
                 throw TokenStoreError(.corrupt, "cut off")
@@ -155,7 +157,7 @@
             case Self.sealedKind where rest.count > 16:
                 let id = rest.prefix(16).withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) }
                 self = .sealed(keyID: UUID(uuid: id), Data(rest.dropFirst(16)))
-            default: throw TokenStoreError(.corrupt, "of no known form")
+            default: throw TokenStoreError(.corrupt, "unknown form")
             }
         }
 
@@ -187,17 +189,17 @@
         private static func bytes(of id: UUID) -> Data { withUnsafeBytes(of: id.uuid) { Data($0) } }
     }
 
-    /// What a store knows as long as its process lives.
+    /// A store's state for the lifetime of the process.
     struct KeychainMemory: Sendable {
-        /// Keys that the user has unlocked, or that were made here.
+        /// Keys that the user has unlocked, or that this process created.
         private var keys: [UUID: Redacted<SymmetricKey>] = [:]
-        /// Keys that are not there any more: the enrolment has changed.
+        /// Keys that no longer exist because the enrolment has changed.
         private(set) var lost: Set<UUID> = []
-        /// Keys that lie where an earlier configuration has put them.
+        /// Keys in the access group of an earlier configuration.
         private(set) var misplaced: Set<UUID> = []
-        /// Whether a step has deleted all keys before those that it has made.
+        /// Whether an operation has deleted all keys that existed before its own.
         private var hasForgotten = false
-        /// Whether this installation is marked.
+        /// Whether the check for a reinstallation is done.
         var isSettled = false
 
         subscript(id: UUID) -> SymmetricKey? { keys[id]?.value }
@@ -211,7 +213,7 @@
 
         mutating func forgetKeys() { (keys, hasForgotten) = ([:], true) }
 
-        /// Adds what a step has learnt that began with a copy of this.
+        /// Merges the changes of an operation that began with a copy of this memory.
         mutating func merge(_ other: KeychainMemory) {
             if other.hasForgotten { keys = [:] }
             keys.merge(other.keys) { _, newer in newer }
