@@ -7,12 +7,13 @@
         import UIKit
     #endif
 
-    /// What VoiceOver says besides what is under the user's finger. On a Mac nothing is.
+    /// VoiceOver announcements. On a Mac nothing is announced.
     enum Announcement {
         @MainActor
         static func post(_ text: String) {
             #if canImport(UIKit)
-                // After what VoiceOver is saying: a field that gets the focus is read at the same moment.
+                // Queue the announcement after VoiceOver's current speech, because a field that gets the focus is read
+                // at the same moment.
                 UIAccessibility.post(
                     notification: .announcement,
                     argument: NSAttributedString(
@@ -21,7 +22,7 @@
         }
     }
 
-    /// The texts of one language, which runs in one direction: a screen is not half of one and half of the other.
+    /// The texts of one language and its layout direction, so that a screen never mixes two languages.
     struct Texts {
         let language: String
 

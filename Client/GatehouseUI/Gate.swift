@@ -5,10 +5,10 @@
     public import SwiftUI
 
     extension View {
-        /// Shows this view to who is signed in, and the screen to sign in or to unlock to everybody else.
+        /// Shows this view while a user is signed in. Otherwise shows the sign-in screen or the unlock screen.
         ///
-        /// Views below find the session as an environment object. A view that belongs to one user is made anew for the
-        /// next.
+        /// Views below get the session as an environment object. Another user gets a new view, without the previous
+        /// user's state.
         @MainActor
         public func gatehouse(_ session: AppSession, options: LoginView.Options = .init()) -> some View {
             Gate(session: session, options: options, content: self)
@@ -27,20 +27,20 @@
                 case .launching: LaunchView(session: session)
                 case .signedOut(let reason):
                     LoginView(client: session.client, options: options, after: reason)
-                        // Signed in and out again before anybody looked: another screen, which says why.
+                        // A sign-in and sign-out in quick succession must show a new screen with the new reason.
                         .id(reason)
                 case .needsUnlock: UnlockView(session: session, options: options)
                 case .signedIn(let user): content.environmentObject(session).id(user.id)
                 }
             }
-            // Each time the app comes to the foreground: by then the device has been unlocked.
+            // Retry each time the app comes to the foreground, when the device is unlocked.
             .task(id: scenePhase) {
                 if scenePhase == .active { await session.start() }
             }
         }
     }
 
-    /// While what is stored is read, and where it could not be.
+    /// Shown while the session is read, and if reading failed.
     struct LaunchView: View {
         @ObservedObject var session: AppSession
         @Environment(\.locale) private var locale
@@ -68,7 +68,7 @@
         }
     }
 
-    /// A session as an app's screens see it. Make one when the app starts, and gate the app with it:
+    /// The observable session for an app's screens. Create one when the app starts, and gate the app with it:
     ///
     /// ```swift
     /// @main struct Shop: App {
@@ -78,12 +78,12 @@
     /// ```
     @MainActor
     public final class AppSession: ObservableObject {
-        /// Which of the screens is to be shown.
+        /// The screen to show.
         @Published public private(set) var state = AppState.launching
-        /// Why what is stored could not be read, as long as the app is launching.
+        /// Why the session could not be read, while the app is launching.
         @Published public private(set) var launchError: GatehouseError?
         public let client: GatehouseClient
-        /// Why the system asks for no face and no finger now.
+        /// Why the system does not show the biometrics dialog now.
         let obstacle: @MainActor () -> UnlockObstacle?
         private var following: Task<Void, Never>?
 
@@ -96,23 +96,23 @@
 
         deinit { following?.cancel() }
 
-        /// Reads what is stored, where that has not been done or was not possible. The gate calls it whenever the app
-        /// comes to the foreground.
+        /// Reads the stored session, unless that has succeeded already. The gate calls this whenever the app comes to
+        /// the foreground.
         public func start() async {
             follow()
             do {
                 try await client.session.start()
                 launchError = nil
             } catch {
-                // Locked is a state, and has a screen of its own.
+                // `locked` is a state with its own screen.
                 launchError = error.kind == .locked ? nil : error
             }
         }
 
         /// Shows the system's dialog for Face ID or Touch ID.
         ///
-        /// - Parameter reason: what the dialog says, in the user's language.
-        /// - Throws: `locked` where the user did not succeed, or did not want to.
+        /// - Parameter reason: the dialog's text, in the user's language.
+        /// - Throws: `locked` if the user cancelled or failed to authenticate.
         public func unlock(reason: String) async throws(GatehouseError) {
             follow()
             try await client.session.unlock(reason: reason)

@@ -8,17 +8,17 @@
         import UIKit
     #endif
 
-    /// Signs in, with Apple or with an e-mail address or phone number and a password.
+    /// The sign-in screen: with Apple, or with an e-mail address or phone number and a password.
     ///
-    /// It follows dark mode, the size of text that the user likes, and the direction of the language. Its parts have
-    /// accessibility identifiers that begin with `gatehouse.login.`.
+    /// It supports dark mode, Dynamic Type and right-to-left languages. The accessibility identifiers of its elements
+    /// begin with `gatehouse.login.`.
     public struct LoginView: View {
         /// What a login screen offers.
         public struct Options: Sendable {
-            /// Where the app's bundle or services identifier is registered for Sign in with Apple.
+            /// Requires an app identifier or Services ID that is registered for Sign in with Apple.
             public var offersApple: Bool
             public var offersPassword: Bool
-            /// Shorter passwords are not sent. What a new one needs the server decides.
+            /// Shorter passwords are not sent. The server decides what a new password needs.
             public var minimumPasswordLength: Int
 
             public init(offersApple: Bool = true, offersPassword: Bool = true, minimumPasswordLength: Int = 8) {
@@ -33,10 +33,10 @@
         private let options: Options
 
         /// - Parameters:
-        ///   - client: that signs in.
-        ///   - options: what is offered.
-        ///   - reason: what ended the session before: it is said above the form, until the next attempt. The gate gives
-        ///     it by itself.
+        ///   - client: the client to sign in with.
+        ///   - options: the offered credentials.
+        ///   - reason: why the previous session ended. The screen shows it above the form until the next attempt. The
+        ///     gate passes it automatically.
         public init(client: GatehouseClient, options: Options = Options(), after reason: SignOutReason? = nil) {
             self.options = options
             _model = StateObject(
@@ -99,7 +99,7 @@
         }
     }
 
-    /// E-mail address or phone number, password, and the two buttons that send them.
+    /// The fields for identifier and password, and the two buttons.
     struct LoginFields: View {
         private enum Field: Hashable {
             case identifier, password
@@ -164,7 +164,7 @@
             }
         }
 
-        /// Whoever is found fault with is led to the first field that has one, and hears of all of them.
+        /// Handles an event. If input is invalid, moves the focus to the first invalid field and announces all errors.
         private func send(_ event: LoginForm.Event) {
             model.send(event)
             let faults = LoginForm.Fault.allCases.filter(model.form.faults.contains)
@@ -173,7 +173,8 @@
             Announcement.post(faults.map(text(of:)).joined(separator: " "))
         }
 
-        /// Read with a field that has been found fault with: moving to it may cut an announcement short.
+        /// The accessibility hint of an invalid field. Moving the focus there may interrupt the announcement, so
+        /// VoiceOver reads the hint too.
         private func faults(of field: Field) -> String {
             LoginForm.Fault.allCases.filter { model.form.faults.contains($0) && Self.field(of: $0) == field }
                 .map(text(of:)).joined(separator: " ")
@@ -197,7 +198,7 @@
     }
 
     extension View {
-        /// The keyboard for addresses; on a Mac there is one for everything.
+        /// Selects the e-mail keyboard. A Mac has only one keyboard.
         @MainActor
         fileprivate func identifierKeyboard() -> some View {
             #if canImport(UIKit)
@@ -208,7 +209,7 @@
         }
     }
 
-    /// Does what ``LoginForm`` says, and tells it what came of it.
+    /// Performs the actions of ``LoginForm`` and passes it their results.
     @MainActor
     final class LoginModel: ObservableObject {
         @Published private(set) var form: LoginForm
@@ -219,7 +220,8 @@
             form = LoginForm(minimumPasswordLength: minimumPasswordLength, after: reason)
         }
 
-        // What fields and alerts are bound to. Closing an alert is left to its buttons: each is an event of the form.
+        // Bindings of the fields and alerts. The setters of the alerts do nothing: their buttons send events to the
+        // form.
 
         var identifier: String {
             get { form.identifier }
@@ -243,7 +245,7 @@
 
         func send(_ event: LoginForm.Event) {
             guard let action = form.handle(event) else { return }
-            // It outlives the screen: whoever has pressed the button is signed in, wherever they go meanwhile.
+            // The task outlives the screen, so the sign-in completes even if the user leaves the screen.
             Task { send(await outcome(of: action)) }
         }
 

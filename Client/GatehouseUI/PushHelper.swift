@@ -7,7 +7,7 @@
         import UIKit
     #endif
 
-    /// Push notifications, from the user's permission to the server's list of devices.
+    /// Push notifications: the user's permission, the device token and the registration at the server.
     ///
     /// ```swift
     /// func application(_: UIApplication, didFinishLaunchingWithOptions: …) -> Bool {
@@ -19,9 +19,9 @@
     /// }
     /// ```
     ///
-    /// The device is registered as long as somebody is signed in: at launch, and when the token, the user or the app's
-    /// version is another; what has failed is tried again when the app comes to the foreground. Signing out takes the
-    /// device off the server's list.
+    /// The device is registered while a user is signed in: at launch, and when the token, the user or the app's version
+    /// changes. Failed registrations are retried when the app comes to the foreground. Signing out removes the device
+    /// from the server's list.
     @MainActor
     public final class PushHelper {
         public let registration: PushRegistration
@@ -29,7 +29,7 @@
         private var isStarted = false
         private var following: Task<Void, Never>?
 
-        /// - Parameter askForToken: asks the system for a device token; on a Mac
+        /// - Parameter askForToken: requests a device token from the system; on a Mac
         ///   `NSApplication.shared.registerForRemoteNotifications()`.
         public init(_ registration: PushRegistration, askForToken: @escaping () -> Void) {
             self.registration = registration
@@ -44,7 +44,7 @@
 
         deinit { following?.cancel() }
 
-        /// At each launch: Apple asks apps to fetch their token anew. No dialog is shown.
+        /// Call this at each launch: Apple requires apps to request their token each time. No dialog is shown.
         public func start(with session: Session) async {
             guard !isStarted else { return }
             isStarted = true
@@ -68,22 +68,22 @@
             #endif
         }
 
-        /// Asks the user, once in an app's life, whether notifications may be shown.
+        /// Asks the user for permission to show notifications. The system asks only once per installation.
         ///
-        /// - Returns: whether they may.
+        /// - Returns: whether the app may show notifications.
         public func requestPermission(
             _ options: UNAuthorizationOptions = [.alert, .badge, .sound]
         ) async throws -> Bool {
             try await UNUserNotificationCenter.current().requestAuthorization(options: options)
         }
 
-        /// The system has given a token.
+        /// Call this when the system delivers a token.
         public func received(deviceToken: Data) {
             Task { [registration] in await registration.received(deviceToken: deviceToken) }
         }
 
-        /// The app comes to the foreground: a registration that has failed is tried again. Where there is UIKit nobody
-        /// has to call this; on a Mac the app's delegate does, in `applicationDidBecomeActive(_:)`.
+        /// Retries a failed registration when the app comes to the foreground. With UIKit this happens automatically.
+        /// On a Mac, call it in the app delegate's `applicationDidBecomeActive(_:)`.
         public func cameToForeground() {
             Task { [registration] in await registration.cameToForeground() }
         }

@@ -7,8 +7,7 @@
         import LocalAuthentication
     #endif
 
-    /// Before a session that only its user's finger or face opens. The dialog comes by itself, once each time that the
-    /// screen is shown.
+    /// The unlock screen of a session that requires biometrics. It opens the dialog once each time it appears.
     struct UnlockView: View {
         @ObservedObject var session: AppSession
         let options: LoginView.Options
@@ -74,7 +73,8 @@
             }
         }
 
-        /// Whoever closed the dialog need not be told; whoever never saw one has to be.
+        /// The error text. If the user closed the dialog, none is needed. If the system showed no dialog, the text says
+        /// why.
         private func text(of error: GatehouseError, _ texts: Texts) -> String? {
             switch error.kind {
             case .cancelled: nil
@@ -85,8 +85,8 @@
     }
 
     extension UnlockObstacle {
-        /// What this device says; `nil` where it would ask. The Keychain answers a device that is locked out as it does a
-        /// finger that was not recognized.
+        /// The device's current obstacle; `nil` if it would show the dialog. It has to be checked separately, because
+        /// the Keychain returns the same error for a locked-out device and for a finger that was not recognised.
         @MainActor
         static func now() -> UnlockObstacle? {
             #if canImport(LocalAuthentication)

@@ -3,10 +3,10 @@
     public import GatehouseClient
 
     extension AppSession {
-        /// A session without a server, which takes every password and forgets everything with the process: for builds
-        /// that are shown around. Such a build takes the package with its trait `Demo`; no other holds any of it.
+        /// A session without a server, for demo builds. It accepts every password and keeps data only in the process.
+        /// It exists only in builds with the package's trait `Demo`.
         ///
-        /// - Parameter isSignedIn: whether the app begins with the demo user, or with the screen to sign in.
+        /// - Parameter isSignedIn: whether the app starts signed in as the demo user, or at the sign-in screen.
         public static func demo(user: User = .demo, isSignedIn: Bool = true) async throws(GatehouseError) -> AppSession
         {
             let configuration = GatehouseConfiguration(
@@ -19,7 +19,7 @@
     }
 
     extension User {
-        /// Who a demo session is of.
+        /// The user of a demo session.
         public static var demo: User {
             User(
                 id: UUID(), email: "demo@example.com", displayName: "Demo", emailVerified: true, role: "customer",

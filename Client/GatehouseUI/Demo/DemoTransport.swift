@@ -6,8 +6,8 @@
         import FoundationNetworking
     #endif
 
-    /// A server that lets everybody in and remembers nothing, for builds that are shown around without one. It is only
-    /// there in a build with the package's trait `Demo`.
+    /// A simulated server for demo builds. It accepts every sign-in and stores nothing. It exists only in builds with
+    /// the package's trait `Demo`.
     struct DemoTransport: Transport {
         let user: User
 

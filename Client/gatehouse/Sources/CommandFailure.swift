@@ -1,16 +1,16 @@
 import Foundation
 import GatehouseClient
 
-/// Why a command could not do what it was asked for, as it is told on standard error.
+/// Why a command failed, as printed on standard error.
 struct CommandFailure: Error, Sendable, Equatable {
     var status: ExitStatus
-    /// For a person.
+    /// A text for the user.
     var message: String
-    /// What goes with it, a line each.
+    /// Further lines.
     var details: [String] = []
-    /// The server's own word, or this library's.
+    /// The server's error code, or this library's.
     var code: String?
-    /// What the operators need to find the request.
+    /// The id with which operators find the request.
     var requestID: String?
     /// Seconds.
     var retryAfter: Int?
@@ -49,7 +49,7 @@ struct CommandFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// For a person, on standard error.
+    /// The text on standard error for a user.
     var text: String {
         var lines = ["gatehouse: \(message)"] + details.map { "  \($0)" }
         if let retryAfter { lines.append("  Try again in \(retryAfter) s.") }
@@ -57,7 +57,7 @@ struct CommandFailure: Error, Sendable, Equatable {
         return lines.map { Printable.clean($0) }.joined(separator: "\n")
     }
 
-    /// For a script, on standard error.
+    /// The text on standard error for a script.
     var json: Data {
         get throws {
             try JSON.encode(
@@ -80,7 +80,7 @@ struct CommandFailure: Error, Sendable, Equatable {
     }
 }
 
-/// What a script is told of how a command ended: numbers of BSD's `sysexits.h`, whose meaning is known.
+/// Exit statuses, from BSD's `sysexits.h`.
 struct ExitStatus: Sendable, Hashable {
     let number: Int32
 
@@ -95,10 +95,10 @@ struct ExitStatus: Sendable, Hashable {
     static let tryLater = Self(number: 75)
     static let notAllowed = Self(number: 77)
     static let notConfigured = Self(number: 78)
-    /// By Ctrl-C, as shells count it.
+    /// Ctrl-C, as shells report it.
     static let interrupted = Self(number: 130)
 
-    /// For a response to a call of the user's own.
+    /// The exit status for the response to a `call`.
     static func of(httpStatus: Int) -> Self {
         switch httpStatus {
         case 200..<300: .done

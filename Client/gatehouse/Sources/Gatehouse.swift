@@ -6,7 +6,7 @@ import GatehouseClient
 public struct Gatehouse: AsyncParsableCommand {
     public static let configuration = CommandConfiguration(
         commandName: "gatehouse",
-        abstract: "Sign in to a Gatehouse, and call services in your own name.",
+        abstract: "Sign in to a Gatehouse and call services as yourself.",
         discussion: """
             A profile is a server and a session on it, kept in $XDG_CONFIG_HOME/gatehouse (~/.config/gatehouse) where \
             only you can read it. --profile or GATEHOUSE_PROFILE chooses one; without either it is "default".
@@ -15,7 +15,7 @@ public struct Gatehouse: AsyncParsableCommand {
               0   done
               1   the server refused, for example what does not exist
               64  wrong usage        65  invalid input        66  no such file
-              69  the server cannot be reached or is away for a moment
+              69  the server cannot be reached or is temporarily unavailable
               70  the server failed  74  files of the profile cannot be read or written
               75  too many requests, try later
               77  not signed in, wrong password, or not allowed
@@ -31,9 +31,9 @@ public struct Gatehouse: AsyncParsableCommand {
     public init() {}
 }
 
-/// All that a command takes from the world and gives to it, so that tests can be the world.
+/// The inputs and outputs of a command, which tests replace.
 struct Console: Sendable {
-    /// The one of the command that runs.
+    /// The console of the running command.
     @TaskLocal static var current = Console.system
 
     var environment: [String: String]
@@ -45,14 +45,14 @@ struct Console: Sendable {
     var complain: @Sendable (Data) -> Void
     /// All of standard input.
     var readInput: @Sendable () async throws -> Data
-    /// Asks whoever sits at the terminal; `nil` where nobody does.
+    /// Asks the user at the terminal; `nil` if there is no terminal.
     var ask: @Sendable (_ question: Question) async throws(CommandFailure) -> String?
     var timeZone: TimeZone
 
-    /// What a person is asked.
+    /// A question to the user.
     enum Question: Sendable, Equatable {
         case line(String)
-        /// What is typed is not shown.
+        /// The answer is not echoed.
         case secret(String)
     }
 

@@ -2,11 +2,11 @@ import ArgumentParser
 import Foundation
 import GatehouseClient
 
-/// Where profiles lie: a folder for each, with `profile.json` and `session.json`.
+/// The folder of the profiles. Each profile has a folder with `profile.json` and `session.json`.
 struct ProfilesFolder: Sendable {
     let url: URL
 
-    /// `$XDG_CONFIG_HOME/gatehouse`, or `~/.config/gatehouse` where that is not an absolute path (XDG Base Directory
+    /// `$XDG_CONFIG_HOME/gatehouse`, or `~/.config/gatehouse` if that is not an absolute path (XDG Base Directory
     /// Specification 0.8).
     init(environment: [String: String]) {
         let configuration: URL
@@ -24,7 +24,7 @@ struct ProfilesFolder: Sendable {
         FileTokenStore(file: folder(of: name).appendingPathComponent("session.json"))
     }
 
-    /// - Returns: `nil` where there is no such profile.
+    /// - Returns: `nil` if the profile does not exist.
     func load(_ name: ProfileName) async throws(CommandFailure) -> Profile? {
         do {
             return try await profileFile(of: name).load().map { try JSON.decode(Profile.self, from: $0) }
@@ -45,7 +45,7 @@ struct ProfilesFolder: Sendable {
         }
     }
 
-    /// All that there are, by name.
+    /// All profiles, sorted by name.
     func names() throws(CommandFailure) -> [ProfileName] {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: url.path)
@@ -59,7 +59,7 @@ struct ProfilesFolder: Sendable {
         }
     }
 
-    /// Removes a profile with all that is kept in it.
+    /// Removes a profile and its session.
     func remove(_ name: ProfileName) throws(CommandFailure) {
         do {
             try FileManager.default.removeItem(at: folder(of: name))
@@ -68,7 +68,7 @@ struct ProfilesFolder: Sendable {
         }
     }
 
-    /// A profile is no secret, but it is written with the same care: wholly or not at all, for its user alone.
+    /// A profile is not secret, but it needs the same guarantees: atomic writes, and access for its user alone.
     private func profileFile(of name: ProfileName) -> FileTokenStore { FileTokenStore(file: profileURL(of: name)) }
 
     private func profileURL(of name: ProfileName) -> URL { folder(of: name).appendingPathComponent("profile.json") }
@@ -76,11 +76,11 @@ struct ProfilesFolder: Sendable {
     private func folder(of name: ProfileName) -> URL { url.appendingPathComponent("\(name)", isDirectory: true) }
 }
 
-/// A server, and how this installation calls itself there. The session is kept beside it, by the library.
+/// A server, and this installation's id there. The library stores the session beside it.
 struct Profile: Sendable, Equatable, Codable {
-    /// The gateway's address, without a slash at its end.
+    /// The gateway's URL, without a trailing slash.
     var url: URL
-    /// By which the server knows a device on which somebody has signed in before.
+    /// Identifies to the server a device on which the user has signed in before.
     var installationID: UUID
 
     init(url: URL, installationID: UUID = UUID()) {
@@ -95,7 +95,7 @@ struct Profile: Sendable, Equatable, Codable {
     }
 }
 
-/// The name of a profile, which is a folder's name too: 1 to 64 of `A–Z a–z 0–9 . _ -`, not beginning with `.` or `-`.
+/// The name of a profile and of its folder: 1 to 64 of `A–Z a–z 0–9 . _ -`, not beginning with `.` or `-`.
 struct ProfileName: Sendable, Hashable, Comparable, ExpressibleByArgument, CustomStringConvertible {
     static let standard = ProfileName("default")
 

@@ -6,8 +6,8 @@ struct LoginCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "login", abstract: "Sign in with a password, or with the development simulator of Apple.",
         discussion: """
-            The password is asked for, or read from standard input with --password-stdin: on a command line others \
-            could read it.
+            The command asks for the password, or reads it from standard input with --password-stdin. A password on \
+            the command line would be visible to other users.
 
               gatehouse login ada@example.com --url https://api.example.com
               gatehouse login ada@example.com --password-stdin <password-file
@@ -25,17 +25,17 @@ struct LoginCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Sign in with Apple as the simulator of `make run` plays it; an e-mail address becomes the Apple user's.",
+            "Sign in with Apple through the simulator of `make run`; an e-mail address becomes the Apple user's.",
             valueName: "address"),
         transform: ServerOptions.address)
     var appleSimulator: URL?
 
     func validate() throws {
         if passwordStdin, appleSimulator != nil {
-            throw ValidationError("The simulator asks for no password: leave --password-stdin out.")
+            throw ValidationError("The simulator needs no password: omit --password-stdin.")
         }
         if passwordStdin, identifier == nil {
-            throw ValidationError("With --password-stdin say who signs in.")
+            throw ValidationError("--password-stdin needs an identifier.")
         }
     }
 
@@ -66,7 +66,7 @@ struct LoginCommand: AsyncParsableCommand {
     private func whoSignsIn(_ console: Console) async throws(CommandFailure) -> String {
         if let identifier { return identifier }
         guard let answer = try await console.ask(.line("E-mail or phone: ")), !answer.isEmpty else {
-            throw CommandFailure(.usage, "Say who signs in: gatehouse login ada@example.com")
+            throw CommandFailure(.usage, "An identifier is required: gatehouse login ada@example.com")
         }
         return answer
     }
@@ -74,7 +74,7 @@ struct LoginCommand: AsyncParsableCommand {
 
 struct RegisterCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "register", abstract: "Make an account with a password, and sign in.")
+        commandName: "register", abstract: "Create an account with a password and sign in.")
 
     @OptionGroup var common: CommonOptions
     @OptionGroup var server: ServerOptions
@@ -82,7 +82,7 @@ struct RegisterCommand: AsyncParsableCommand {
     @Argument(help: "An e-mail address or a phone number.")
     var identifier: String
 
-    @Option(help: "The name that others see.")
+    @Option(help: "The name that other users see.")
     var displayName: String?
 
     @Flag(help: "Read the password from standard input, up to the first line break.")
@@ -160,20 +160,20 @@ struct SessionsCommand: AsyncParsableCommand {
 
     struct End: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End sessions. The one that this profile uses is a logout.")
+            abstract: "End sessions. Ending this profile's own session is a logout.")
 
         @OptionGroup var common: CommonOptions
 
-        @Argument(help: "As listed; the first characters will do where no other begins so.")
+        @Argument(help: "As listed; the first characters suffice if they are unique.")
         var ids: [String]
 
         func run() async throws {
             try await common.run { invocation in
                 let client = try await invocation.client()
                 let sessions = try await client.sessions()
-                // All are looked up before the first one ends.
+                // Resolve all ids before the first session ends.
                 var ended = try ids.map { try Self.session(named: $0, among: sessions) }
-                // This one last: the others end in its name.
+                // End this session last, because it authenticates the other requests.
                 ended.sort { !$0.current && $1.current }
                 for session in ended { try await client.endSession(session) }
                 try invocation.show(

@@ -5,7 +5,7 @@ import GatehouseClient
     import FoundationNetworking
 #endif
 
-/// Apple's part as the development simulator plays it: whoever asks is signed in.
+/// The development simulator of Apple. It signs in every caller.
 struct AppleSimulator: Sendable {
     var address: URL
     var transport: any Transport
@@ -15,19 +15,19 @@ struct AppleSimulator: Sendable {
         var authorizationCode: String
     }
 
-    private struct Wish: Encodable {
+    private struct SignInRequest: Encodable {
         var sub: String?
         var email: String?
         var nonce: String
     }
 
-    /// - Parameter email: the same one is the same Apple user each time; without one it is a new user.
+    /// - Parameter email: the same address always means the same Apple user; without one, a new user signs in.
     func signIn(email: String?, nonce: AppleNonce) async throws -> SignIn {
         var request = URLRequest(url: address.appendingPathComponent("simulator/sign-in"))
         request.httpMethod = "POST"
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         request.httpBody = try JSON.encode(
-            Wish(sub: email.map { "simulated-\($0)" }, email: email, nonce: nonce.value))
+            SignInRequest(sub: email.map { "simulated-\($0)" }, email: email, nonce: nonce.value))
         let answer: (body: Data, response: HTTPURLResponse)
         do { answer = try await transport.send(request) } catch {
             throw CommandFailure(
@@ -35,7 +35,7 @@ struct AppleSimulator: Sendable {
         }
         guard answer.response.statusCode == 200, let signIn = try? JSON.decode(SignIn.self, from: answer.body) else {
             throw CommandFailure(
-                .serverFailed, "At \(address.absoluteString) is no simulator of Sign in with Apple.", code: "server")
+                .serverFailed, "\(address.absoluteString) is not a simulator of Sign in with Apple.", code: "server")
         }
         return signIn
     }

@@ -8,11 +8,12 @@ import GatehouseClient
 
 struct CallCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "call", abstract: "Send a request to the profile's server in your name, and print the answer.",
+        commandName: "call", abstract: "Send a request to the profile's server as yourself, and print the answer.",
         discussion: """
-            The answer goes to standard output whatever its status; JSON is laid out for reading, and printed as it \
-            came with --json. A status other than 2xx is told on standard error and by the exit status. Where the \
-            server asks for a recent proof, the password is asked for at the terminal, but not with --json.
+            The response goes to standard output whatever its status. JSON is formatted for reading; with --json it \
+            is printed unchanged. A status other than 2xx is reported on standard error and by the exit status. If \
+            the server requires recent authentication, the command asks for the password at the terminal, but not \
+            with --json.
 
               gatehouse call GET /v1/orders/7
               gatehouse call POST /v1/orders --data '{"item": "tea"}'
@@ -37,7 +38,7 @@ struct CallCommand: AsyncParsableCommand {
     var headers: [HeaderArgument] = []
 
     func validate() throws {
-        if data != nil, !method.mayCarryData { throw ValidationError("\(method.name) carries no data.") }
+        if data != nil, !method.mayCarryData { throw ValidationError("\(method.name) cannot carry data.") }
         guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("#") else {
             throw ValidationError("'\(path)' is no path: it begins with one / and is percent-encoded.")
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import GatehouseClient
 
-/// What every command understands.
+/// The options of every command.
 struct CommonOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("The profile; without it GATEHOUSE_PROFILE, or \"default\".", valueName: "name"),
@@ -15,7 +15,7 @@ struct CommonOptions: ParsableArguments {
     @Flag(help: "Print JSON, for scripts; errors too.")
     var json = false
 
-    /// Runs a command, and tells on standard error why it could not do what it was asked for.
+    /// Runs a command and prints a failure on standard error.
     func run(_ body: (Invocation) async throws -> Void) async throws {
         let console = Console.current
         do {
@@ -30,7 +30,7 @@ struct CommonOptions: ParsableArguments {
             switch error {
             case let error as CommandFailure: failure = error
             case let error as GatehouseError: failure = CommandFailure(error)
-            // ArgumentParser's own, which it prints itself.
+            // ArgumentParser prints its own errors.
             default: throw error
             }
             if json, let document = try? failure.json {
@@ -46,13 +46,13 @@ struct CommonOptions: ParsableArguments {
         if let profile { return profile }
         guard let text = environment["GATEHOUSE_PROFILE"], !text.isEmpty else { return .standard }
         guard let name = ProfileName(argument: text) else {
-            throw CommandFailure(.usage, "GATEHOUSE_PROFILE is no name of a profile.")
+            throw CommandFailure(.usage, "GATEHOUSE_PROFILE is not a valid profile name.")
         }
         return name
     }
 }
 
-/// Where a sign-in goes. A profile keeps its server: tokens of one are never shown to another.
+/// The server of a sign-in. A profile keeps its server: tokens of one server are never sent to another.
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -61,16 +61,16 @@ struct ServerOptions: ParsableArguments {
         transform: ServerOptions.address)
     var url: URL?
 
-    /// Signs in to the profile's server. A profile that this run has made is gone again where the sign-in fails.
+    /// Signs in to the profile's server. If the sign-in fails, a profile that this run has created is removed.
     ///
-    /// - Parameter ask: what has to be asked of the person, once it is certain where it goes.
+    /// - Parameter ask: asks the user for credentials, after the server is known.
     func signIn<Answer>(
         _ invocation: Invocation, asking ask: () async throws -> Answer,
         _ body: (GatehouseClient, Answer) async throws -> User
     ) async throws {
         let known = try await invocation.profiles.load(invocation.name)
         let profile = try profile(known, invocation)
-        // Fails where the address is none that tokens may travel to, before anything is written.
+        // Fails before anything is written if tokens may not be sent to this URL.
         let client = try await invocation.client(of: profile, named: invocation.name)
         let answer = try await ask()
         if known == nil { try await invocation.profiles.save(profile, as: invocation.name) }
@@ -99,7 +99,7 @@ struct ServerOptions: ParsableArguments {
         if let url { return Profile(url: url) }
         if let text = invocation.console.environment["GATEHOUSE_URL"], !text.isEmpty {
             guard let url = try? Self.address(text) else {
-                throw CommandFailure(.usage, "GATEHOUSE_URL is no address: it begins with https://")
+                throw CommandFailure(.usage, "GATEHOUSE_URL is not a valid address: it must begin with https://")
             }
             return Profile(url: url)
         }
@@ -111,12 +111,12 @@ struct ServerOptions: ParsableArguments {
     @Sendable static func address(_ text: String) throws -> URL {
         guard let url = URL(string: text), url.host?.isEmpty == false,
             ["https", "http"].contains(url.scheme?.lowercased() ?? ""), url.query == nil, url.fragment == nil
-        else { throw ValidationError("'\(text)' is no address: it begins with https://") }
+        else { throw ValidationError("'\(text)' is not a valid address: it must begin with https://") }
         return url
     }
 }
 
-/// One run of a command, with the profile that it is about.
+/// One run of a command with its profile.
 struct Invocation: Sendable {
     let console: Console
     let name: ProfileName
@@ -142,7 +142,7 @@ struct Invocation: Sendable {
         return try await client(of: profile, named: name)
     }
 
-    /// - Parameter isOnline: `false` reads what is stored and asks no server.
+    /// - Parameter isOnline: `false` reads the stored session without contacting the server.
     func client(
         of profile: Profile, named name: ProfileName, isOnline: Bool = true
     ) async throws(GatehouseError) -> GatehouseClient {
@@ -158,10 +158,10 @@ struct Invocation: Sendable {
         return client
     }
 
-    /// Waits until nothing is under way that would be lost with the process.
+    /// Waits for work that would be lost if the process ended.
     func settle() async { await clients.settle() }
 
-    /// Prints a result: `text` for a person, `value` for a script.
+    /// Prints a result: `text` for a user, `value` for a script.
     func show(_ value: some Encodable, _ text: String) throws {
         if isForScripts {
             console.write(try JSON.encode(value) + Data("\n".utf8))

@@ -8,7 +8,7 @@ struct ProfilesCommand: AsyncParsableCommand {
         subcommands: [List.self, Remove.self], defaultSubcommand: List.self)
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the profiles, without asking their servers.")
+        static let configuration = CommandConfiguration(abstract: "List the profiles without contacting their servers.")
 
         @OptionGroup var common: CommonOptions
 
@@ -16,9 +16,9 @@ struct ProfilesCommand: AsyncParsableCommand {
             var name: String
             var url: String
             var selected: Bool
-            /// Absent where nobody is signed in.
+            /// Absent if no user is signed in.
             var user: User?
-            /// Why nothing can be said of the session.
+            /// Why the session's state is unknown.
             var problem: String?
         }
 
@@ -63,8 +63,8 @@ struct ProfilesCommand: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a profile that nobody is signed in with.",
-            discussion: "What is damaged is removed too.")
+            abstract: "Remove a signed-out profile.",
+            discussion: "A damaged profile is removed too.")
 
         @OptionGroup var common: CommonOptions
 
@@ -80,14 +80,14 @@ struct ProfilesCommand: AsyncParsableCommand {
                 guard try invocation.profiles.names().contains(name) else {
                     throw CommandFailure(.refused, "There is no profile \(name).", code: "notFound")
                 }
-                // One that cannot be read cannot be signed out of.
+                // A session that cannot be read cannot be signed out.
                 if let profile = try? await invocation.profiles.load(name),
                     let client = try? await invocation.client(of: profile, named: name, isOnline: false),
                     (try? await client.session.start()) != nil, await client.session.state.user != nil
                 {
                     throw CommandFailure(
-                        .refused, "Somebody is signed in with the profile \(name).",
-                        details: ["First: gatehouse logout --profile \(name)"], code: "signedIn")
+                        .refused, "The profile \(name) is still signed in.",
+                        details: ["Sign out first: gatehouse logout --profile \(name)"], code: "signedIn")
                 }
                 try invocation.profiles.remove(name)
                 try invocation.show(Removed(removed: "\(name)"), "Removed the profile \(name).")

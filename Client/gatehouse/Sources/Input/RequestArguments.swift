@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What `--data` names: JSON itself, `@FILE`, or `-` for standard input.
+/// The value of `--data`: JSON, `@FILE`, or `-` for standard input.
 enum DataArgument: Sendable, Equatable, ExpressibleByArgument {
     case inline(String)
     case file(String)
@@ -17,13 +17,13 @@ enum DataArgument: Sendable, Equatable, ExpressibleByArgument {
         }
     }
 
-    /// - Parameter isJSON: whether it is sent as JSON; then it has to be.
+    /// - Parameter isJSON: whether it is sent as JSON, and therefore has to be valid JSON.
     func read(isJSON: Bool, from console: Console) async throws(CommandFailure) -> Data {
         let data = try await bytes(from: console)
         guard !isJSON || JSONLayout.indented(data) != nil else {
             throw CommandFailure(
-                .invalidInput, "The data is no JSON.",
-                details: ["For anything else name its type: --header 'Content-Type: text/plain'"])
+                .invalidInput, "The data is not JSON.",
+                details: ["For another format give its type: --header 'Content-Type: text/plain'"])
         }
         return data
     }
@@ -45,12 +45,12 @@ enum DataArgument: Sendable, Equatable, ExpressibleByArgument {
     }
 }
 
-/// A field of a request's head, as in `Accept-Language: he`.
+/// A header field of a request, as in `Accept-Language: he`.
 struct HeaderArgument: Sendable, Equatable, ExpressibleByArgument {
     var name: String
     var value: String
 
-    /// - Returns: `nil` for what is no field (RFC 9110 §5.1, §5.5), and for those that this client sets itself.
+    /// - Returns: `nil` for an invalid field (RFC 9110 §5.1, §5.5), and for fields that this client sets itself.
     init?(argument: String) {
         guard let colon = argument.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         name = String(argument[..<colon])
@@ -75,7 +75,7 @@ struct MethodArgument: Sendable, Equatable, ExpressibleByArgument {
         name = argument.uppercased()
     }
 
-    /// Whether a request of this kind is understood to have a body (RFC 9110 §9.3).
+    /// Whether requests with this method may have a body (RFC 9110 §9.3).
     var mayCarryData: Bool { name != "GET" && name != "HEAD" }
 }
 

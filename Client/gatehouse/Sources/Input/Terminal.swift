@@ -9,9 +9,9 @@ import Foundation
     import Glibc
 #endif
 
-/// The terminal that a person sits at, also where standard input is a file.
+/// The user's terminal, even if standard input is redirected.
 enum Terminal {
-    /// - Returns: `nil` where there is no terminal.
+    /// - Returns: `nil` if there is no terminal.
     static func ask(_ question: Console.Question) async throws(CommandFailure) -> String? {
         let answer: Result<String?, CommandFailure>
         answer = await withCheckedContinuation { continuation in
@@ -22,7 +22,7 @@ enum Terminal {
         return try answer.get()
     }
 
-    /// Runs what may wait for a long time, a read for example, where none of Swift's shared threads waits with it.
+    /// Runs a blocking operation, such as a read, outside Swift's shared threads.
     static func apart<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(with: Result { try work() }) }
@@ -71,8 +71,8 @@ enum Terminal {
     }
 }
 
-/// A line that is typed without being shown. The terminal hands over each key as it is, so that Ctrl-C can end the
-/// program in order: with the terminal as it was before.
+/// A line that is read without echo. The terminal delivers each key, so that the program can restore the terminal
+/// before Ctrl-C ends it.
 struct SecretLine: Sendable {
     enum Step: Sendable, Equatable {
         case more
@@ -80,7 +80,7 @@ struct SecretLine: Sendable {
         case cancelled
     }
 
-    /// Bytes; what follows is dropped.
+    /// In bytes; the rest is dropped.
     static let longest = 4096
 
     private var bytes: [UInt8] = []
@@ -90,9 +90,9 @@ struct SecretLine: Sendable {
         case UInt8(ascii: "\n"), UInt8(ascii: "\r"): return .done(String(decoding: bytes, as: UTF8.self))
         // Ctrl-C
         case 0x03: return .cancelled
-        // Ctrl-D: the end, of a line that has begun or of everything.
+        // Ctrl-D ends a line that has begun; on an empty line it ends the input.
         case 0x04: return bytes.isEmpty ? .cancelled : .done(String(decoding: bytes, as: UTF8.self))
-        // Backspace, by either of its names: a character of several bytes goes as a whole.
+        // Backspace or Delete removes a whole UTF-8 character.
         case 0x08, 0x7F:
             while let last = bytes.popLast(), last & 0b1100_0000 == 0b1000_0000 {}
         // Ctrl-U
@@ -104,14 +104,13 @@ struct SecretLine: Sendable {
     }
 }
 
-/// Where a password comes from: never from the command line, which other users of the machine can read and shells
-/// remember.
+/// The source of a password. It is never the command line, which other users of the machine can read and shells record.
 struct PasswordInput: Sendable {
     var console: Console
 
     /// - Parameters:
-    ///   - fromInput: the first line of standard input instead of the terminal.
-    ///   - repeated: asks twice, for a password that is new.
+    ///   - fromInput: reads the first line of standard input instead of the terminal.
+    ///   - repeated: asks twice, for a new password.
     func read(fromInput: Bool, repeated: Bool = false) async throws(CommandFailure) -> String {
         let password: String
         if fromInput {

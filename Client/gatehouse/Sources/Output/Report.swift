@@ -1,7 +1,7 @@
 import Foundation
 import GatehouseClient
 
-/// What commands print for a person.
+/// The output of commands for a user.
 struct Report: Sendable {
     var timeZone: TimeZone
 
@@ -53,7 +53,7 @@ struct Report: Sendable {
         ).text
     }
 
-    /// Who that is, in a few words.
+    /// A short name of the user.
     static func name(of user: User) -> String {
         let address = user.email ?? user.phone
         switch (user.displayName, address) {
@@ -64,7 +64,7 @@ struct Report: Sendable {
         }
     }
 
-    /// As the server writes identifiers.
+    /// In the server's spelling.
     static func text(_ id: UUID) -> String { id.uuidString.lowercased() }
 
     /// To the minute, in the user's time zone.
@@ -86,7 +86,7 @@ struct Table: Sendable {
     var headings: [String]
     var rows: [[String]]
 
-    /// Lines without spaces at their ends; cells hold nothing that a terminal obeys.
+    /// Lines without trailing spaces. Cells contain no control characters.
     var text: String {
         let lines = ([headings] + rows).map { $0.map(Printable.clean) }
         let widths = headings.indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
@@ -102,8 +102,8 @@ struct Table: Sendable {
 
 /// Text from a server on its way to a terminal.
 enum Printable {
-    /// `text` without what a terminal would obey instead of show: control characters, and marks that turn the direction
-    /// of the rest of the line. A device calls itself what it likes.
+    /// Replaces characters that a terminal would interpret: control characters and direction marks. Devices choose
+    /// their own names, so these texts are untrusted.
     static func clean(_ text: String) -> String {
         var result = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -122,9 +122,9 @@ enum Printable {
     }
 }
 
-/// Lays JSON out for a person: every word stands as the server wrote it, only the space between changes.
+/// Formats JSON for reading: values stay as the server wrote them, only white space changes.
 enum JSONLayout {
-    /// - Returns: `nil` for what is no JSON.
+    /// - Returns: `nil` if the text is not JSON.
     static func indented(_ data: Data) -> String? {
         guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else { return nil }
         var layout = Layout()
@@ -137,7 +137,7 @@ enum JSONLayout {
         private var depth = 0
         private var isInString = false
         private var isEscaped = false
-        /// After an opening bracket: whether there is anything in it shows with the next word.
+        /// After an opening bracket. The next token decides whether the container is empty.
         private var isAfterOpening = false
 
         mutating func take(_ byte: UInt8) {
