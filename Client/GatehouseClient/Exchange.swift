@@ -37,7 +37,7 @@ extension GatehouseConfiguration {
         while true {
             attempt += 1
             guard connectivity.isOnline(for: url ?? baseURL) else { throw GatehouseError(.offline) }
-            let (result, outcome) = await tried(send)
+            let (result, outcome) = await sendOnce(send)
             let decision = retries.decision(
                 after: attempt, isRepeatable: isRepeatable, outcome: outcome, random: Double.random(in: 0..<1))
             guard case .pause(let pause) = decision else { return try result.get() }
@@ -45,7 +45,7 @@ extension GatehouseConfiguration {
         }
     }
 
-    private func tried(
+    private func sendOnce(
         _ send: () async throws -> (Data, HTTPURLResponse)
     ) async -> (Result<Exchange, GatehouseError>, RetryPolicy.Outcome) {
         let sentAt = clock.monotonic

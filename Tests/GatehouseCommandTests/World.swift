@@ -88,7 +88,7 @@ final class World: Sendable {
         let console = Console(
             environment: environment, transport: WorldTransport(world: self), clock: HastyClock(),
             write: { [self] data in state.withLock { $0.output += data } },
-            complain: { [self] data in state.withLock { $0.complaints += data } },
+            writeError: { [self] data in state.withLock { $0.complaints += data } },
             readInput: { [self] in Data(input.utf8) },
             ask: { [self] question in
                 let number = state.withLock { state in
@@ -109,7 +109,7 @@ final class World: Sendable {
                 return 0
             } catch {
                 let code = Gatehouse.exitCode(for: error)
-                if !(error is ExitCode) { console.complain(Gatehouse.fullMessage(for: error)) }
+                if !(error is ExitCode) { console.printError(Gatehouse.fullMessage(for: error)) }
                 return code.rawValue
             }
         }

@@ -8,7 +8,7 @@ struct Refreshing: Sendable {
 }
 
 /// Delays the next refresh after a failed one. Until the moment `until` (monotonic clock), callers get `error`.
-struct Patience: Sendable {
+struct RefreshDelay: Sendable {
     var until: Duration
     var error: GatehouseError
 }
@@ -53,13 +53,14 @@ extension Session {
         case .use(let token):
             return token
         case .useAndRefresh(let token):
-            if patience.map({ $0.until <= now }) ?? true { _ = beginRefresh() }
+            if refreshDelay.map({ $0.until <= now }) ?? true { _ = beginRefresh() }
             return token
         case .refresh:
             // Join a refresh in progress. Do not start a new one before the server's `Retry-After` has passed.
-            if refreshing?.epoch != machine.epoch, let patience, patience.until > now, patience.error.retryAfter != nil
+            if refreshing?.epoch != machine.epoch, let refreshDelay, refreshDelay.until > now,
+                refreshDelay.error.retryAfter != nil
             {
-                throw patience.error
+                throw refreshDelay.error
             }
             return try await beginRefresh().task.value.get()
         case .refuse(let kind):
@@ -102,11 +103,11 @@ extension Session {
         }
         switch result {
         case .success:
-            patience = nil
+            refreshDelay = nil
             configuration.telemetry.record(TelemetryEvent(.refreshSuccess, latency: latency))
         case .failure(let error):
             let pause = error.retryAfter ?? .milliseconds(Int.random(in: 500...5000))
-            patience = Patience(until: clock.monotonic + min(pause, .seconds(60)), error: error)
+            refreshDelay = RefreshDelay(until: clock.monotonic + min(pause, .seconds(60)), error: error)
             configuration.telemetry.record(
                 TelemetryEvent(.refreshFailure, reason: "\(error.kind)", latency: latency))
         }
@@ -273,7 +274,7 @@ extension Session {
         guard case .write(var state) = outcome else { return outcome }
         state.origin = configuration.origin
         try await configuration.store.save(state.data())
-        machine.learn(of: state.pendingLogouts)
+        machine.addPendingLogouts(state.pendingLogouts)
         return outcome
     }
 

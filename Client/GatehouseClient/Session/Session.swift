@@ -15,7 +15,7 @@ public actor Session {
     /// The single refresh in progress. Callers cannot cancel its task.
     var refreshing: Refreshing?
     /// Delays the next refresh after a failed one.
-    var patience: Patience?
+    var refreshDelay: RefreshDelay?
     private var listeners = SessionListeners()
     var companions = SessionCompanions()
     private var restoring: Task<TokenStoreError?, Never>?
@@ -61,7 +61,7 @@ public actor Session {
 
     private func forget(listener number: Int) { listeners.remove(number) }
 
-    func publish() { listeners.tell(machine.state) }
+    func publish() { listeners.deliver(machine.state) }
 
     // MARK: - Restoring
 
@@ -107,7 +107,7 @@ public actor Session {
         publish()
         if !machine.isRestored, case .failure(let error) = result { return error }
         if let user = machine.state.user {
-            tellBegan(user)
+            notifyBegan(user)
             isUnchecked = configuration.checksAtLaunch
             if isUnchecked { Task { await self.check() } }
         }
@@ -120,12 +120,12 @@ public actor Session {
 extension Session {
     /// Verifies the session with the server and updates the user. Concurrent callers share one request.
     func check() async {
-        let task = checking ?? Task { await self.ask() }
+        let task = checking ?? Task { await self.verifySession() }
         checking = task
         await task.value
     }
 
-    private func ask() async {
+    private func verifySession() async {
         defer { checking = nil }
         guard isOnline else { return }
         let epoch = machine.epoch
@@ -249,7 +249,7 @@ extension Session {
         } catch {
             throw GatehouseError.of(error)
         }
-        tellBegan(new.user)
+        notifyBegan(new.user)
         Task { await self.sendLogouts() }
     }
 
@@ -261,7 +261,7 @@ extension Session {
         try await change(.signIn(session, deviceToken: deviceToken), pendingLogouts: next.pendingLogouts)
         machine.begin(session, life)
         isUnchecked = false
-        patience = nil
+        refreshDelay = nil
         publish()
     }
 
@@ -271,14 +271,14 @@ extension Session {
     /// - Throws: `storage` if the store could not be cleared. The session has ended nevertheless: the server is
     ///   informed, and then the stored tokens are invalid.
     func end(_ reason: SignOutReason) async throws(GatehouseError) {
-        if let failure = await Task(operation: { await self.endWholly(reason) }).value { throw failure }
+        if let failure = await Task(operation: { await self.performEnd(reason) }).value { throw failure }
     }
 
-    private func endWholly(_ reason: SignOutReason) async -> GatehouseError? {
+    private func performEnd(_ reason: SignOutReason) async -> GatehouseError? {
         do throws(GatehouseError) { try await start() } catch { return error }
         guard machine.current != nil else { return nil }
         let epoch = machine.epoch
-        await tellWillEnd(reason).value
+        await notifyWillEnd(reason).value
         guard machine.epoch == epoch, let session = machine.current else { return nil }
         let tellsServer = reason != .accountDeleted
         machine.end(reason, tellingServer: tellsServer)
@@ -300,17 +300,17 @@ extension Session {
     func ended(_ reason: SignOutReason) {
         machine.end(reason, tellingServer: false)
         refreshing = nil
-        patience = nil
+        refreshDelay = nil
         publish()
         configuration.telemetry.record(TelemetryEvent(.sessionEnded, reason: "\(reason)"))
-        tellWillEnd(reason)
+        notifyWillEnd(reason)
     }
 
     /// Handles a sign-in by another process. The store is already up to date.
     func began(_ session: StoredSession, _ life: TokenLife) {
         machine.begin(session, life)
         publish()
-        tellBegan(session.user)
+        notifyBegan(session.user)
     }
 
     /// Stores the server's current data of the user.

@@ -12,7 +12,7 @@ struct SessionCompanions: Sendable {
     /// The user of the last notified session; `nil` after it ended.
     var user: User?
     /// The last notification. The next one runs after it.
-    var telling: Task<Void, Never>?
+    var lastNotification: Task<Void, Never>?
 }
 
 extension Session {
@@ -31,24 +31,24 @@ extension Session {
     }
 
     /// Notifies the companions without waiting for them.
-    func tellBegan(_ user: User) {
-        tell { session in await session.beginCompanions(of: user) }
+    func notifyBegan(_ user: User) {
+        enqueue { session in await session.beginCompanions(of: user) }
     }
 
     /// - Returns: a task that ends when all companions have finished or timed out.
     @discardableResult
-    func tellWillEnd(_ reason: SignOutReason) -> Task<Void, Never> {
-        tell { session in await session.endCompanions(for: reason) }
+    func notifyWillEnd(_ reason: SignOutReason) -> Task<Void, Never> {
+        enqueue { session in await session.endCompanions(for: reason) }
     }
 
     @discardableResult
-    private func tell(_ what: @escaping @Sendable (Session) async -> Void) -> Task<Void, Never> {
-        let previous = companions.telling
+    private func enqueue(_ notification: @escaping @Sendable (Session) async -> Void) -> Task<Void, Never> {
+        let previous = companions.lastNotification
         let task = Task {
             await previous?.value
-            await what(self)
+            await notification(self)
         }
-        companions.telling = task
+        companions.lastNotification = task
         return task
     }
 
@@ -62,23 +62,23 @@ extension Session {
         let clock = configuration.clock
         earlier?.cancel()
         companions.entries[index].beginning = Task {
-            if let earlier { await clock.within(SessionCompanions.patience) { await earlier.value } }
+            if let earlier { await clock.within(SessionCompanions.timeout) { await earlier.value } }
             await companion.sessionBegan(user)
         }
     }
 
     private func endCompanions(for reason: SignOutReason) async {
         companions.user = nil
-        let told = companions.entries
+        let notified = companions.entries
         for index in companions.entries.indices { companions.entries[index].beginning = nil }
-        guard !told.isEmpty else { return }
-        for entry in told { entry.beginning?.cancel() }
-        await configuration.clock.within(SessionCompanions.patience) {
-            for entry in told { await entry.beginning?.value }
+        guard !notified.isEmpty else { return }
+        for entry in notified { entry.beginning?.cancel() }
+        await configuration.clock.within(SessionCompanions.timeout) {
+            for entry in notified { await entry.beginning?.value }
         }
-        await configuration.clock.within(SessionCompanions.patience) {
+        await configuration.clock.within(SessionCompanions.timeout) {
             await withTaskGroup(of: Void.self) { group in
-                for entry in told { group.addTask { await entry.companion.sessionWillEnd(reason) } }
+                for entry in notified { group.addTask { await entry.companion.sessionWillEnd(reason) } }
             }
         }
     }
@@ -86,7 +86,7 @@ extension Session {
 
 extension SessionCompanions {
     /// The time limit for a cancelled `sessionBegan` to return, and for `sessionWillEnd`.
-    static let patience = Duration.seconds(3)
+    static let timeout = Duration.seconds(3)
 }
 
 /// Work that runs alongside a session and must stop with it: synchronisation, push registration, a web socket.
@@ -119,7 +119,7 @@ struct SessionListeners: Sendable {
     mutating func remove(_ number: Int) { continuations[number] = nil }
 
     /// Delivers a state, unless it equals the last one.
-    mutating func tell(_ state: SessionState) {
+    mutating func deliver(_ state: SessionState) {
         guard state != last else { return }
         last = state
         for continuation in continuations.values { continuation.yield(state) }

@@ -123,7 +123,7 @@ struct SessionMachine: Sendable {
     }
 
     /// Adds the stored logouts, which include those of other processes.
-    mutating func learn(of logouts: [Redacted<String>]) { pendingLogouts = logouts.adding(pendingLogouts) }
+    mutating func addPendingLogouts(_ logouts: [Redacted<String>]) { pendingLogouts = logouts.adding(pendingLogouts) }
 
     private mutating func remember(_ session: StoredSession) {
         pendingLogouts = pendingLogouts.adding([session.refreshToken])

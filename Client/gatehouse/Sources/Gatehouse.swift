@@ -42,7 +42,7 @@ struct Console: Sendable {
     /// Standard output.
     var write: @Sendable (Data) -> Void
     /// Standard error.
-    var complain: @Sendable (Data) -> Void
+    var writeError: @Sendable (Data) -> Void
     /// All of standard input.
     var readInput: @Sendable () async throws -> Data
     /// Asks the user at the terminal; `nil` if there is no terminal.
@@ -58,14 +58,14 @@ struct Console: Sendable {
 
     func print(_ text: String) { write(Data((text + "\n").utf8)) }
 
-    func complain(_ text: String) { complain(Data((text + "\n").utf8)) }
+    func printError(_ text: String) { writeError(Data((text + "\n").utf8)) }
 
     static var system: Console {
         Console(
             environment: ProcessInfo.processInfo.environment, transport: URLSessionTransport(),
             clock: SystemClock(),
-            write: { FileHandle.standardOutput.write($0) }, complain: { FileHandle.standardError.write($0) },
-            readInput: { try await Terminal.apart { try FileHandle.standardInput.readToEnd() ?? Data() } },
+            write: { FileHandle.standardOutput.write($0) }, writeError: { FileHandle.standardError.write($0) },
+            readInput: { try await Terminal.runBlocking { try FileHandle.standardInput.readToEnd() ?? Data() } },
             ask: { question async throws(CommandFailure) in try await Terminal.ask(question) },
             timeZone: .current)
     }

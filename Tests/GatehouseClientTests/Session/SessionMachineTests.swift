@@ -100,7 +100,7 @@ import Testing
         machine.begin(machine.current!, TokenLife(lifetime: .seconds(1), sentAt: .zero))
         #expect(machine.pendingLogouts.count == count)
         // What is stored is known once.
-        machine.learn(of: machine.pendingLogouts + [Redacted("another process'")])
+        machine.addPendingLogouts(machine.pendingLogouts + [Redacted("another process'")])
         #expect(machine.pendingLogouts.count == StoredState.mostPendingLogouts)
         #expect(machine.pendingLogouts.contains(Redacted("another process'")))
     }

@@ -29,7 +29,7 @@ import Testing
         #expect(try await FileTokenStore(file: file).load() == Data("80".utf8))
     }
 
-    @Test("Who has waited for twenty seconds goes on without") func patience() async throws {
+    @Test("Who has waited for twenty seconds goes on without") func timeout() async throws {
         let clock = ManualClock()
         let begun = clock.monotonic
         let (first, second) = (FileTokenStore(file: file), FileTokenStore(file: file, clock: clock))

@@ -26,7 +26,7 @@ public final class NWPathMonitor: Sendable {
         SimulatedNetwork.remove(self)
     }
 
-    func tell(_ path: NWPath) {
+    func deliver(_ path: NWPath) {
         let (handler, queue) = state.withLock { ($0.handler, $0.queue) }
         guard let handler, let queue else { return }
         queue.async { handler(path) }
@@ -53,7 +53,7 @@ public enum SimulatedNetwork {
             $0.path = NWPath(status: status)
             return $0.monitors
         }
-        for monitor in monitors { monitor.tell(NWPath(status: status)) }
+        for monitor in monitors { monitor.deliver(NWPath(status: status)) }
     }
 
     static func add(_ monitor: NWPathMonitor) {
@@ -61,7 +61,7 @@ public enum SimulatedNetwork {
             $0.monitors.append(monitor)
             return $0.path
         }
-        monitor.tell(path)
+        monitor.deliver(path)
     }
 
     static func remove(_ monitor: NWPathMonitor) {

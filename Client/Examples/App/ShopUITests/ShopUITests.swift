@@ -3,7 +3,7 @@ import XCTest
 /// The app against its server in memory.
 @MainActor
 final class ShopUITests: XCTestCase {
-    private let patience: TimeInterval = 30
+    private let timeout: TimeInterval = 30
 
     /// - Parameter keychain: the session's name in the simulator's Keychain; `nil`: it is in memory.
     private func launch(keychain: String? = nil) -> XCUIApplication {
@@ -17,7 +17,7 @@ final class ShopUITests: XCTestCase {
 
     private func signIn(_ app: XCUIApplication, password: String) {
         let identifier = app.textFields["gatehouse.login.identifier"]
-        XCTAssertTrue(identifier.waitForExistence(timeout: patience))
+        XCTAssertTrue(identifier.waitForExistence(timeout: timeout))
         identifier.tap()
         identifier.typeText("ada@example.com")
         let field = app.secureTextFields["gatehouse.login.password"]
@@ -30,7 +30,7 @@ final class ShopUITests: XCTestCase {
         let app = launch()
         signIn(app, password: "wrong horse")
         let alert = app.alerts.firstMatch
-        XCTAssertTrue(alert.waitForExistence(timeout: patience))
+        XCTAssertTrue(alert.waitForExistence(timeout: timeout))
         // The same password would be as wrong the next time.
         XCTAssertFalse(alert.buttons["Try Again"].exists)
         alert.buttons.firstMatch.tap()
@@ -41,51 +41,51 @@ final class ShopUITests: XCTestCase {
     func testPasswordThatIsTooShortIsNotSent() {
         let app = launch()
         signIn(app, password: "short")
-        XCTAssertTrue(app.staticTexts["gatehouse.login.fault.passwordTooShort"].waitForExistence(timeout: patience))
+        XCTAssertTrue(app.staticTexts["gatehouse.login.fault.passwordTooShort"].waitForExistence(timeout: timeout))
         XCTAssertFalse(app.alerts.firstMatch.exists)
     }
 
     func testSuccessLeadsToTheNextScreen() {
         let app = launch()
         signIn(app, password: "correct horse")
-        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.tabBars.buttons["Account"].tap()
         let signOut = app.buttons["shop.account.signOut"]
-        XCTAssertTrue(signOut.waitForExistence(timeout: patience))
+        XCTAssertTrue(signOut.waitForExistence(timeout: timeout))
         XCTAssertEqual(app.staticTexts["shop.account.name"].label, "Ada")
         signOut.tap()
-        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))
     }
 
     func testTheSessionInTheKeychainOutlivesTheProcess() {
         let name = UUID().uuidString
         var app = launch(keychain: name)
         signIn(app, password: "correct horse")
-        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.terminate()
         app = launch(keychain: name)
-        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.tabBars.buttons["Account"].tap()
         let signOut = app.buttons["shop.account.signOut"]
-        XCTAssertTrue(signOut.waitForExistence(timeout: patience))
+        XCTAssertTrue(signOut.waitForExistence(timeout: timeout))
         signOut.tap()
-        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))
         app.terminate()
         app = launch(keychain: name)
-        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))
     }
 
     func testDeletingTheAccountEndsTheSession() {
         let app = launch()
         signIn(app, password: "correct horse")
-        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: patience))
+        XCTAssertTrue(app.staticTexts["shop.order"].firstMatch.waitForExistence(timeout: timeout))
         app.tabBars.buttons["Account"].tap()
         let delete = app.buttons["shop.account.delete"]
-        XCTAssertTrue(delete.waitForExistence(timeout: patience))
+        XCTAssertTrue(delete.waitForExistence(timeout: timeout))
         delete.tap()
         let forEver = app.buttons["Delete for ever"]
-        XCTAssertTrue(forEver.waitForExistence(timeout: patience))
+        XCTAssertTrue(forEver.waitForExistence(timeout: timeout))
         forEver.tap()
-        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: patience))
+        XCTAssertTrue(app.textFields["gatehouse.login.identifier"].waitForExistence(timeout: timeout))
     }
 }

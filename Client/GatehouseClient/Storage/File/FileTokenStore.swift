@@ -37,16 +37,16 @@ public struct FileTokenStore: TokenStore {
     }
 
     public func load() async throws(TokenStoreError) -> Data? {
-        try await apart { [file] () throws(TokenStoreError) in try file.read() }
+        try await runBlocking { [file] () throws(TokenStoreError) in try file.read() }
     }
 
     public func save(_ data: Data) async throws(TokenStoreError) {
-        try await apart { [file] () throws(TokenStoreError) in try file.replace(with: data) }
+        try await runBlocking { [file] () throws(TokenStoreError) in try file.replace(with: data) }
     }
 
     /// Deletes the stored session. A missing file is not an error. The server is not informed.
     public func delete() async throws(TokenStoreError) {
-        try await apart { [file] () throws(TokenStoreError) in try file.remove() }
+        try await runBlocking { [file] () throws(TokenStoreError) in try file.remove() }
     }
 
     /// Waits for the lock, for at most 20 seconds. After that, or if locking is not possible, `body` runs without the
@@ -57,13 +57,13 @@ public struct FileTokenStore: TokenStore {
         _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
         // If the lock file cannot be opened, saving fails too, and that error gives the reason.
-        let opened = try? await apart { [lock] () throws(TokenStoreError) in try lock.open() }
+        let opened = try? await runBlocking { [lock] () throws(TokenStoreError) in try lock.open() }
         defer { if let opened { FileLock.close(opened) } }
         if let opened { try await lock.take(opened) }
         return try await body()
     }
 
-    private func apart<Value: Sendable>(
+    private func runBlocking<Value: Sendable>(
         _ work: @escaping @Sendable () throws(TokenStoreError) -> Value
     ) async throws(TokenStoreError) -> Value {
         let result: Result<Value, TokenStoreError> = await withCheckedContinuation { continuation in
@@ -80,7 +80,7 @@ public struct FileTokenStore: TokenStore {
 struct FileLock: Sendable {
     /// After this time the caller continues without the lock: the process that holds it may be suspended. Both
     /// processes then get the same successor of a token from the server.
-    static let patience = Duration.seconds(20)
+    static let timeout = Duration.seconds(20)
 
     let file: PrivateFile
     let clock: any SessionClock
@@ -97,7 +97,7 @@ struct FileLock: Sendable {
     /// - Throws: if the task is cancelled while it waits. The caller then must not run its locked work.
     @discardableResult
     func take(_ descriptor: Int32) async throws(CancellationError) -> Bool {
-        let end = clock.monotonic + Self.patience
+        let end = clock.monotonic + Self.timeout
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             guard errno == EWOULDBLOCK || errno == EINTR, clock.monotonic < end else { return false }

@@ -13,8 +13,8 @@
     public actor KeychainTokenStore: TokenStore {
         /// The queue of an operation. Functions of Security wait for another process, and dialogs wait for the user.
         /// Neither may block one of Swift's threads.
-        private enum Line {
-            case steps
+        private enum QueueKind {
+            case operations
             case dialogs
         }
 
@@ -23,7 +23,7 @@
         private let dialogs: DispatchQueue
         /// The last operation of each queue. Operations of a queue run in order, so the last save wins, and each sees
         /// what earlier ones have added to the memory.
-        private var last: [Line: Task<Void, Never>] = [:]
+        private var last: [QueueKind: Task<Void, Never>] = [:]
         private var memory = KeychainMemory()
 
         public init(_ options: Options = Options()) {
@@ -39,16 +39,16 @@
         }
 
         public func load() async throws(TokenStoreError) -> Data? {
-            try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.load(&memory) }
+            try await run(.operations) { vault, memory throws(TokenStoreError) in try vault.load(&memory) }
         }
 
         public func save(_ data: Data) async throws(TokenStoreError) {
-            try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.save(data, &memory) }
+            try await run(.operations) { vault, memory throws(TokenStoreError) in try vault.save(data, &memory) }
         }
 
         /// Deletes the stored session. A missing item is not an error. The server is not informed.
         public func delete() async throws(TokenStoreError) {
-            try await run(.steps) { vault, memory throws(TokenStoreError) in try vault.delete(&memory) }
+            try await run(.operations) { vault, memory throws(TokenStoreError) in try vault.delete(&memory) }
         }
 
         public func unlock(reason: String) async throws(TokenStoreError) {
@@ -58,26 +58,26 @@
         }
 
         private func run<Value: Sendable>(
-            _ line: Line,
+            _ kind: QueueKind,
             _ body: @escaping @Sendable (KeychainVault, inout KeychainMemory) throws(TokenStoreError) -> Value
         ) async throws(TokenStoreError) -> Value {
-            let previous = last[line]
-            let step = Task {
+            let previous = last[kind]
+            let operation = Task {
                 await previous?.value
-                return await take(on: line, body)
+                return await perform(on: kind, body)
             }
-            last[line] = Task { _ = await step.value }
-            return try await step.value.get()
+            last[kind] = Task { _ = await operation.value }
+            return try await operation.value.get()
         }
 
         /// Runs one operation on a copy of the memory, because the other queue may change the memory meanwhile. Merges
         /// the copy back at the end.
-        private func take<Value: Sendable>(
-            on line: Line,
+        private func perform<Value: Sendable>(
+            on kind: QueueKind,
             _ body: @escaping @Sendable (KeychainVault, inout KeychainMemory) throws(TokenStoreError) -> Value
         ) async -> Result<Value, TokenStoreError> {
             let (result, after) = await withCheckedContinuation { continuation in
-                (line == .steps ? queue : dialogs).async { [vault, memory] in
+                (kind == .operations ? queue : dialogs).async { [vault, memory] in
                     var memory = memory
                     let result = Result { () throws(TokenStoreError) in try body(vault, &memory) }
                     continuation.resume(returning: (result, memory))

@@ -34,9 +34,9 @@ struct CommonOptions: ParsableArguments {
             default: throw error
             }
             if json, let document = try? failure.json {
-                console.complain(document + Data("\n".utf8))
+                console.writeError(document + Data("\n".utf8))
             } else {
-                console.complain(failure.text)
+                console.printError(failure.text)
             }
             throw ExitCode(failure.status.number)
         }

@@ -33,7 +33,7 @@ enum DataArgument: Sendable, Equatable, ExpressibleByArgument {
         case .inline(let text): return Data(text.utf8)
         case .file(let path):
             do {
-                return try await Terminal.apart { try Data(contentsOf: URL(fileURLWithPath: path)) }
+                return try await Terminal.runBlocking { try Data(contentsOf: URL(fileURLWithPath: path)) }
             } catch {
                 throw CommandFailure(.noInput, "The file \(path) cannot be read.")
             }
