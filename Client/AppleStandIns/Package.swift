@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The client's own sources, by links, together with modules named as Apple's: here and nowhere else on Linux is
-// `#if canImport(Security)` true, so that the code for Apple's systems is compiled, and what can run is tested.
-// In the package of the client itself these modules would be seen by every target, in the order of the build.
+// Links the client's sources and adds modules with the names of Apple's. `#if canImport(Security)` is true on Linux
+// only in this package, so the code for Apple's systems is compiled, and parts of it are tested. In the client's own
+// package, every target would see these modules, depending on the build order.
 
 let ours: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -53,7 +53,7 @@ let package = Package(
                 "UIKit", "UserNotifications",
             ],
             swiftSettings: ours + [.define("GATEHOUSE_DEMO")]),
-        // The example app has no `import FoundationNetworking`: Apple's Foundation holds all of it.
+        // The example app does not import FoundationNetworking, because Apple's Foundation includes it.
         .executableTarget(
             name: "Shop",
             dependencies: ["GatehouseClient", "GatehouseUI", "Security", "SwiftUI", "UIKit", "UserNotifications"],

@@ -1,10 +1,10 @@
-/// Asks again and again, until the condition holds or the time is up.
+/// Polls until the condition holds or the time limit is reached.
 ///
 /// - Parameters:
-///   - limit: generous by default, since it is only used up by what fails.
-///   - pause: between two looks; longer where a look is dear.
-///   - what: named in the error.
-/// - Throws: ``TestKitError`` when the time is up, or what the condition throws.
+///   - limit: generous by default, because only failing tests use it up.
+///   - pause: the time between two checks; longer if a check is expensive.
+///   - what: the condition's name in the error.
+/// - Throws: ``TestKitError`` on a timeout, or the condition's error.
 public func eventually(
     _ what: String, within limit: Duration = .seconds(60), every pause: Duration = .milliseconds(5),
     isolation: isolated (any Actor)? = #isolation,

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// How late this process' tasks are run because the machine is busy with other tests: what a test of speed allows for.
+/// How late this process' tasks run because other tests load the machine. Tests of speed subtract this lag.
 public final class SchedulingLag: Sendable {
-    /// What is forgiven at the most, however busy the machine.
+    /// The largest lag that is subtracted.
     public static let mostForgiven = Duration.seconds(5)
 
     private let longest = Mutex(Duration.zero)
 
-    /// The longest time by which a task was late.
+    /// The longest observed lag.
     public var allowance: Duration { longest.withLock { $0 } }
 
-    /// Watches for as long as `body` takes.
+    /// Measures the lag while `body` runs.
     public static func watch<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: (SchedulingLag) async throws -> Value
     ) async throws -> Value {
@@ -27,8 +27,8 @@ public final class SchedulingLag: Sendable {
         return try await body(lag)
     }
 
-    /// How long `body` takes, less what other tests held it up: a request and its answer wait for their turn about four
-    /// times, with the client and with the server. No more than `mostForgiven` is allowed for.
+    /// The duration of `body` without the delays caused by other tests. A request and its response wait for a thread
+    /// about four times, at the client and at the server. At most `mostForgiven` is subtracted.
     public static func time<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
     ) async throws -> (value: Value, time: Duration) {

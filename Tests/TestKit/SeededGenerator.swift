@@ -1,4 +1,4 @@
-/// Random numbers that are the same for the same seed (SplitMix64): what failed once can be run again.
+/// Random numbers that are reproducible from a seed (SplitMix64), so that a failed run can be repeated.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,4 +1,4 @@
-/// Why a test cannot go on, in words for whoever runs it.
+/// Why a test cannot continue, for the developer who runs it.
 public struct TestKitError: Error, CustomStringConvertible {
     public let description: String
 

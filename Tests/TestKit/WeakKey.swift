@@ -1,4 +1,4 @@
-/// A key that is too short to be trusted. It protects nothing.
+/// A key that is too short to be secure. It protects nothing.
 public enum WeakKey {
     /// An RSA key of 1024 bits, in PEM.
     public static let rsa1024Public = """

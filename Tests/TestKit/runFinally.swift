@@ -1,6 +1,6 @@
-/// Runs `body`, then `end` whatever became of it: what `defer` is where `end` has to be waited for.
+/// Runs `body`, then `end` even if `body` throws: a `defer` for asynchronous work.
 ///
-/// - Throws: what `end` throws, or else what `body` does.
+/// - Throws: the error of `end`, otherwise the error of `body`.
 func run<Value>(
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value,
     finally end: () async throws -> Void

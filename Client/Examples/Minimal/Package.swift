@@ -1,12 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program on GatehouseClient, and nothing else of the repository. An app's own package names the repository by its
-// address, .package(url: …, from: …), in place of the path.
+// A program that uses only GatehouseClient. In your own package, replace the path by the repository's URL:
+// .package(url: …, from: …).
 let package = Package(
     name: "minimal",
     platforms: [.macOS(.v15), .iOS(.v16)],
-    // Without the trait "Server" nothing that only the services need is fetched.
+    // Without the trait "Server" SwiftPM does not fetch the services' dependencies.
     dependencies: [.package(name: "gatehouse", path: "../../..", traits: [])],
     targets: [
         .executableTarget(

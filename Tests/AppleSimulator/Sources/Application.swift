@@ -2,7 +2,7 @@ import Logging
 public import ServiceKit
 public import Settings
 
-/// Apple as far as Gatehouse knows it: its sign-in endpoints and its push service, for development and tests.
+/// The parts of Apple that Gatehouse uses: its sign-in endpoints and its push service, for development and tests.
 public struct AppleSimulatorApplication: ServiceApplication {
     public static let name = "apple-simulator"
     public static let defaultPort = 8084

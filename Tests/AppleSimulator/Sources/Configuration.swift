@@ -3,15 +3,15 @@ import Settings
 
 /// The simulator's settings.
 public struct AppleSimulatorConfiguration: Sendable {
-    /// The bundle identifier of sign-ins that name none.
+    /// The default bundle identifier of sign-ins.
     var audience: String
-    /// The issuer of sign-ins that name none.
+    /// The default issuer of sign-ins.
     var issuer: String
-    /// The client's private key (PEM). With it the signature of client secrets is checked, not only their shape.
+    /// The client's private key (PEM). If set, the signature of client secrets is verified, not only their format.
     var clientKey: String?
     /// Where the APNs server listens.
     var apnsListenAddress: ListenAddress
-    /// Makes APNs speak TLS, as clients do that have no HTTP/2 in clear text.
+    /// Enables TLS for APNs, for clients without clear-text HTTP/2.
     var apnsCertificate: APNsServer.Certificate?
 
     init(_ settings: Settings) {
@@ -34,7 +34,7 @@ public struct AppleSimulatorConfiguration: Sendable {
         }
     }
 
-    /// Development keys bear their mark as a comment before the PEM block.
+    /// Development keys carry a marker comment before the PEM block.
     private static func withoutComments(_ pem: String) -> String {
         pem.split(separator: "\n").filter { !$0.hasPrefix("#") }.joined(separator: "\n") + "\n"
     }

@@ -1,24 +1,24 @@
 import Synchronization
 
-/// How Apple's half of the simulator fails, on purpose.
+/// The faults that Apple's half of the simulator can inject.
 enum FaultMode: String, Codable, Sendable, CaseIterable {
     case none
-    /// 503 to everything.
+    /// Answers every request with 503.
     case down
-    /// The right answer, ten seconds later.
+    /// Answers correctly after ten seconds.
     case slow
-    /// 200 and the beginning of a body, which goes on when the fault has ended.
+    /// Answers 200 and the beginning of a body, which continues when the fault ends.
     case stalled
-    /// 200, and a web page in the place of JSON.
+    /// Answers 200 with a web page instead of JSON.
     case garbage
 }
 
-/// What `POST /simulator/fault` is asked.
+/// The request of `POST /simulator/fault`.
 struct FaultRequest: Codable, Sendable {
     var mode: FaultMode
 }
 
-/// The fault of the moment.
+/// The current fault.
 final class Fault: Sendable {
     private let storage = Mutex(FaultMode.none)
 

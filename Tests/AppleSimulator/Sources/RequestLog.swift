@@ -1,20 +1,20 @@
 import Foundation
 import Synchronization
 
-/// What the simulator was asked, for tests to look at.
+/// The requests to the simulator, for tests to inspect.
 final class RequestLog: Sendable {
     struct Entry: Codable, Sendable {
-        /// When, in ISO 8601.
+        /// In ISO 8601.
         var time: Date
         /// `apple` or `apns`.
         var service: String
         var method: String
         var path: String
-        /// The form's fields, without the client secret.
+        /// The form fields, without the client secret.
         var parameters: [String: String] = [:]
-        /// For APNs, the request's fields.
+        /// For APNs: the request's header fields.
         var headers: [String: String] = [:]
-        /// For APNs, what was to be shown on the device.
+        /// For APNs: the payload.
         var body: String?
         var status: Int
     }

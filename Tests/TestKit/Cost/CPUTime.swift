@@ -1,7 +1,7 @@
 import Foundation
 
-/// The CPU time that `work` takes of the calling thread, the least of three tries: what other threads and processes do
-/// meanwhile counts nothing.
+/// The CPU time of `work` on the calling thread, the minimum of three runs. Other threads and processes do not affect
+/// it.
 public func leastCPUTime(of work: () throws -> Void) rethrows -> Duration {
     var least = Duration.seconds(3600)
     for _ in 0..<3 {
@@ -13,7 +13,8 @@ public func leastCPUTime(of work: () throws -> Void) rethrows -> Duration {
 }
 
 extension TestProcess {
-    /// The CPU time that all of the process's threads have taken since it started; `nil` when it has ended, and where nobody tells.
+    /// The CPU time of all the process's threads since it started; `nil` if it has ended or the system does not report
+    /// it.
     public var cpuTime: Duration? {
         #if canImport(Darwin)
             return nil
@@ -26,7 +27,7 @@ extension TestProcess {
 }
 
 private func time(of clock: clockid_t) -> Duration {
-    // As two numbers: whose the fields of `timespec` are depends on which module the compiler reads first.
+    // Two plain numbers, because the origin of `timespec`'s fields depends on which module the compiler reads first.
     var time = (seconds: 0, nanoseconds: 0)
     withUnsafeMutableBytes(of: &time) { bytes in
         _ = bytes.withMemoryRebound(to: timespec.self) { clock_gettime(clock, $0.baseAddress!) }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A mail as a server has received it, read by a reader of its own.
+/// A mail as a server received it, parsed independently of the services' code.
 public struct ReceivedMail: Sendable {
-    /// By name in lower case; folded lines joined, encoded words read.
+    /// By name in lower case. Folded lines are joined and encoded words decoded.
     public let headers: [String: String]
-    /// The texts of its parts by media type.
+    /// The text of each part by media type.
     public let parts: [String: String]
-    /// As it came.
+    /// The unparsed mail.
     public let raw: String
 
     init(_ raw: String) {
@@ -24,7 +24,7 @@ public struct ReceivedMail: Sendable {
         self.parts = parts
     }
 
-    /// The plain text, which holds no lines that end otherwise than a mail's do.
+    /// The plain text with line feeds as line endings.
     public var text: String { (parts["text/plain"] ?? "").replacing("\r\n", with: "\n") }
 
     private static func divided(_ text: String) -> (String, String) {
@@ -42,7 +42,7 @@ public struct ReceivedMail: Sendable {
         return headers
     }
 
-    /// RFC 2047 §6.2: spaces between encoded words are none.
+    /// RFC 2047 §6.2: spaces between encoded words are dropped.
     private static func decoded(_ text: String) -> String {
         text.replacing("?= =?", with: "?==?").replacing(/=\?utf-8\?B\?([A-Za-z0-9+\/=]*)\?=/) { match in
             String(decoding: Data(base64Encoded: String(match.1)) ?? Data(), as: UTF8.self)

@@ -13,7 +13,7 @@ final class SMTPTestHandler: ChannelInboundHandler {
     private let number: Int
     private var line: [UInt8] = []
     private var content: [String]?
-    /// Lines of AUTH LOGIN that are still to come.
+    /// The remaining lines of AUTH LOGIN.
     private var loginLines = 0
 
     init(server: SMTPTestServer, tls: NIOSSLContext?, number: Int) {

@@ -4,29 +4,29 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A mail server for tests: it speaks SMTP over a real socket, with STARTTLS, TLS from the first byte, and AUTH, and keeps
-/// what it is given.
+/// A mail server for tests. It speaks SMTP over a real socket, with STARTTLS, implicit TLS and AUTH, and stores the
+/// mails that it receives.
 public final class SMTPTestServer: Sendable {
-    /// How it behaves.
+    /// The server's behaviour.
     public struct Behaviour: Sendable {
         /// Whether TLS begins with the first byte.
         public var isImplicit = false
         public var extensions = ["STARTTLS", "AUTH PLAIN LOGIN", "SMTPUTF8"]
-        /// By the command's first word, or `greeting` and `content`; what is said in place of the usual answer. Nothing
-        /// is said where it is empty.
+        /// Replies that replace the usual ones, keyed by the command's first word, or `greeting` and `content`. An
+        /// empty reply sends nothing.
         public var answers: [String: String] = [:]
-        /// Said together with the agreement to STARTTLS, in the clear.
+        /// Text that is sent in clear text together with the reply to STARTTLS.
         public var injected = ""
 
         public init() {}
     }
 
-    /// What a client has said.
+    /// A client's commands and mails.
     public struct Conversation: Sendable {
         public var isProtected = false
         /// Without content.
         public var commands: [String] = []
-        /// As it came, dots taken off.
+        /// The mails' contents, with dot-stuffing removed.
         public var contents: [String] = []
     }
 
@@ -34,13 +34,13 @@ public final class SMTPTestServer: Sendable {
     let behaviour: Mutex<Behaviour>
     private let kept = Mutex<[Conversation]>([])
 
-    /// All that have begun, the oldest first.
+    /// All conversations, the oldest first.
     public var conversations: [Conversation] { kept.withLock { $0 } }
 
-    /// What was given to it, the oldest first.
+    /// The received mails, the oldest first.
     public var mails: [ReceivedMail] { conversations.flatMap(\.contents).map(ReceivedMail.init) }
 
-    /// Behaves otherwise from now on.
+    /// Changes the behaviour from now on.
     public func change(_ change: (inout Behaviour) -> Void) {
         behaviour.withLock { change(&$0) }
     }

@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands between a client and a server on this machine, and cuts their connection when told to.
+/// A proxy between a client and a server on this machine, which cuts connections on request.
 public final class TCPProxy: Sendable {
     private let listener: any Channel
     private let link: Link
@@ -37,30 +37,30 @@ public final class TCPProxy: Sendable {
         port = listener.localAddress?.port ?? 0
     }
 
-    /// Ends the connection that brings the `count`th byte from the server, counted from now, after that byte.
+    /// Ends the connection that delivers the `count`th byte from the server, counted from now, after that byte.
     public func cut(afterBytesFromServer count: Int) {
         link.cut(after: count, severs: false)
     }
 
-    /// Ends all connections and takes no new one until ``join()``.
+    /// Ends all connections and accepts no new one until ``join()``.
     public func sever() { link.sever() }
 
-    /// The same, at the `count`th byte from the server, counted from now over all connections.
+    /// Does the same at the `count`th byte from the server, counted from now over all connections.
     public func sever(afterBytesFromServer count: Int) {
         link.cut(after: count, severs: true)
     }
 
-    /// From now on nothing passes and nothing is closed, as when packets are dropped. New connections are accepted, and
-    /// find no one.
+    /// Forwards nothing from now on and closes nothing, as if packets were dropped. New connections are accepted, but
+    /// get no answer.
     public func goSilent() { link.goSilent(includingNewConnections: true) }
 
-    /// From now on nothing passes over the connections there are, and none of them is closed. New ones are carried.
+    /// Forwards nothing over existing connections from now on and closes none of them. New connections work.
     public func silenceConnections() { link.goSilent(includingNewConnections: false) }
 
-    /// Takes new connections to another server, as a name does that leads elsewhere; those there are stay.
+    /// Forwards new connections to another server, like a changed DNS name. Existing connections stay.
     public func redirect(to server: Int) { link.server = server }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     public func join() { link.join() }
 
     fileprivate func close() async {
@@ -80,18 +80,18 @@ public func withTCPProxy<Value: Sendable>(
     }
 }
 
-/// What passes between the two sides.
+/// The state of the forwarding.
 private final class Link: Sendable {
     private struct State {
         var server: Int
-        /// How many more bytes of the server may pass; nil lets all pass.
+        /// How many more bytes from the server are forwarded; `nil` for all.
         var remaining: Int?
-        /// Whether the connections all end with the last of them, and no new one begins.
+        /// Whether all connections end with the last of these bytes and no new one is accepted.
         var severs = false
         var isSevered = false
-        /// How many connections have been accepted: each has a number, beginning with 1.
+        /// The number of accepted connections. Each has a number, beginning with 1.
         var accepted = 0
-        /// Connections up to this number carry nothing.
+        /// Connections up to this number forward nothing.
         var silentUpTo = 0
         var clients: [ObjectIdentifier: any Channel] = [:]
     }
@@ -102,13 +102,13 @@ private final class Link: Sendable {
         state = Mutex(State(server: server))
     }
 
-    /// The port that new connections are carried to.
+    /// The port that new connections are forwarded to.
     var server: Int {
         get { state.withLock(\.server) }
         set { state.withLock { $0.server = newValue } }
     }
 
-    /// Takes note of a client that connects; returns the number of its connection, or nil if it may not.
+    /// Registers a connecting client. Returns the number of its connection, or nil if it is not accepted.
     func number(of client: any Channel) -> Int? {
         let id = ObjectIdentifier(client)
         let number: Int? = state.withLock { state in
@@ -151,7 +151,8 @@ private final class Link: Sendable {
         }
     }
 
-    /// Takes up to `count` from what may pass; returns how many do, and whether the connection ends after them.
+    /// Takes up to `count` bytes from the remaining ones. Returns how many are forwarded, and whether the connection
+    /// ends after them.
     func admit(_ count: Int) -> (bytes: Int, ends: Bool) {
         let (bytes, ends, severs) = state.withLock { state in
             guard let left = state.remaining else { return (count, false, false) }
@@ -167,14 +168,14 @@ private final class Link: Sendable {
     }
 }
 
-/// Passes what it reads on to the other side, and closes it when its own side ends.
+/// Forwards what it reads to the other side, and closes that side when its own side ends.
 private final class RelayHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let other: any Channel
     private let link: Link
     private let number: Int
-    /// Whether these are the bytes from the server.
+    /// Whether this handler reads from the server.
     private let counts: Bool
 
     init(to other: any Channel, link: Link, number: Int, counts: Bool) {

@@ -4,7 +4,7 @@ import HummingbirdCore
 import NIOCore
 import ServiceKit
 
-/// Runs `body` with an HTTP server on a free port of this machine, in the place of one that a service calls.
+/// Runs `body` with an HTTP server on a free port of this machine, which replaces a server that a service calls.
 public func withHTTPServer<Value: Sendable>(
     _ router: Router<BasicRequestContext>, isolation: isolated (any Actor)? = #isolation,
     _ body: (_ url: URL) async throws -> Value

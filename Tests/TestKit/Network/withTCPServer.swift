@@ -1,9 +1,9 @@
 public import NIOCore
 import NIOPosix
 
-/// Runs `body` with a server on a free port of this machine, which does what a test tells it to.
+/// Runs `body` with a TCP server on a free port of this machine, whose behaviour the test defines.
 ///
-/// - Parameter onAccept: is given each connection, on its event loop, to add handlers or to write to it.
+/// - Parameter onAccept: receives each connection, on its event loop, to add handlers or to write to it.
 public func withTCPServer<Value: Sendable>(
     onAccept: @escaping @Sendable (any Channel) throws -> Void = { _ in },
     isolation: isolated (any Actor)? = #isolation,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A copy of a database as it was at one moment, as `pg_dump` makes it.
+/// A snapshot of a database, made by `pg_dump`.
 public struct DatabaseDump: Sendable {
     private let folder: URL
 
@@ -15,7 +15,7 @@ public struct DatabaseDump: Sendable {
             output: folder.appending(path: "pg_dump.log"))
     }
 
-    /// Makes an empty database what the dumped one was.
+    /// Restores the snapshot into an empty database.
     ///
     /// - Throws: ``TestKitError`` with what `pg_restore` printed.
     public func restore(into url: String) async throws {

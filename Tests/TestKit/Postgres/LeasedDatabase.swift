@@ -1,13 +1,13 @@
 public import Postgres
 
-/// A database of its own for one test.
+/// A test's own database.
 public struct LeasedDatabase: Sendable {
     /// For services under test and for further connections.
     public let url: String
-    /// A pool on the database, closed with the lease. Patient, since other tests take their share of the machine.
+    /// A pool on the database, closed with the lease. Its timeouts are long, because other tests use the same machine.
     public let pool: PostgresPool
 
-    /// A connection that is not the pool's, as patient as the pool.
+    /// A connection outside the pool, with the same long timeouts.
     ///
     /// - Throws: ``PostgresError``.
     public func connect() async throws -> PostgresConnection {
@@ -15,10 +15,10 @@ public struct LeasedDatabase: Sendable {
     }
 }
 
-/// Runs `body` with a database that holds what `migrations` make, and drops it afterwards.
+/// Runs `body` with a database with the given `migrations`, and drops it afterwards.
 ///
-/// The first lease of a set of migrations makes a template; the others are copies of that, which cost some 30 ms.
-/// The server is that of `GATEHOUSE_TEST_POSTGRES_URL`; `make test` starts one and sets it.
+/// The first lease of a set of migrations creates a template. Later leases copy it, which takes about 30 ms. The server
+/// is that of `GATEHOUSE_TEST_POSTGRES_URL`; `make test` starts one and sets it.
 ///
 /// - Throws: What `body` throws; ``TestKitError``; ``PostgresError``.
 public func withDatabase<Value: Sendable>(

@@ -1,7 +1,7 @@
 import Foundation
 public import Postgres
 
-/// The migrations that lie in `Services/<service>/Sources/Migrations`, read from the files.
+/// The migrations in `Services/<service>/Sources/Migrations`, read from the files.
 ///
 /// Embedded files cannot be enumerated, so each service lists its own by hand; its tests compare that list with these.
 ///

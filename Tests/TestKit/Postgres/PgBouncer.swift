@@ -1,12 +1,12 @@
 import Foundation
 
-/// A PgBouncer of the test's own, in transaction mode, in front of the server of a database.
+/// Runs `body` with the test's own PgBouncer, in transaction mode, in front of a database's server.
 ///
 /// - Parameters:
-///   - url: of the database, with host, port, user and password.
-///   - sessions: of the server, which it lends to all of its clients.
-///   - settings: further lines of its section `[pgbouncer]`.
-///   - body: is given the database's address through it.
+///   - url: the database's URL, with host, port, user and password.
+///   - sessions: the number of server sessions that all clients share.
+///   - settings: further lines for its section `[pgbouncer]`.
+///   - body: receives the database's URL through PgBouncer.
 public func withPgBouncer<Value: Sendable>(
     for url: String, sessions: Int = 2, settings: [String] = [], isolation: isolated (any Actor)? = #isolation,
     _ body: (_ url: String) async throws -> Value

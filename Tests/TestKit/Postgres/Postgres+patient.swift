@@ -1,8 +1,8 @@
 public import Postgres
 
 extension PostgresConfiguration {
-    /// Time-outs that a busy machine does not reach: for what a test looks at or prepares, and for tests that are not
-    /// about time.
+    /// Timeouts that a busy machine does not reach: for a test's preparations and checks, and for tests that do not
+    /// concern time.
     public static func patient(_ url: String) throws -> PostgresConfiguration {
         var configuration = try PostgresConfiguration(url: url)
         configuration.connectTimeout = .seconds(60)
@@ -14,7 +14,7 @@ extension PostgresConfiguration {
 }
 
 extension PostgresPoolConfiguration {
-    /// The defaults, but that callers wait for a connection for as long as a busy machine takes.
+    /// The defaults, but with a long wait for a connection, because the machine may be busy.
     public static var patient: PostgresPoolConfiguration {
         var configuration = PostgresPoolConfiguration()
         configuration.acquireTimeout = .seconds(60)

@@ -4,12 +4,12 @@ import Foundation
 enum PostgresProgram {
     static var changesUser: Bool { getuid() == 0 }
 
-    /// Starts a program; as `postgres` where the tests run as root, which PostgreSQL refuses to do.
+    /// Starts a program. If the tests run as root, it runs as `postgres`, because PostgreSQL refuses to run as root.
     static func run(_ name: String, _ arguments: [String], output: URL) throws -> TestProcess {
         try runAsPostgres(try locate(name), arguments, output: output)
     }
 
-    /// As ``run(_:_:output:)`` for a program that is no part of PostgreSQL, given by its path.
+    /// Like ``run(_:_:output:)``, for a program outside PostgreSQL, given by its path.
     static func runAsPostgres(_ program: String, _ arguments: [String], output: URL) throws -> TestProcess {
         if changesUser {
             let user = ["--reuid=postgres", "--regid=postgres", "--init-groups", program]
@@ -20,7 +20,7 @@ enum PostgresProgram {
 
     /// Runs a program to its end.
     ///
-    /// - Throws: ``TestKitError`` with what the program printed, if it failed.
+    /// - Throws: ``TestKitError`` with the program's output, if it failed.
     static func complete(_ name: String, _ arguments: [String], output: URL) async throws {
         guard try await run(name, arguments, output: output).waitForExit() != 0 else { return }
         let printed = try? String(contentsOf: output, encoding: .utf8)

@@ -1,12 +1,12 @@
 import Foundation
 import Postgres
 
-/// Runs `body` with a standby of `primary` that streams from it, and is gone afterwards.
+/// Runs `body` with a streaming standby of `primary`, and removes it afterwards.
 ///
-/// It can be read from, promoted, frozen and killed as any server. Replication is asynchronous until the primary's
-/// `synchronous_standby_names` has `name` in it (``PostgresServer/alter(_:)``).
+/// The standby can be read, promoted, frozen and killed like any server. Replication is asynchronous unless the
+/// primary's `synchronous_standby_names` contains `name` (``PostgresServer/alter(_:)``).
 ///
-/// - Parameter name: by which the primary knows the standby.
+/// - Parameter name: the standby's name at the primary.
 public func withPostgresStandby<Value: Sendable>(
     of primary: PostgresServer, name: String = "standby", isolation: isolated (any Actor)? = #isolation,
     _ body: (PostgresServer) async throws -> Value
@@ -37,7 +37,7 @@ extension PostgresServer {
         }
     }
 
-    /// Makes the standby a primary, on a timeline of its own, and returns when it takes writes.
+    /// Promotes the standby to a primary on its own timeline, and returns when it accepts writes.
     public func promote() async throws {
         try await asking { connection in
             let promoted = try await connection.query("SELECT pg_promote(true, 60)", deadline: .now + .seconds(60))
@@ -45,11 +45,11 @@ extension PostgresServer {
         }
     }
 
-    /// Makes this server a standby of `primary`, whatever it was before: its sessions end, and what it wrote after
-    /// the other was promoted is undone. Its port stays the same.
+    /// Makes this server a standby of `primary`, whatever it was before. Its sessions end, and its writes after the
+    /// other's promotion are undone. Its port stays the same.
     public func follow(_ primary: PostgresServer, name: String = "standby") async throws {
         await stop()
-        // pg_rewind reads of what is on the disk whether the other has a timeline of its own.
+        // pg_rewind reads from the disk whether the other server has its own timeline.
         try await primary.asking { try await $0.execute(script: "CHECKPOINT", deadline: .now + .seconds(60)) }
         let data = folder.appending(path: "data")
         try await PostgresProgram.complete(
@@ -60,12 +60,12 @@ extension PostgresServer {
         try settings.seekToEnd()
         try settings.write(contentsOf: Data("\nprimary_conninfo = '\(primary.replicationURL(name))'\n".utf8))
         try settings.close()
-        // Found by its name alone: its owner and contents do not count.
+        // Only the file's name matters, not its owner or content.
         try Data().write(to: data.appending(path: "standby.signal"))
         try await restart()
     }
 
-    /// Waits until the standby has replayed all that `primary` has written by now.
+    /// Waits until the standby has replayed all that `primary` has written so far.
     public func catchUp(with primary: PostgresServer) async throws {
         let written = try await primary.asking { connection in
             try await connection.query("SELECT pg_current_wal_flush_lsn()::text")[0].decode(String.self)
@@ -78,7 +78,7 @@ extension PostgresServer {
         }
     }
 
-    /// Changes a setting for as long as the server lives: `alter("synchronous_standby_names = 'standby'")`.
+    /// Changes a setting for the lifetime of the server: `alter("synchronous_standby_names = 'standby'")`.
     public func alter(_ setting: String) async throws {
         try await asking { connection in
             let before = try await connection.query("SELECT pg_conf_load_time()::text")[0].decode(String.self)
@@ -87,12 +87,12 @@ extension PostgresServer {
             try await eventually("PostgreSQL has read its settings") {
                 try await connection.query("SELECT pg_conf_load_time() > \(before)::timestamptz")[0].decode(Bool.self)
             }
-            // Whether commits wait for standbys is set by the checkpointer, when it next looks.
+            // The checkpointer, at its next run, sets whether commits wait for standbys.
             try await connection.execute(script: "CHECKPOINT")
         }
     }
 
-    /// Lends a connection of its own to `body`.
+    /// Runs `body` with a new connection.
     func asking<Value: Sendable>(_ body: (PostgresConnection) async throws -> Value) async throws -> Value {
         let connection = try await PostgresConnection.patient(url())
         return try await run {
@@ -102,7 +102,7 @@ extension PostgresServer {
         }
     }
 
-    /// What a standby connects with.
+    /// The URL that a standby connects to.
     private nonisolated func replicationURL(_ name: String) -> String {
         url("application_name=\(name)")
     }

@@ -1,9 +1,9 @@
 import Foundation
 import Postgres
 
-/// A PostgreSQL server of the test's own, on a free port, which may be killed, stopped and started again.
+/// A test's own PostgreSQL server, on a free port, which the test may kill, stop and restart.
 public actor PostgresServer {
-    /// Its superuser `postgres` has this password.
+    /// The password of the superuser `postgres`.
     public static let password = "correct horse"
 
     /// The port stays the same over restarts.
@@ -13,12 +13,12 @@ public actor PostgresServer {
     nonisolated let folder: URL
     private var process: TestProcess
 
-    /// What the server has logged since it was started last.
+    /// The server's log since its last start.
     public nonisolated var logText: String {
         (try? String(decoding: Data(contentsOf: folder.appending(path: "postgres.log")), as: UTF8.self)) ?? ""
     }
 
-    /// Its address with `options`, such as `sslmode=verify-full`.
+    /// The server's URL with `options`, such as `sslmode=verify-full`.
     public nonisolated func url(_ options: String = "", password: String = password) -> String {
         var url = URLComponents()
         (url.scheme, url.host, url.port, url.path) = ("postgres", "127.0.0.1", port, "/postgres")
@@ -33,7 +33,7 @@ public actor PostgresServer {
         self.process = process
     }
 
-    /// Makes a server and returns when it answers.
+    /// Creates a server and returns when it answers.
     fileprivate static func start(tls: Bool) async throws -> PostgresServer {
         let folder = try newFolder()
         try Data(password.utf8).write(to: folder.appending(path: "password"))
@@ -71,7 +71,7 @@ public actor PostgresServer {
         var settings = [
             "listen_addresses=127.0.0.1", "port=\(port)", "unix_socket_directories=", "fsync=off",
             "shared_buffers=16MB", "max_connections=60", "autovacuum=off", "dynamic_shared_memory_type=mmap",
-            // So that a server that was a primary can be made a standby of the one that took its place.
+            // These let a former primary become a standby of the server that replaced it.
             "wal_log_hints=on", "wal_keep_size=256MB",
         ]
         if let certificate {
@@ -84,7 +84,7 @@ public actor PostgresServer {
             output: folder.appending(path: "postgres.log"))
     }
 
-    /// PostgreSQL does not run as root: `initdb` and the server run as `postgres`, who owns the files.
+    /// PostgreSQL refuses to run as root: `initdb` and the server run as `postgres`, which owns the files.
     static func own(_ folder: URL) async throws {
         guard PostgresProgram.changesUser else { return }
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).map { folder.path + "/" + $0 }
@@ -93,7 +93,7 @@ public actor PostgresServer {
         }
     }
 
-    /// Waits until the server answers; false when it has ended, because its port was taken, say.
+    /// Waits until the server answers. Returns false if it has ended, for example because its port was taken.
     private func answers() async throws -> Bool {
         let configuration = try PostgresConfiguration(url: url())
         let process = process
@@ -106,9 +106,9 @@ public actor PostgresServer {
         return process.isRunning
     }
 
-    /// `SIGKILL` to all of its processes: gone at once, as when the machine loses its power.
+    /// Sends `SIGKILL` to all its processes, like a power failure.
     public func kill() async {
-        // What it starts from here on would not be among its children, and live on.
+        // Suspend it first: processes that it starts later would not be among its children, and would survive.
         await process.suspend()
         let children = children
         process.signal(SIGKILL)
@@ -116,30 +116,32 @@ public actor PostgresServer {
         await process.waitForExit()
     }
 
-    /// `SIGSTOP` to all of its processes: connections stay, and the kernel accepts new ones, but nobody answers.
+    /// Sends `SIGSTOP` to all its processes: connections stay, and the kernel accepts new ones, but the server does not
+    /// answer.
     public func freeze() async {
         await process.suspend()
         for child in children { Foundation.kill(child, SIGSTOP) }
     }
 
-    /// `SIGCONT`.
+    /// Sends `SIGCONT`.
     public func thaw() {
         for child in children { Foundation.kill(child, SIGCONT) }
         process.signal(SIGCONT)
     }
 
-    /// Starts the server again, on the same port and data; kills it before if it runs.
+    /// Restarts the server on the same port and data, after killing it if it runs.
     public func restart() async throws {
         if process.isRunning { await kill() }
         let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
-        // A process of the one before may hold its memory for a moment yet, in which PostgreSQL refuses to start.
+        // A process of the previous server may still hold its shared memory, and PostgreSQL refuses to start until it
+        // ends.
         try await eventually("PostgreSQL starts again on port \(port)", every: .milliseconds(100)) {
             process = try Self.launch(port: port, certificate: certificate, folder: folder)
             return try await answers()
         }
     }
 
-    /// A fast shutdown: sessions end, what was committed is on disk, and what standbys receive from here is sent first.
+    /// A fast shutdown: sessions end, committed data is on disk, and standbys receive all of it first.
     public func stop() async {
         process.signal(SIGINT)
         await process.waitForExit()
@@ -147,7 +149,7 @@ public actor PostgresServer {
 
     func remove() async {
         thaw()
-        // A killed server leaves a piece of shared memory behind.
+        // A killed server leaves a shared memory segment behind.
         await stop()
         try? FileManager.default.removeItem(at: folder)
     }
@@ -159,7 +161,7 @@ public actor PostgresServer {
     }
 }
 
-/// Runs `body` with a PostgreSQL server of its own, which is gone afterwards.
+/// Runs `body` with its own PostgreSQL server, and removes it afterwards.
 public func withPostgresServer<Value: Sendable>(
     tls: Bool = false, isolation: isolated (any Actor)? = #isolation,
     _ body: (PostgresServer) async throws -> Value

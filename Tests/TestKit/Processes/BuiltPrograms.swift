@@ -2,14 +2,14 @@ public import Foundation
 
 /// The programs that were built with the tests.
 public enum BuiltPrograms {
-    /// Where the build put them: beside the test bundle, unless the environment says otherwise.
+    /// The folder of the built programs: beside the test bundle, unless the environment says otherwise.
     public static let folder: URL = {
         if let folder = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_BINARIES"] { return URL(filePath: folder) }
         let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") } ?? CommandLine.arguments[0]
         return URL(filePath: bundle).deletingLastPathComponent()
     }()
 
-    /// The path of one of them.
+    /// The path of a program.
     public static func path(of name: String) -> String {
         folder.appending(path: name).path
     }

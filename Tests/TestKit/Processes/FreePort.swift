@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// The ports that tests of this process were given: none is given twice.
+/// The ports that this process' tests have received. Each port is given only once.
 private let given = Mutex<Set<Int>>([])
 
-/// A TCP port of the loopback address that nobody used a moment ago, outside the range from which systems take the
-/// ports of outgoing connections: a server that is stopped finds it free again.
+/// A TCP port of the loopback address that was unused a moment ago. It is outside the range of ephemeral ports, so that
+/// a restarted server finds its port free.
 public func freePort() throws -> Int {
     for _ in 1...100 {
         let port = Int.random(in: 15_000..<32_000)
@@ -17,7 +17,7 @@ public func freePort() throws -> Int {
     throw TestKitError("No port is free.")
 }
 
-/// Whether somebody accepts connections on a port of the loopback address.
+/// Whether a process accepts connections on a port of the loopback address.
 public func isListening(onPort port: Int) -> Bool {
     let result = try? withLoopbackSocket(port: port) { descriptor, address in
         connect(descriptor, address, addressLength)

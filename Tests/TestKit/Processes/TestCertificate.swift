@@ -6,7 +6,7 @@ public struct TestCertificate: Sendable {
     public let certificate: URL
     public let key: URL
 
-    /// The files as ``make(in:)`` named them.
+    /// The files that ``make(in:)`` created.
     init(in folder: URL) {
         authority = folder.appending(path: "authority.pem")
         certificate = folder.appending(path: "certificate.pem")
@@ -14,8 +14,8 @@ public struct TestCertificate: Sendable {
     }
 
     /// - Parameters:
-    ///   - folder: where nobody else makes one.
-    ///   - names: whose certificate it is, as `subjectAltName` has them.
+    ///   - folder: a folder for this certificate alone.
+    ///   - names: the certificate's names, in the form of `subjectAltName`.
     public static func make(
         in folder: URL, for names: String = "DNS:localhost,IP:127.0.0.1"
     ) async throws -> TestCertificate {

@@ -1,13 +1,14 @@
 public import Foundation
 
-/// A program that a test has started, and may stop, continue and kill.
+/// A program that a test has started, and may suspend, continue and kill.
 public final class TestProcess: Sendable {
     private static let coverage = "LLVM_PROFILE_FILE"
 
     private let process: Process
 
-    /// Starts `executable` (a path, or a name to look up in `PATH`). What it prints goes to `output`, a file that is
-    /// made; by default nowhere. Beside `environment` it is told where a run that measures coverage keeps what ran.
+    /// Starts `executable`: a path, or a name to look up in `PATH`. Its output goes to `output`, a file that is
+    /// created; by default it is discarded. Beside `environment` it receives the variables with which a coverage run
+    /// collects its data.
     public init(
         _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
         currentDirectory: URL? = nil, output: URL? = nil
@@ -41,14 +42,14 @@ public final class TestProcess: Sendable {
         kill(process.processIdentifier, number)
     }
 
-    /// Stops it by `SIGSTOP`, until it is sent `SIGCONT`. Returns when it stands still: on a busy machine it may do
-    /// something yet after the signal.
+    /// Sends `SIGSTOP`, which holds until `SIGCONT`. Returns when the process has stopped: on a busy machine it may run
+    /// for a moment after the signal.
     public func suspend() async {
         signal(SIGSTOP)
         while isRunning, change(WSTOPPED) == nil { await Self.pause() }
     }
 
-    /// Waits until the process has ended, and returns its exit status, or the signal that ended it.
+    /// Waits until the process has ended. Returns its exit status, or the signal that ended it.
     @discardableResult
     public func waitForExit() async -> Int32 {
         while true {
@@ -57,20 +58,21 @@ public final class TestProcess: Sendable {
         }
     }
 
-    /// Also in a task that is cancelled.
+    /// Also sleeps in a cancelled task.
     private static func pause() async {
         await Task { try? await Task.sleep(for: .milliseconds(2)) }.value
     }
 
-    /// `nil` while it runs. Foundation learns of an end by a socket that the process leaves, and that any other which was
-    /// started in the same moment may have inherited: of a process whose heir lives on it would never learn.
+    /// `nil` while the process runs. Foundation detects the end through a socket, which a process that was started at
+    /// the same moment may have inherited. While such a process lives, Foundation does not notice the end, so the
+    /// kernel is asked first.
     private var exitStatus: Int32? {
         if let change = change(WEXITED) { return change.status }
-        // Or Foundation was told after all, and the kernel knows it no more.
+        // Foundation has noticed the end and reaped the process, so the kernel no longer knows it.
         return process.isRunning ? nil : process.terminationStatus
     }
 
-    /// What has become of the process, if anything did, which others can ask again.
+    /// The process' state change, if there was one. The change stays available to other callers.
     private func change(_ options: Int32) -> siginfo_t? {
         var info = siginfo_t()
         guard waitid(P_PID, id_t(processID), &info, options | WNOHANG | WNOWAIT) == 0, info.si_signo == SIGCHLD

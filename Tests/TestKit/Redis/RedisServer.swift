@@ -1,6 +1,6 @@
 import Foundation
 
-/// A Redis server of the test's own, on a free port, which may be killed, stopped and started again.
+/// A test's own Redis server, on a free port, which the test may kill, stop and restart.
 public actor RedisServer {
     /// The port stays the same over restarts.
     public nonisolated let port: Int
@@ -28,10 +28,9 @@ public actor RedisServer {
         self.process = process
     }
 
-    /// Starts a server that keeps nothing on disk and returns when it accepts connections.
+    /// Starts a server without persistence, and returns when it accepts connections.
     ///
-    /// - Parameter tls: with a certificate for 127.0.0.1 from an authority made for the purpose; then it does not
-    ///   speak plainly.
+    /// - Parameter tls: uses a certificate for 127.0.0.1 from a test authority. The server then accepts no clear text.
     static func start(
         password: String? = nil, tls: Bool = false, arguments: [String] = []
     ) async throws -> RedisServer {
@@ -68,8 +67,8 @@ public actor RedisServer {
         return try TestProcess("redis-server", arguments, output: log(in: folder))
     }
 
-    /// Waits until the server serves; `false` when it has ended, because its port was taken, say. That it listens says too
-    /// little: a node of a cluster does before it has its second port.
+    /// Waits until the server answers. Returns `false` if it has ended, for example because its port was taken.
+    /// Listening is not enough: a cluster node listens before it has opened its second port.
     private static func accepts(_ process: TestProcess, log: URL) async throws -> Bool {
         try await eventually("redis-server serves") {
             let said = (try? Data(contentsOf: log)) ?? Data()
@@ -80,22 +79,22 @@ public actor RedisServer {
 
     private static func log(in folder: URL) -> URL { folder.appending(path: "redis.log") }
 
-    /// `SIGKILL`: gone at once, with all that it held.
+    /// Sends `SIGKILL`. All data is lost.
     public func kill() async {
         await process.kill9()
     }
 
-    /// `SIGSTOP`: connections stay, and the kernel accepts new ones, but nobody answers.
+    /// Sends `SIGSTOP`: connections stay, and the kernel accepts new ones, but the server does not answer.
     public func freeze() async {
         await process.suspend()
     }
 
-    /// `SIGCONT`.
+    /// Sends `SIGCONT`.
     public func thaw() {
         process.signal(SIGCONT)
     }
 
-    /// Starts the server again, empty, on the same port; kills it before if it runs.
+    /// Restarts the server, empty, on the same port, after killing it if it runs.
     public func restart() async throws {
         await process.kill9()
         let certificate = trustRootsFile.map { _ in TestCertificate(in: folder) }
@@ -112,9 +111,9 @@ public actor RedisServer {
     }
 }
 
-/// Runs `body` with a Redis server of its own, which is gone afterwards.
+/// Runs `body` with its own Redis server, and removes it afterwards.
 ///
-/// - Parameter arguments: further ones of `redis-server`.
+/// - Parameter arguments: further arguments of `redis-server`.
 @discardableResult
 public func withRedisServer<Value: Sendable>(
     password: String? = nil, tls: Bool = false, arguments: [String] = [],

@@ -4,7 +4,7 @@ public import Redis
 
 /// The Redis server that the tests share.
 public enum TestRedis {
-    /// Its address, which `make test` gives in `GATEHOUSE_TEST_REDIS_URL`.
+    /// The server's URL, which `make test` sets in `GATEHOUSE_TEST_REDIS_URL`.
     public static var url: String {
         get throws {
             guard let url = ProcessInfo.processInfo.environment["GATEHOUSE_TEST_REDIS_URL"], !url.isEmpty else {
@@ -16,8 +16,8 @@ public enum TestRedis {
 }
 
 extension RedisConfiguration {
-    /// Time-outs that a busy machine does not reach, and short waits between attempts to connect: for what a test looks
-    /// at or prepares, and for tests that are not about time.
+    /// Timeouts that a busy machine does not reach, and short waits between attempts to connect: for a test's
+    /// preparations and checks, and for tests that do not concern time.
     public static func patient(_ url: String) throws -> RedisConfiguration {
         var configuration = try RedisConfiguration(url: url)
         configuration.commandTimeout = .seconds(60)
@@ -44,8 +44,8 @@ public func withRedisClient<Value: Sendable>(
     }
 }
 
-/// Runs `body` with a client of the shared server and a prefix for its keys that nobody else has. Keys that start
-/// with it are deleted at the end.
+/// Runs `body` with a client of the shared server and a unique prefix for its keys. Keys with this prefix are deleted
+/// at the end.
 @discardableResult
 public func withRedis<Value: Sendable>(
     isolation: isolated (any Actor)? = #isolation, _ body: (RedisClient, _ prefix: String) async throws -> Value
@@ -60,7 +60,7 @@ public func withRedis<Value: Sendable>(
     }
 }
 
-/// The beginning of Redis keys that no other test uses.
+/// A prefix of Redis keys that no other test uses.
 public func uniqueKeyPrefix() -> String {
     "test-\(UUID().uuidString.lowercased()):"
 }

@@ -1,7 +1,7 @@
 public import Logging
 import Synchronization
 
-/// What a test reads of what is logged: level, message and metadata of each event as one line.
+/// Captures log events for a test: level, message and metadata of each as one line.
 public final class CapturedLog: Sendable {
     private let events = Mutex<[String]>([])
 

@@ -1,6 +1,6 @@
 public import Logging
 
 extension Logger {
-    /// For what would drown the test's own output.
+    /// A logger that discards everything, for verbose code.
     public static var quiet: Logger { Logger(label: "tests") { _ in SwiftLogNoOpLogHandler() } }
 }

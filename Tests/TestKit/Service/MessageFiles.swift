@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Messages that a service has written into a folder instead of sending them.
+/// Messages that a service has written to a folder instead of sending them.
 public struct MessageFiles: Sendable {
     public let folder: URL
 
@@ -17,7 +17,7 @@ public struct MessageFiles: Sendable {
     }
 
     /// Waits for a message and returns its text.
-    /// - Parameter number: of those to the identifier, from 1.
+    /// - Parameter number: the message's number among those to the identifier, from 1.
     public func message(_ number: Int = 1, to identifier: String) async throws -> String {
         try await eventually("message \(number) is written") { messages(to: identifier).count >= number }
         return messages(to: identifier)[number - 1]

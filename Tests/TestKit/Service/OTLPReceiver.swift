@@ -4,9 +4,9 @@ import HummingbirdCore
 import NIOCore
 import Synchronization
 
-/// Takes traces by OTLP over HTTP as a collector does, and keeps them for a test.
+/// Receives traces by OTLP over HTTP, like a collector, and stores them for a test.
 public final class OTLPReceiver: Sendable {
-    /// A span as it came.
+    /// A received span.
     public struct Span: Sendable {
         /// `service.name`
         public let service: String
@@ -33,7 +33,7 @@ public final class OTLPReceiver: Sendable {
         router.post("v1/traces") { request, _ in
             guard request.headers[.contentType] == "application/json" else { throw HTTPError(.unsupportedMediaType) }
             let bytes = Data(try await request.body.collect(upTo: 8 << 20).readableBytesView)
-            // What no collector could read is refused, and a test that waits for it fails.
+            // Refuse a body that a collector could not read. A test that waits for it then fails.
             guard (try? Self.spans(in: bytes)) != nil else { throw HTTPError(.badRequest) }
             receiver.bodies.withLock { $0.append(bytes) }
             return Response(
@@ -43,15 +43,15 @@ public final class OTLPReceiver: Sendable {
         return try await withHTTPServer(router) { url in try await body(receiver, url) }
     }
 
-    /// All that came so far.
+    /// All spans received so far.
     public var spans: [Span] { bodies.withLock(\.self).flatMap { (try? Self.spans(in: $0)) ?? [] } }
 
-    /// All that came so far, as it was sent.
+    /// All bodies received so far, unparsed.
     public var text: String {
         bodies.withLock(\.self).map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\n")
     }
 
-    // MARK: ExportTraceServiceRequest, as far as it is read here
+    // MARK: The used parts of ExportTraceServiceRequest
 
     private struct Export: Decodable {
         var resourceSpans: [ResourceSpans]
@@ -76,7 +76,7 @@ public final class OTLPReceiver: Sendable {
 
         struct Value: Decodable {
             var stringValue: String?
-            /// Proto3's mapping has a text for 64 bits.
+            /// Proto3's JSON mapping encodes 64-bit integers as strings.
             var intValue: String?
         }
 

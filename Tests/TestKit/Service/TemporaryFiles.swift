@@ -1,6 +1,6 @@
 import Foundation
 
-/// Files that are gone after the test.
+/// Files that are removed after the test.
 public struct TemporaryFiles: Sendable {
     private let folder: URL
 

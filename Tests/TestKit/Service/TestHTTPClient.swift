@@ -4,7 +4,8 @@ public import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// An HTTP client for tests: no redirects, no retries, whole answers, and as many connections as there are requests.
+/// An HTTP client for tests, without redirects and retries. It reads whole responses, and opens as many connections as
+/// there are requests.
 public struct TestHTTPClient: Sendable {
     private static let http: HTTPClient = {
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
@@ -13,35 +14,35 @@ public struct TestHTTPClient: Sendable {
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }()
 
-    /// An answer, read whole.
+    /// A complete response.
     public struct Response: Sendable {
         public let status: Int
         public let body: Data
         let headers: HTTPHeaders
 
-        /// The first field of that name, in any case.
+        /// The first header field with that name, in any case.
         public func header(_ name: String) -> String? { headers.first(name: name) }
 
         public var text: String { String(decoding: body, as: UTF8.self) }
 
-        /// The body as Gatehouse's JSON.
+        /// Decodes the body as Gatehouse's JSON.
         public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
             try JSON.decode(type, from: body)
         }
 
-        /// The body as a problem document.
+        /// Decodes the body as a problem document.
         public func problem() throws -> ProblemDocument {
             try decode(ProblemDocument.self)
         }
 
-        /// The problem's code; nil for anything that is no problem in the contract's form.
+        /// The problem's code; nil if the body is not a problem document of the contract.
         public var code: String? {
             guard header("Content-Type") == "application/problem+json" else { return nil }
             return try? problem().code
         }
     }
 
-    /// The connection ended, or time ran out, between the head of an answer and its end.
+    /// The connection ended, or the time limit was reached, between the response's head and its end.
     public struct AnswerBrokenOff: Error {
         let underlying: any Error
     }
@@ -49,14 +50,14 @@ public struct TestHTTPClient: Sendable {
     private let baseURL: String
     private let timeout: TimeAmount
 
-    /// - Parameter timeout: of an exchange, up to the answer's head.
+    /// - Parameter timeout: the time limit of an exchange until the response's head.
     public init(_ baseURL: URL, timeout: Duration = .seconds(15)) {
         let text = baseURL.absoluteString
         self.baseURL = text.hasSuffix("/") ? String(text.dropLast()) : text
         self.timeout = TimeAmount(timeout)
     }
 
-    /// - Throws: ``AnswerBrokenOff``, or AsyncHTTPClient's error where there is not even a head.
+    /// - Throws: ``AnswerBrokenOff``, or AsyncHTTPClient's error if no head has arrived.
     public func send(
         _ method: String, _ path: String, headers: [String: String] = [:], body: Data? = nil
     ) async throws -> Response {
@@ -64,7 +65,8 @@ public struct TestHTTPClient: Sendable {
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body {
-            // What goes out with the head waits for no task of a busy process, for which a server loses patience.
+            // A body that is sent with the head does not wait for a task of a busy process, which could exceed the
+            // server's timeout.
             request.body =
                 body.count <= Self.pieceSize
                 ? .bytes(body) : .stream(Self.pieces(of: body), length: .known(Int64(body.count)))
@@ -82,7 +84,7 @@ public struct TestHTTPClient: Sendable {
 
     private static let pieceSize = 64 * 1024
 
-    /// A body in pieces, so that the client can stop in the middle when the answer comes before it is through.
+    /// Splits the body, so that the client can stop if the response arrives before the body is sent.
     private static func pieces(of body: Data) -> AsyncStream<ByteBuffer> {
         var rest = ByteBuffer(bytes: body)
         let (pieces, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
@@ -110,7 +112,7 @@ public struct TestHTTPClient: Sendable {
             body: try JSON.encode(json))
     }
 
-    /// Posts text as it stands, as JSON unless the headers say otherwise.
+    /// Posts text unchanged, as JSON unless the headers say otherwise.
     public func post(
         _ path: String, text: String = "", headers: [String: String] = [:]
     ) async throws -> Response {

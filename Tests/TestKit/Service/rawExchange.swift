@@ -2,10 +2,10 @@ public import Foundation
 import NIOCore
 import NIOPosix
 
-/// Sends bytes as they stand to a server and returns all that it answers until it closes the connection, until
-/// `isComplete` holds, or until the time is up.
+/// Sends bytes unchanged to a server. Returns all that it answers until it closes the connection, until `isComplete`
+/// holds, or until the timeout.
 ///
-/// - Parameter pieces: written one after the other, each on its own.
+/// - Parameter pieces: written one after the other, each in its own write.
 /// - Returns: the answer, and whether the server closed the connection.
 public func rawExchange(
     _ url: URL, _ pieces: [String], timeout: Duration = .seconds(10),
@@ -20,7 +20,7 @@ public func rawExchange(
         }
     return try await channel.executeThenClose { inbound, outbound in
         let received = Received()
-        // A server that answers early may close while there is still something to send.
+        // A server that answers early may close the connection before everything is sent.
         let writer = Task {
             for piece in pieces { try await outbound.write(ByteBuffer(string: piece)) }
         }

@@ -2,7 +2,7 @@ public import Foundation
 import Observability
 public import ServiceKit
 
-/// A service that runs within the test.
+/// A service that runs in the test's process.
 public struct RunningService: Sendable {
     /// Its public address, as `http://127.0.0.1:PORT`.
     public let url: URL
@@ -14,9 +14,9 @@ public struct RunningService: Sendable {
 
 /// Runs the real application on free ports while `body` runs, and stops it gracefully afterwards.
 ///
-/// - Parameter settings: as in the environment. Development and free ports unless said otherwise, and more patient than a busy machine
-///   is slow.
-/// - Throws: what the settings, the application or `body` throw.
+/// - Parameter settings: as environment variables. The defaults are development, free ports, and timeouts that a busy
+///   machine does not reach.
+/// - Throws: the errors of the settings, the application or `body`.
 public func withService<Application: ServiceApplication, Result: Sendable>(
     _ application: Application.Type, settings: [String: String] = [:],
     _ body: @Sendable (RunningService) async throws -> Result
@@ -58,7 +58,7 @@ private func address<Application: ServiceApplication>(
         _ = try await process.listening.port()
         _ = try await process.adminListening.port()
     }
-    // Whichever comes first: the ports are open, or the service ended.
+    // Wait until the ports are open or the service has ended.
     try await group.next()
     let ports = (try await process.listening.port(), try await process.adminListening.port())
     return RunningService(

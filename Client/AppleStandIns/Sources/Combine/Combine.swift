@@ -9,7 +9,7 @@ public struct Published<Value> {
     // Combine, "init(wrappedValue:)"
     public init(wrappedValue: Value) { value = wrappedValue }
 
-    // Like Combine's it serves properties of classes alone.
+    // Like Combine's, it works only for properties of classes.
     @available(*, unavailable, message: "@Published is only available on properties of classes")
     public var wrappedValue: Value {
         get { fatalError() }

@@ -41,7 +41,7 @@ public struct LAError: Error {
     }
 }
 
-/// For tests: why the device recognizes nobody.
+/// For tests: why the device cannot authenticate by biometrics.
 public enum SimulatedBiometry {
     static let code = Mutex<LAError.Code?>(nil)
 

@@ -44,7 +44,7 @@ public struct NWPath: Sendable {
     public let status: Status
 }
 
-/// For tests: the device's network, one for all.
+/// For tests: the device's network, which all tests share.
 public enum SimulatedNetwork {
     private static let state = Mutex<(path: NWPath, monitors: [NWPathMonitor])>((NWPath(status: .satisfied), []))
 

@@ -62,7 +62,7 @@ public struct OSLogInterpolation: StringInterpolationProtocol, Sendable {
 
     public mutating func appendLiteral(_ literal: String) { text += literal }
 
-    // os, "appendInterpolation(_:align:privacy:)": a text is private unless it says otherwise.
+    // os, "appendInterpolation(_:align:privacy:)": values are private by default.
     public mutating func appendInterpolation(
         _ argumentString: @autoclosure @escaping () -> String, privacy: OSLogPrivacy = .auto
     ) {
@@ -70,7 +70,7 @@ public struct OSLogInterpolation: StringInterpolationProtocol, Sendable {
     }
 }
 
-/// For tests: what has been logged, as whoever reads the system's log sees it.
+/// For tests: the logged messages, as a reader of the system log sees them.
 public enum SimulatedLog {
     public struct Entry: Sendable {
         public let subsystem: String

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What Security needs of an `LAContext`, which is declared in a module that imports this one.
+/// The part of `LAContext` that Security needs. `LAContext` is in a module that imports this one.
 public protocol AuthenticationContext: AnyObject {
     var localizedReason: String { get }
     var interactionNotAllowed: Bool { get }
 }
 
-/// A dictionary as the functions read it: a key that they do not know, or a value of another type, is `errSecParam`.
+/// Reads a query dictionary. An unknown key, or a value of another type, is `errSecParam`.
 struct Parameters {
     private var values: [String: Any]
 
@@ -43,7 +43,7 @@ struct Parameters {
         return protection
     }
 
-    /// Whether the call goes to the file-based Keychain of a Mac.
+    /// Whether the call uses the file-based Keychain of a Mac.
     mutating func takesFile(on device: SimulatedDevice) throws(Refusal) -> Bool {
         try take(kSecUseDataProtectionKeychain, as: Bool.self) != true && device.isMac
     }
@@ -87,7 +87,7 @@ struct ItemChanges {
     }
 }
 
-/// For the other three functions.
+/// The query of the other three functions.
 struct ItemQuery {
     let returnsData: Bool
     let returnsAttributes: Bool
@@ -120,7 +120,7 @@ struct ItemQuery {
             returnsData = try values.take(kSecReturnData) ?? false
             returnsAttributes = try values.take(kSecReturnAttributes) ?? false
             isLimitedToOne = try values.take(kSecMatchLimit, as: String.self) != kSecMatchLimitAll as String
-            // Security, "SecItemCopyMatching(_:_:)": passwords of several items are not to be had in one call.
+            // Security, "SecItemCopyMatching(_:_:)": one call cannot return the data of several passwords.
             if returnsData, !isLimitedToOne { throw Refusal(errSecParam) }
         }
         try values.end()

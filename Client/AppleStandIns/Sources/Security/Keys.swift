@@ -1,7 +1,7 @@
 public import Foundation
 
-// The keys and values of Keychain queries that the client uses. Apple declares them as constants of type CFString, which
-// Foundation of Linux does not have: NSString stands for it, and is converted by `as` in the same way.
+// The keys and values of Keychain queries that the client uses. Apple declares them as CFString constants. Foundation
+// on Linux has no CFString, so NSString replaces it; `as` converts it in the same way.
 
 public typealias CFString = NSString
 public typealias CFDictionary = NSDictionary

@@ -1,12 +1,12 @@
 public import Dispatch
 
-/// For tests: an app, or another process of one, on a ``SimulatedDevice``.
+/// For tests: a process of an app on a ``SimulatedDevice``.
 ///
-/// What the functions of Security do depends on who calls them. Here it is the app whose ``queue`` they are called on;
-/// elsewhere there is no Keychain (`errSecNotAvailable`). Tests that run at the same time do not see each other.
+/// The functions of Security depend on the calling app. Here the caller is the app that owns the current ``queue``.
+/// Elsewhere no Keychain is available (`errSecNotAvailable`). So concurrent tests do not share items.
 public struct SimulatedApp: Sendable {
     public let device: SimulatedDevice
-    /// Of the app's entitlements; new items go to the first.
+    /// The groups in the app's entitlements. New items are added to the first.
     public let accessGroups: [String]
 
     private static let key = DispatchSpecificKey<SimulatedApp>()
@@ -16,7 +16,7 @@ public struct SimulatedApp: Sendable {
         self.accessGroups = accessGroups
     }
 
-    /// A new queue of this app's.
+    /// Returns a new queue of this app.
     public func queue() -> DispatchQueue {
         let queue = DispatchQueue(label: "app")
         queue.setSpecific(key: Self.key, value: self)

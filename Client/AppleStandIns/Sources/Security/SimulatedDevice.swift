@@ -1,15 +1,15 @@
 import Synchronization
 
-/// For tests: a device with a Keychain, a lock and, as a rule, biometrics.
+/// For tests: a device with a Keychain, a lock and, usually, biometrics.
 public final class SimulatedDevice: Sendable {
     public enum Lock: Sendable {
-        /// Started, and not unlocked since.
+        /// The device has not been unlocked since it started.
         case beforeFirstUnlock
         case locked
         case unlocked
     }
 
-    /// What a user does in the system's dialog.
+    /// A user's action in the system's dialog.
     public enum Answer: Sendable {
         case accepted, cancelled, notRecognized
     }
@@ -26,7 +26,7 @@ public final class SimulatedDevice: Sendable {
 
     let state = Mutex(State())
     let keychain = SimulatedKeychain()
-    /// A Mac has a file-based Keychain beside, to which calls go that do not ask for the data protection Keychain.
+    /// A Mac also has a file-based Keychain, for calls that do not select the data protection Keychain.
     let isMac: Bool
 
     public init(isMac: Bool = false) { self.isMac = isMac }
@@ -42,10 +42,10 @@ public final class SimulatedDevice: Sendable {
         set { state.withLock { $0.isInBackground = newValue } }
     }
 
-    /// The reasons that dialogs have shown.
+    /// The reasons shown in dialogs so far.
     public var prompts: [String] { state.withLock { $0.prompts } }
 
-    /// How the user answers the next dialogs; further ones are accepted.
+    /// The user's answers to the next dialogs. Later dialogs are accepted.
     public func user(answers: Answer...) { state.withLock { $0.answers += answers } }
 
     /// The user adds a finger or a face.
@@ -53,12 +53,12 @@ public final class SimulatedDevice: Sendable {
 
     public func removeBiometrics() { state.withLock { $0.enrolment = nil } }
 
-    /// Runs `body` right before the next call of that name does its work.
+    /// Runs `body` immediately before the next call with that name executes.
     public func beforeNext(_ call: String, _ body: @escaping @Sendable () -> Void) {
         state.withLock { $0.hooks[call, default: []].append(body) }
     }
 
-    /// Every call of that name fails so; `nil`: no longer.
+    /// Makes every call with that name fail with `status`; `nil` ends this.
     public func fail(_ call: String, with status: OSStatus?) { state.withLock { $0.failures[call] = status } }
 
     var enrolment: Int? { state.withLock { $0.enrolment } }

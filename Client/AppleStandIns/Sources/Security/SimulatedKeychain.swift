@@ -17,7 +17,7 @@ enum Protection: String, Sendable {
     }
 }
 
-/// A generic password. What makes it one of a kind is in ``ItemKey`` (Security, "errSecDuplicateItem").
+/// A generic password. ``ItemKey`` is its unique key (Security, "errSecDuplicateItem").
 struct Item: Sendable {
     var key: ItemKey
     var protection: Protection
@@ -35,7 +35,7 @@ struct ItemKey: Sendable, Hashable {
     var isSynchronizable: Bool
 }
 
-/// What the four functions do.
+/// The implementation of the four functions.
 final class SimulatedKeychain: Sendable {
     private let items = Mutex<[Item]>([])
 
@@ -67,7 +67,7 @@ final class SimulatedKeychain: Sendable {
         let found = try matches(query, by: app)
         for item in found { try authenticate(item, query, by: app) }
         let keys = Set(found.map(\.key))
-        // Between the look-up and the change somebody may have deleted it.
+        // Another process may have deleted the item between the look-up and the change.
         let changed = items.withLock { items in
             var changed = 0
             for index in items.indices where keys.contains(items[index].key) {
@@ -97,14 +97,14 @@ final class SimulatedKeychain: Sendable {
         return found
     }
 
-    /// Items of `biometryCurrentSet` are lost with a change of the biometrics
-    /// (Security, "SecAccessControlCreateFlags.biometryCurrentSet").
+    /// Items with `biometryCurrentSet` are lost when the biometrics change (Security,
+    /// "SecAccessControlCreateFlags.biometryCurrentSet").
     private func forgetInvalid(_ items: inout [Item], _ enrolment: Int?) {
         items.removeAll { $0.accessControl?.flags.contains(.biometryCurrentSet) == true && $0.enrolment != enrolment }
     }
 
     private func check(_ item: Item, by app: SimulatedApp) throws(Refusal) {
-        // The file-based Keychain is unlocked with the user's log-in.
+        // The user's log-in unlocks the file-based Keychain.
         guard item.key.isInFile || item.protection.isAvailable(app.device.lock) else {
             throw Refusal(errSecInteractionNotAllowed)
         }

@@ -10,7 +10,7 @@ public final class UIApplication {
     public nonisolated static let willEnterForegroundNotification = NSNotification.Name(
         "UIApplicationWillEnterForegroundNotification")
 
-    /// For tests: how often the app has asked for a device token.
+    /// For tests: how often the app has requested a device token.
     public private(set) var simulatedRegistrations = 0
 
     // UIKit, "registerForRemoteNotifications()"

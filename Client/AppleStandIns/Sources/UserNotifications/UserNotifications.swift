@@ -22,7 +22,7 @@ public final class UNUserNotificationCenter {
     }
 }
 
-/// For tests: what the user answers.
+/// For tests: the user's answer.
 public enum SimulatedPermission {
     static let answer = Mutex<Result<Bool, any Error>>(.success(true))
 

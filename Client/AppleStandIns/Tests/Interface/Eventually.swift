@@ -1,6 +1,6 @@
 import Testing
 
-/// Waits until `condition` holds of what is on the screen; other tasks go on meanwhile.
+/// Waits until the screen meets `condition`. Other tasks run meanwhile.
 @MainActor
 func eventually(_ what: Comment, _ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(60)

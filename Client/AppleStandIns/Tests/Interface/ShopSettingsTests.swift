@@ -4,7 +4,7 @@ import Testing
 
 @testable import Shop
 
-@Suite("What the example app knows of its build and its device")
+@Suite("The example app's build settings and installation id")
 struct ShopSettingsTests {
     private func file(_ name: String) throws -> Data {
         let here = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
@@ -16,7 +16,7 @@ struct ShopSettingsTests {
         try #require(PropertyListSerialization.propertyList(from: file(name), format: nil) as? [String: Any])
     }
 
-    @Test("The entitlement and what the app reads of it are one build setting: production in what is released")
+    @Test("One build setting sets the entitlement and the app's copy of it: production in releases")
     func pushEnvironment() throws {
         #expect(try dictionary("Info.plist")["APSEnvironment"] as? String == "$(APS_ENVIRONMENT)")
         #expect(try dictionary("Shop.entitlements")["aps-environment"] as? String == "$(APS_ENVIRONMENT)")
@@ -26,7 +26,7 @@ struct ShopSettingsTests {
         #expect(settings == [["Debug", "development"], ["Release", "production"]])
     }
 
-    @Test("The installation keeps its name")
+    @Test("The installation keeps its id")
     func installation() throws {
         let bench = KeychainBench()
         let first = try #require(bench.call { InstallationID.read() })
@@ -34,7 +34,7 @@ struct ShopSettingsTests {
         #expect(bench.call { InstallationID.read() } == first)
     }
 
-    @Test("Warmed up before the device was unlocked it has no name yet, and the one that is there stays")
+    @Test("Prewarmed before the device was unlocked it has no id yet, and the stored id stays")
     func prewarmed() throws {
         let bench = KeychainBench()
         bench.device.lock = .beforeFirstUnlock

@@ -10,10 +10,10 @@ import UserNotifications
 @testable import GatehouseUI
 
 @MainActor
-@Suite("What the library asks the system", .serialized)
+@Suite("The library's use of system services", .serialized)
 struct SystemTests {
     @Test(
-        "Apple's answers, and what is no answer",
+        "Apple's answers, and errors",
         arguments: [
             (.authorized, .authorized), (.revoked, .revoked), (.notFound, .notFound), (.transferred, .transferred),
             (nil, nil),
@@ -26,7 +26,7 @@ struct SystemTests {
         #expect((try? await SystemAppleCredentials().state(of: user)) == expected)
     }
 
-    @Test("The system's notification is followed until nobody listens")
+    @Test("The system's notification is followed until the listener ends")
     func revocation() async throws {
         let (heard, continuation) = AsyncStream.makeStream(of: Void.self)
         let task = Task { await SystemAppleCredentials().onRevocation { continuation.yield() } }
@@ -61,7 +61,7 @@ struct SystemTests {
         try await eventually("signed out") { await client.session.state == .signedOut(reason: .appleCredentialRevoked) }
     }
 
-    @Test("The log says what happened, in the category auth")
+    @Test("Events are logged in the category auth")
     func log() throws {
         let subsystem = "test.\(UUID().uuidString)"
         let telemetry = OSLogTelemetry(subsystem: subsystem)
@@ -87,7 +87,7 @@ struct SystemTests {
         SimulatedNetwork.change(to: .unsatisfied)
         #expect(await changes.next() == false)
         try await eventually("offline") { !connectivity.isOnline }
-        // This machine is there without a network.
+        // This machine can be reached without a network.
         for (address, isThere) in [
             ("https://api.example.com", false), ("http://127.0.0.1:8080/v1", true), ("http://LOCALHOST", true),
             ("http://[::1]:8080", true), ("https://localhost.example.com", false),
@@ -99,7 +99,7 @@ struct SystemTests {
         try await eventually("online") { connectivity.isOnline }
     }
 
-    @Test("Push: the token is asked for once a launch, and registered")
+    @Test("Push: the token is requested once per launch, and registered")
     func push() async throws {
         let signedIn = try await SignedIn()
         let device = Device(
@@ -115,7 +115,7 @@ struct SystemTests {
         await helper.start(with: signedIn.client.session)
         #expect(tokensAskedFor == before + 1)
         helper.received(deviceToken: Data([1, 2]))
-        // The first attempt fails. Nobody but the system tells the helper when to try again.
+        // The first attempt fails. Only the system's notification makes the helper retry.
         try await eventually("registered") {
             comeToForeground()
             return FileManager.default.fileExists(atPath: file.path)
@@ -123,7 +123,7 @@ struct SystemTests {
         #expect(await signedIn.requests.allSatisfy { $0.line == "POST /v1/devices/register" })
     }
 
-    @Test("A helper that is gone follows nothing")
+    @Test("A deallocated helper ignores notifications")
     func pushEnds() async throws {
         let signedIn = try await SignedIn()
         var helper: PushHelper? = PushHelper(PushRegistration(client: signedIn.client, environment: .sandbox)) {}
@@ -134,7 +134,7 @@ struct SystemTests {
     }
 
     @Test(
-        "Why the system asks for no face, as the system says it",
+        "Why the system shows no biometrics dialog",
         arguments: [
             (nil, nil), (.biometryLockout, .lockedOut), (.biometryNotAvailable, .unavailable),
             (.biometryNotEnrolled, .unavailable), (.passcodeNotSet, .unavailable),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatehouseClient
 
-/// A device with an app on it, and what a test looks at from outside.
+/// A device with an app, and views of its state for tests.
 struct KeychainBench {
     static let service = "com.example.app.gatehouse"
     static let own = "TEAM.com.example.app"
@@ -13,7 +13,7 @@ struct KeychainBench {
 
     let device: SimulatedDevice
     let app: SimulatedApp
-    /// The app's container. A test that lets something be written there removes it.
+    /// The app's container. A test that writes to it removes it.
     let container = FileManager.default.temporaryDirectory
         .appendingPathComponent("keychain-\(UUID().uuidString)", isDirectory: true)
 
@@ -24,7 +24,7 @@ struct KeychainBench {
 
     func remove() { try? FileManager.default.removeItem(at: container) }
 
-    /// A new process of the app, or of another.
+    /// A store in a new process of this app, or of another.
     func store(
         of app: SimulatedApp? = nil, group: String? = nil, biometry: Bool = false,
         afterReinstall: KeychainTokenStore.Options.AfterReinstall = .keep,
@@ -41,12 +41,12 @@ struct KeychainBench {
 
     var mark: URL { container.appendingPathComponent("\(Self.service).session.installed") }
 
-    /// Calls Security as the app would.
+    /// Calls Security on the app's queue.
     func call<Value>(as app: SimulatedApp? = nil, _ body: () -> Value) -> Value {
         (app ?? self.app).queue().sync(execute: body)
     }
 
-    /// Adds the session's item with attributes of another time.
+    /// Adds the session's item with the attributes of an earlier version.
     @discardableResult
     func add(_ data: Data, _ attributes: [CFString: Any] = [:], as app: SimulatedApp? = nil) -> OSStatus {
         var item = Self.item
@@ -55,7 +55,7 @@ struct KeychainBench {
         return call(as: app) { SecItemAdd(item as CFDictionary, nil) }
     }
 
-    /// The attributes of every item of the app's whose service begins with the session's, and their number.
+    /// The attributes and the count of the app's items whose service begins with the session's.
     func items(as app: SimulatedApp? = nil) -> [[String: Any]] {
         let query: [String: Any] = [
             kSecClass as String: kSecClassGenericPassword, kSecAttrSynchronizable as String: kSecAttrSynchronizableAny,
@@ -69,7 +69,7 @@ struct KeychainBench {
         }
     }
 
-    /// The session's item, without a proof of anything.
+    /// The session's item, read without user authentication.
     func rawValue() -> Data? {
         var query = Self.item
         query[kSecReturnData as String] = true
@@ -93,7 +93,7 @@ extension Data {
     static let second = Data("{\"second\":2}".utf8)
 }
 
-/// The error's code; fails where there is none.
+/// The error's code. Records a failure if no error is thrown.
 func code(_ body: () async throws(TokenStoreError) -> some Sendable) async -> TokenStoreError.Code? {
     do throws(TokenStoreError) {
         _ = try await body()

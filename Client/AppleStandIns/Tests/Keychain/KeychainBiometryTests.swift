@@ -11,7 +11,7 @@ import Testing
 struct KeychainBiometryTests {
     let bench = KeychainBench()
 
-    @Test("The next process reads it once the user has proved who they are, and asks once")
+    @Test("The next process reads it after the user has authenticated, and asks once")
     func unlocks() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -62,7 +62,7 @@ struct KeychainBiometryTests {
         #expect(try await next.load() == .first)
     }
 
-    @Test("In the background there is no dialog: later")
+    @Test("In the background no dialog is shown: the user authenticates later")
     func background() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -71,7 +71,7 @@ struct KeychainBiometryTests {
         #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .userPresenceNeeded)
     }
 
-    @Test("Another finger is added: the session is lost, said to be, and signing in anew serves")
+    @Test("Another finger is added: the session is lost with an error, and a new sign-in works")
     func enrolmentChanges() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -87,7 +87,7 @@ struct KeychainBiometryTests {
         #expect(try await later.load() == .second)
     }
 
-    @Test("Signing in over a session that nobody has unlocked replaces it, and its key")
+    @Test("A sign-in replaces a locked session and its key")
     func signInOverLocked() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -116,12 +116,12 @@ struct KeychainBiometryTests {
         let next = bench.store(biometry: true)
         try await next.unlock(reason: "r")
         #expect(try await next.load() == (step == 1 ? .first : .second))
-        // A key that was left over goes with the session.
+        // An unused key is deleted with the session.
         try await next.delete()
         #expect(bench.items().isEmpty)
     }
 
-    @Test("Switched on: sealed at the next launch. Switched off: open after one more proof")
+    @Test("Switched on: encrypted at the next launch. Switched off: decrypted after one more authentication")
     func switched() async throws {
         defer { bench.remove() }
         try await bench.store().save(.first)
@@ -137,7 +137,7 @@ struct KeychainBiometryTests {
         #expect(bench.items().count == 1)
     }
 
-    @Test("In the app's own group, before it was shared with an extension: moved with its key, after one proof")
+    @Test("In the app's own group, before an extension shared it: moved with its key, after one authentication")
     func movesToGroup() async throws {
         defer { bench.remove() }
         let appExtension = SimulatedApp(on: bench.device, accessGroups: ["TEAM.extension", KeychainBench.shared])
@@ -154,12 +154,12 @@ struct KeychainBiometryTests {
         try await other.unlock(reason: "r")
         #expect(try await other.load() == .first)
         #expect(bench.device.prompts.count == 2)
-        // What is renewed from now on needs no other key.
+        // Later refreshes need no other key.
         try await moved.save(.second)
         #expect(try await other.load() == .second)
     }
 
-    @Test("Signing out removes keys wherever they lie")
+    @Test("Signing out removes keys in all groups")
     func deletedEverywhere() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -167,7 +167,7 @@ struct KeychainBiometryTests {
         #expect(bench.items().isEmpty)
     }
 
-    @Test("A look at the store that waits behind a sign-in knows the key that the sign-in has made")
+    @Test("A read that waits for a sign-in knows the key that the sign-in has created")
     func loadBehindSave() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -192,7 +192,7 @@ struct KeychainBiometryTests {
         #expect(bench.device.prompts.isEmpty)
     }
 
-    @Test("Two that ask for a proof at once: one dialog")
+    @Test("Two concurrent unlocks show one dialog")
     func unlockTwice() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)
@@ -204,7 +204,7 @@ struct KeychainBiometryTests {
         #expect(try await next.load() == .first)
     }
 
-    @Test("Nobody is enrolled: saving says so")
+    @Test("Without enrolled biometrics saving fails")
     func nobodyEnrolled() async throws {
         defer { bench.remove() }
         bench.device.removeBiometrics()
@@ -247,7 +247,7 @@ struct KeychainBiometryTests {
         #expect(await code { () throws(TokenStoreError) in try await next.unlock(reason: "r") } == .corrupt)
     }
 
-    @Test("Nothing to unlock is no error; a Keychain that fails is")
+    @Test("Nothing to unlock is not an error; a failing Keychain is")
     func nothingToUnlock() async throws {
         defer { bench.remove() }
         let store = bench.store(biometry: true)
@@ -257,7 +257,7 @@ struct KeychainBiometryTests {
         #expect(bench.device.prompts.isEmpty)
     }
 
-    @Test("The system fails while it looks for the key")
+    @Test("The system fails while it searches for the key")
     func keyFails() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true).save(.first)

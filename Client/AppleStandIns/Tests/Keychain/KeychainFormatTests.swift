@@ -10,7 +10,7 @@ struct KeychainFormatTests {
 
     private func attribute(_ key: CFString) -> String? { bench.items().first?[key as String] as? String }
 
-    @Test("Without a version, and readable only while the device is unlocked: read, and brought up to date")
+    @Test("Without a version, and readable only while the device is unlocked: read and migrated")
     func withoutVersion() async throws {
         defer { bench.remove() }
         bench.add(.first, [kSecAttrAccessible: kSecAttrAccessibleWhenUnlocked])
@@ -34,7 +34,7 @@ struct KeychainFormatTests {
         #expect(attribute(kSecAttrAccessGroup) == KeychainBench.shared)
     }
 
-    @Test("In iCloud's Keychain: taken out of it")
+    @Test("In iCloud Keychain: removed from it")
     func synchronizable() async throws {
         defer { bench.remove() }
         bench.add(
@@ -45,7 +45,7 @@ struct KeychainFormatTests {
         #expect(items.first?[kSecAttrSynchronizable as String] as? Bool == false)
     }
 
-    @Test("Signing out removes it wherever it lies")
+    @Test("Signing out removes it in all groups")
     func deletedEverywhere() async throws {
         defer { bench.remove() }
         bench.add(.first, [kSecAttrSynchronizable: true, kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlock])
@@ -55,7 +55,7 @@ struct KeychainFormatTests {
         #expect(bench.items().isEmpty)
     }
 
-    @Test("A session that cannot be brought up to date now is still read")
+    @Test("A session that cannot be migrated now is still read")
     func migrationFails() async throws {
         defer { bench.remove() }
         bench.add(.first, [kSecAttrAccessible: kSecAttrAccessibleWhenUnlocked])
@@ -63,7 +63,7 @@ struct KeychainFormatTests {
         #expect(try await bench.store().load() == .first)
     }
 
-    @Test("What lies elsewhere and cannot be listed does not fail a save")
+    @Test("Items in other groups that cannot be listed do not fail a save")
     func listFails() async throws {
         defer { bench.remove() }
         bench.add(.first, [kSecAttrAccessGroup: KeychainBench.own])
@@ -78,7 +78,7 @@ struct KeychainFormatTests {
         #expect(bench.items().isEmpty)
     }
 
-    @Test("Of a later version: kept for that version, whatever comes", arguments: ["ghk2p{}", "ghk9", "ghkAs"])
+    @Test("Of a later version: kept for that version in every case", arguments: ["ghk2p{}", "ghk9", "ghkAs"])
     func laterVersion(text: String) async throws {
         defer { bench.remove() }
         let bytes = Data(text.utf8)
@@ -104,7 +104,7 @@ struct KeychainFormatTests {
         #expect(try await store.load() == .first)
     }
 
-    @Test("An envelope is read from a slice, too, and gives back what it was given")
+    @Test("An envelope can be read from a slice, and round-trips")
     func envelope() throws {
         let id = UUID()
         let bytes = Data([0, 0]) + KeychainEnvelope.sealed(keyID: id, .first).data

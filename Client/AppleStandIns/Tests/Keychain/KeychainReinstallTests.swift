@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatehouseClient
 
-@Suite("The app was deleted and installed anew; the Keychain has kept its items")
+@Suite("The app was reinstalled; the Keychain has kept its items")
 struct KeychainReinstallTests {
     let bench = KeychainBench()
 
@@ -18,7 +18,7 @@ struct KeychainReinstallTests {
         #expect(try await bench.store().load() == .first)
     }
 
-    @Test("Discard: signed out once, and what is saved from then on stays")
+    @Test("Discard: signed out once, and later sessions stay")
     func discard() async throws {
         defer { bench.remove() }
         try await bench.store(biometry: true, afterReinstall: .discard).save(.first)
@@ -30,7 +30,7 @@ struct KeychainReinstallTests {
         #expect(try await bench.store(afterReinstall: .discard).load() == .second)
     }
 
-    @Test("Discard: a sign-in before anything was read does not lose what it saves")
+    @Test("Discard: a sign-in before the first read keeps its session")
     func saveFirst() async throws {
         defer { bench.remove() }
         bench.add(.first)
@@ -38,14 +38,14 @@ struct KeychainReinstallTests {
         #expect(try await bench.store(afterReinstall: .discard).load() == .second)
     }
 
-    @Test("An update that begins to discard finds the mark of the version that kept")
+    @Test("An update from keep to discard finds the marker of the earlier version")
     func policyChanges() async throws {
         defer { bench.remove() }
         try await bench.store(afterReinstall: .keep).save(.first)
         #expect(try await bench.store(afterReinstall: .discard).load() == .first)
     }
 
-    @Test("Warmed up before the device was unlocked: the mark is there and cannot be read; nothing is discarded")
+    @Test("Prewarmed before the device was unlocked: the marker cannot be read, and nothing is discarded")
     func prewarmed() async throws {
         defer { bench.remove() }
         try await bench.store(afterReinstall: .discard).save(.first)
@@ -60,7 +60,7 @@ struct KeychainReinstallTests {
         #expect(try await warm.load() == .first)
     }
 
-    @Test("A mark that cannot be read yet is no missing one, even where the Keychain can be read already")
+    @Test("An unreadable marker is not a missing one, even if the Keychain can be read already")
     func unreadableMark() async throws {
         defer { bench.remove() }
         try await bench.store(afterReinstall: .discard).save(.first)
@@ -69,7 +69,7 @@ struct KeychainReinstallTests {
         #expect(try await bench.store(afterReinstall: .discard).load() == .first)
     }
 
-    @Test("Warmed up, and the mark missing: it is not set before the Keychain has been emptied")
+    @Test("Prewarmed without a marker: it is set only after the Keychain has been emptied")
     func prewarmedAfterReinstall() async throws {
         defer { bench.remove() }
         bench.add(.first, [kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly])
@@ -81,7 +81,7 @@ struct KeychainReinstallTests {
         #expect(try await store.load() == nil)
     }
 
-    @Test("Keep: a mark that cannot be read or written is no reason to fail")
+    @Test("Keep: a marker that cannot be read or written causes no failure")
     func keepWithoutMark() async throws {
         defer { bench.remove() }
         let store = bench.store { _ in throw CocoaError(.fileReadNoPermission) }
@@ -99,7 +99,7 @@ struct KeychainReinstallTests {
         #expect(bench.items().isEmpty)
     }
 
-    @Test("Discard: a mark that cannot be read for another reason is an error")
+    @Test("Discard: a marker that cannot be read for another reason is an error")
     func unreadable() async throws {
         defer { bench.remove() }
         let store = bench.store(afterReinstall: .discard) { _ in throw CocoaError(.fileReadCorruptFile) }

@@ -8,7 +8,7 @@ import Testing
 struct KeychainTokenStoreTests {
     let bench = KeychainBench()
 
-    @Test("What is saved is there in the next process, and is gone once deleted")
+    @Test("A saved session can be read in the next process, and is gone after deletion")
     func keeps() async throws {
         defer { bench.remove() }
         let store = bench.store()
@@ -22,7 +22,7 @@ struct KeychainTokenStoreTests {
         #expect(try await bench.store().load() == nil)
     }
 
-    @Test("One item, readable after the first unlocking, on this device alone, in no iCloud")
+    @Test("One item, readable after the first unlock, on this device only, not in iCloud")
     func attributes() async throws {
         defer { bench.remove() }
         try await bench.store().save(.first)
@@ -98,7 +98,7 @@ struct KeychainTokenStoreTests {
         #expect(try await bench.store().load() == .second)
     }
 
-    @Test("Who never gets a turn says so")
+    @Test("A save that always loses the race reports an error")
     func endlessRace() async throws {
         defer { bench.remove() }
         bench.device.fail("SecItemUpdate", with: errSecItemNotFound)
@@ -124,7 +124,7 @@ struct KeychainTokenStoreTests {
     }
 
     @Test(
-        "What the system answers is in the error",
+        "The error contains the system's status",
         arguments: [
             ("SecItemCopyMatching", errSecNotAvailable, TokenStoreError.Code.failed),
             ("SecItemCopyMatching", errSecDecode, .corrupt),
@@ -183,14 +183,14 @@ struct KeychainTokenStoreTests {
         #expect(bench.items().count == 1)
     }
 
-    @Test("Where there is no Keychain nothing is taken for empty")
+    @Test("Without a Keychain the store reports an error, not an empty store")
     func noKeychain() async throws {
         let store = KeychainTokenStore(.init(service: KeychainBench.service, container: bench.container))
         defer { bench.remove() }
         #expect(await code { () throws(TokenStoreError) in try await store.load() } == .failed)
     }
 
-    @Test("Nothing that is printed of a store shows what it keeps")
+    @Test("Printing a store does not reveal its session")
     func printsNothing() async throws {
         defer { bench.remove() }
         let store = bench.store(biometry: true)

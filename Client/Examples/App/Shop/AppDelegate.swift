@@ -3,7 +3,7 @@ import GatehouseClient
 import GatehouseUI
 import UIKit
 
-/// What begins with the process: the client, and the device token that the system gives to the app's delegate.
+/// Creates the client when the process starts, and receives the device token from the system.
 final class AppDelegate: NSObject, UIApplicationDelegate {
     static let client: GatehouseClient = {
         do throws(GatehouseError) {

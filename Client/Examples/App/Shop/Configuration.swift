@@ -3,7 +3,8 @@ import GatehouseClient
 import UIKit
 
 extension GatehouseConfiguration {
-    /// The server of `GatehouseURL` in Info.plist; with the launch argument `-stub` a server in memory, in debug builds.
+    /// The server of `GatehouseURL` in Info.plist. In debug builds, the launch argument `-stub` selects an in-memory
+    /// server.
     @MainActor
     static var shop: GatehouseConfiguration {
         #if DEBUG
@@ -22,7 +23,7 @@ extension GatehouseConfiguration {
 }
 
 extension PushEnvironment {
-    /// The build setting `APS_ENVIRONMENT` makes both the entitlement and `APSEnvironment` in Info.plist.
+    /// The build setting `APS_ENVIRONMENT` sets both the entitlement and `APSEnvironment` in Info.plist.
     static var ofThisBuild: PushEnvironment {
         let text = Bundle.main.object(forInfoDictionaryKey: "APSEnvironment") as? String
         guard let environment = PushEnvironment(entitlement: text) else {

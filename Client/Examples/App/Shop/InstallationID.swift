@@ -1,12 +1,12 @@
 import Foundation
 import Security
 
-/// Chosen once on each device, by which the server knows it again. It is no secret.
+/// An id that is created once on each device, by which the server recognises the device. It is not secret.
 ///
-/// It is in the Keychain. UserDefaults read as if they were empty until the device has been unlocked once: an app that the
-/// system warms up before that would choose another one, and write it over the first.
+/// It is in the Keychain, because UserDefaults read as empty until the device has been unlocked once. An app that the
+/// system prewarms before that would create a new id and overwrite the first.
 enum InstallationID {
-    /// - Returns: `nil` where the Keychain cannot be read now. The next process asks again; what is there stays.
+    /// - Returns: `nil` if the Keychain cannot be read now. The stored id stays, and the next process reads again.
     static func read() -> String? {
         let query = item.merging([kSecReturnData as String: true]) { _, new in new }
         var found: CFTypeRef?

@@ -1,11 +1,11 @@
 import XCTest
 
-/// The app against its server in memory.
+/// Tests the app against its in-memory server.
 @MainActor
 final class ShopUITests: XCTestCase {
     private let timeout: TimeInterval = 30
 
-    /// - Parameter keychain: the session's name in the simulator's Keychain; `nil`: it is in memory.
+    /// - Parameter keychain: the session's name in the simulator's Keychain; `nil` keeps the session in memory.
     private func launch(keychain: String? = nil) -> XCUIApplication {
         continueAfterFailure = false
         let app = XCUIApplication()
@@ -31,7 +31,7 @@ final class ShopUITests: XCTestCase {
         signIn(app, password: "wrong horse")
         let alert = app.alerts.firstMatch
         XCTAssertTrue(alert.waitForExistence(timeout: timeout))
-        // The same password would be as wrong the next time.
+        // Retrying with the same password would fail again.
         XCTAssertFalse(alert.buttons["Try Again"].exists)
         alert.buttons.firstMatch.tap()
         XCTAssertTrue(app.buttons["gatehouse.login.submit"].isEnabled)

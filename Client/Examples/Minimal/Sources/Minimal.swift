@@ -1,7 +1,7 @@
 import Foundation
 import GatehouseClient
 
-/// Signs in and prints who that is: `GATEHOUSE_PASSWORD=… minimal http://127.0.0.1:8080 ada@example.com`
+/// Signs in and prints the user: `GATEHOUSE_PASSWORD=… minimal http://127.0.0.1:8080 ada@example.com`
 @main
 enum Minimal {
     static func main() async throws {

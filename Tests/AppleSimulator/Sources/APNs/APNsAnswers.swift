@@ -1,22 +1,22 @@
 import Foundation
 import Synchronization
 
-/// What `POST /simulator/apns-answer` is asked: how to answer pushes from here on.
+/// The request of `POST /simulator/apns-answer`: the response to pushes from now on.
 struct APNsAnswerRequest: Codable, Sendable {
-    /// The device token that the answer is for; every other one's where not given.
+    /// The device token that the response is for. Absent: the default for all other tokens.
     var token: String?
     var status: Int
-    /// Apple's word for the refusal: `BadDeviceToken`, `Unregistered`, `TooManyRequests` …
+    /// Apple's reason: `BadDeviceToken`, `Unregistered`, `TooManyRequests` …
     var reason: String?
-    /// For 410, since when the token is not valid, in milliseconds since 1970.
+    /// For 410: since when the token is invalid, in milliseconds since 1970.
     var timestamp: Int?
     /// Seconds to wait before answering.
     var delay: Double?
-    /// For how many pushes; without end where not given.
+    /// The number of pushes; absent: unlimited.
     var times: Int?
 }
 
-/// An answer of APNs.
+/// A response of APNs.
 struct APNsAnswer: Sendable, Equatable {
     struct Body: Codable, Sendable, Equatable {
         var reason: String
@@ -35,7 +35,7 @@ struct APNsAnswer: Sendable, Equatable {
     }
 }
 
-/// The answers that tests have set.
+/// The responses that tests have set.
 final class APNsAnswers: Sendable {
     private struct Planned {
         var answer: APNsAnswer
@@ -55,7 +55,7 @@ final class APNsAnswers: Sendable {
         }
     }
 
-    /// The answer for a push to `token`, which uses it up where it is for so many times only.
+    /// Returns the response for a push to `token`, and counts it if the response is limited to a number of pushes.
     func take(for token: String) -> APNsAnswer {
         planned.withLock { planned in
             let key = planned[token] == nil ? Self.everyToken : token

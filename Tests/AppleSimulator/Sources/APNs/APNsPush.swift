@@ -2,7 +2,7 @@ import AccessToken
 import Bytes
 import Foundation
 
-/// One request to APNs, and the checks that come before any answer that a test has set.
+/// A request to APNs, and the checks that precede any response that a test has set.
 struct APNsPush: Sendable {
     var method: String
     var path: String
@@ -16,7 +16,7 @@ struct APNsPush: Sendable {
         path.hasPrefix(Self.pathPrefix) ? String(path.dropFirst(Self.pathPrefix.count)) : nil
     }
 
-    /// What is wrong with the request itself; `nil` when nothing is.
+    /// The error of an invalid request; `nil` if it is valid.
     ///
     /// - Parameter now: seconds since 1970.
     func refusal(now: Int) -> APNsAnswer? {

@@ -5,10 +5,9 @@ import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 
-/// The APNs server: HTTP/2, in clear text from the first byte on (RFC 9113 §3.3), or over TLS when it has a
-/// certificate.
+/// The APNs server: HTTP/2 in clear text with prior knowledge (RFC 9113 §3.3), or over TLS if it has a certificate.
 struct APNsServer: Service {
-    /// A certificate and its key, as paths of PEM files.
+    /// The paths of the PEM files of a certificate and its key.
     struct Certificate: Sendable {
         var certificateFile: String
         var keyFile: String
@@ -40,7 +39,7 @@ struct APNsServer: Service {
             .bind(host: host, port: port).get()
     }
 
-    /// The port that the system chose where 0 was asked for.
+    /// The port, which the system has chosen if 0 was requested.
     var port: Int { channel.localAddress?.port ?? 0 }
 
     func run() async throws {

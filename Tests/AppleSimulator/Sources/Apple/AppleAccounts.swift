@@ -1,6 +1,6 @@
 import Foundation
 
-/// What Apple would do: keep keys, consents, codes and tokens.
+/// Apple's state: keys, consents, codes and tokens.
 actor AppleAccounts {
     private let clientSecret: ClientSecret
     private let audience: String
@@ -9,13 +9,13 @@ actor AppleAccounts {
     private let now: @Sendable () -> Int
     private var keys: SigningKeys
     private var codes = AuthorizationCodes()
-    /// By refresh or access token; the value names the refresh token, so that revoking either ends both.
+    /// Keyed by refresh or access token. The value is the refresh token, so that revoking either revokes both.
     private var tokens: [String: String] = [:]
     private var grants: [String: Grant] = [:]
-    /// Who has signed in, by subject.
+    /// The people who have signed in, by subject.
     private var people: [String: Grant] = [:]
     private var transfers = TeamTransfers()
-    /// Teams' tokens for asking about their users; the value is the client.
+    /// The teams' tokens for requests about their users. The value is the client.
     private var migrationTokens: [String: String] = [:]
 
     init(
@@ -44,10 +44,10 @@ actor AppleAccounts {
     func signIn(_ request: SignInRequest) async throws -> SignInResponse {
         var grant = Grant(request, audience: audience, issuer: issuer, sub: Self.newSubject())
         if let recipient = request.transferredTo {
-            let passage = passage(of: people[grant.sub] ?? grant, to: recipient)
-            grant.sub = passage.sub
-            grant.transferSub = passage.transferSub
-            grant.email = grant.email == nil ? nil : passage.email ?? grant.email
+            let transfer = transfer(of: people[grant.sub] ?? grant, to: recipient)
+            grant.sub = transfer.sub
+            grant.transferSub = transfer.transferSub
+            grant.email = grant.email == nil ? nil : transfer.email ?? grant.email
         }
         people[grant.sub] = grant
         let now = now()
@@ -85,8 +85,8 @@ actor AppleAccounts {
         }
     }
 
-    /// Ends the consent that the token stands for. A token that is not known, or no longer, is as good as revoked;
-    /// one of another client is not the caller's to revoke.
+    /// Revokes the token's consent. An unknown or revoked token counts as revoked. A caller cannot revoke another
+    /// client's token.
     func revoke(_ form: ClientForm) async throws {
         let clientID = try await authenticate(form)
         guard let token = form.token else { throw OAuthError.invalidRequest }
@@ -114,25 +114,25 @@ actor AppleAccounts {
 
     // MARK: - Changing teams
 
-    /// Tells a team about one of its users (TN3159).
+    /// Answers a team's request about one of its users (TN3159).
     func migrate(_ form: ClientForm, bearer: String?) async throws -> MigrationResponse {
         let clientID = try await authenticate(form)
         guard let bearer, migrationTokens[bearer] == clientID,
             let team = clientSecret.team(of: form.clientSecret ?? "", clientID: clientID, now: now())
         else { throw OAuthError.invalidGrant }
         if let transferSub = form.transferSub {
-            guard let passage = transfers.passage(by: transferSub, to: team) else { throw OAuthError.invalidRequest }
+            guard let transfer = transfers.transfer(by: transferSub, to: team) else { throw OAuthError.invalidRequest }
             return MigrationResponse(
-                sub: passage.sub, email: passage.email, is_private_email: passage.email.map { _ in true })
+                sub: transfer.sub, email: transfer.email, is_private_email: transfer.email.map { _ in true })
         }
         guard let sub = form.sub, let target = form.target, target != team, let person = people[sub] else {
             throw OAuthError.invalidRequest
         }
-        return MigrationResponse(transfer_sub: passage(of: person, to: target).transferSub)
+        return MigrationResponse(transfer_sub: transfer(of: person, to: target).transferSub)
     }
 
-    private func passage(of person: Grant, to recipient: String) -> TeamTransfers.Passage {
-        transfers.passage(of: person, to: recipient, newSubject: Self.newSubject) {
+    private func transfer(of person: Grant, to recipient: String) -> TeamTransfers.Transfer {
+        transfers.transfer(of: person, to: recipient, newSubject: Self.newSubject) {
             Self.random().prefix(10) + "@privaterelay.appleid.com"
         }
     }
@@ -147,7 +147,7 @@ actor AppleAccounts {
 
     // MARK: - Random values
 
-    /// Of the form of Apple's: six digits, 32 hexadecimal ones, four digits.
+    /// In Apple's format: six digits, 32 hexadecimal digits, four digits.
     private static func newSubject() -> String {
         let digits = { (count: Int) in String((0..<count).map { _ in "0123456789".randomElement() ?? "0" }) }
         return "\(digits(6)).\(random()).\(digits(4))"

@@ -1,4 +1,4 @@
-/// Codes that wait to be exchanged: each once, within five minutes.
+/// Unused authorization codes. Each can be exchanged once, within five minutes.
 struct AuthorizationCodes: Sendable {
     static let lifetime = 300
 
@@ -12,8 +12,8 @@ struct AuthorizationCodes: Sendable {
         order.append((code, now + Self.lifetime))
     }
 
-    /// The code's grant, if it has not been redeemed and its time is not up. It is used up even when the client is
-    /// another than the one that it was issued to.
+    /// Returns the code's grant, if the code is unused and not expired. The code is consumed even if another client
+    /// presents it.
     mutating func redeem(_ code: String, now: Int) -> Grant? {
         guard let (grant, expiresAt) = grants.removeValue(forKey: code), now < expiresAt else { return nil }
         return grant

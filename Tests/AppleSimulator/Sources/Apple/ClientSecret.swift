@@ -3,11 +3,11 @@ import Bytes
 import Crypto
 import Foundation
 
-/// The check of a client secret: a token that the client signs with ES256 (Apple, "Creating a client secret").
+/// Verifies a client secret: a token that the client signs with ES256 (Apple, "Creating a client secret").
 struct ClientSecret: Sendable {
-    /// What Apple wants to find as `aud`.
+    /// Apple's required `aud`.
     static let audience = "https://appleid.apple.com"
-    /// Apple's largest distance between `iat` and `exp`, six months.
+    /// Apple's limit of the time between `iat` and `exp`: six months.
     static let maximumLifetime = 15_777_000
 
     private struct Header: Codable {
@@ -23,10 +23,10 @@ struct ClientSecret: Sendable {
         var exp: Int
     }
 
-    /// The client's public key; `nil` where the simulator checks the form alone.
+    /// The client's public key; `nil` if the simulator verifies only the format.
     private let key: P256.Signing.PublicKey?
 
-    /// - Parameter privateKey: the client's key (PEM), of which the public half is used.
+    /// - Parameter privateKey: the client's key (PEM). Only its public half is used.
     init(privateKey: String?) throws {
         key = try privateKey.map { try P256.Signing.PrivateKey(pemRepresentation: $0).publicKey }
     }
@@ -43,7 +43,7 @@ struct ClientSecret: Sendable {
         return key.isValidSignature(signature, for: parts.signingInput)
     }
 
-    /// The team that made it; `nil` unless it has the right form.
+    /// The team that issued the secret; `nil` if the format is invalid.
     func team(of secret: String, clientID: String, now: Int) -> String? {
         claims(of: secret, clientID: clientID, now: now)?.iss
     }

@@ -10,12 +10,12 @@ struct IdentityTokenClaims: Codable, Sendable {
     var email: String?
     var email_verified: AppleBoolean?
     var is_private_email: AppleBoolean?
-    /// After the app has changed teams: by which name both teams know the person.
+    /// Set after the app has changed teams: the person's identifier that both teams know.
     var transfer_sub: String?
     var auth_time: Int
 }
 
-/// A claim that Apple writes as `true` at times and as `"true"` at others.
+/// A claim that Apple encodes either as `true` or as `"true"`.
 struct AppleBoolean: Codable, Sendable {
     var value: Bool
     var asString: Bool

@@ -15,7 +15,7 @@ struct ClientForm: Sendable {
     var token: String? { fields["token"] }
 }
 
-/// What `POST /auth/token` answers (Apple's TokenResponse, RFC 6749 §5.1).
+/// The response of `POST /auth/token` (Apple's TokenResponse, RFC 6749 §5.1).
 struct TokenResponse: Codable, Sendable {
     var access_token: String
     var token_type = "Bearer"
@@ -23,7 +23,7 @@ struct TokenResponse: Codable, Sendable {
     var expires_in = 3600
     /// Only for an authorization code.
     var refresh_token: String?
-    /// Of a person; the team's own token has none.
+    /// Only for a person's token; a team's own token has none.
     var id_token: String?
 }
 

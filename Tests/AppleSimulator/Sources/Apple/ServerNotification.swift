@@ -1,15 +1,15 @@
 import Foundation
 
-/// What `POST /simulator/notification` is asked.
+/// The request of `POST /simulator/notification`.
 struct NotificationRequest: Codable, Sendable {
-    /// `email-enabled`, `email-disabled`, `consent-revoked`, `account-delete`, or what a test makes up.
+    /// `email-enabled`, `email-disabled`, `consent-revoked`, `account-delete`, or a test's own value.
     var type: String
     var sub: String
-    /// For the two about e-mail.
+    /// For `email-enabled` and `email-disabled`.
     var email: String?
-    /// The configured one unless given.
+    /// By default the configured one.
     var audience: String?
-    /// When it happened, in seconds since 1970; now unless given.
+    /// The time of the event in seconds since 1970; by default now.
     var eventTime: Int?
     /// Whether `events` is the object that Apple documents, instead of the string that it sends.
     var eventsAsObject: Bool?

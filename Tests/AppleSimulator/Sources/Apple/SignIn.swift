@@ -1,38 +1,37 @@
-/// What `POST /simulator/sign-in` is asked: what Apple knows of the person who touches the button, and what the app
-/// asked for.
+/// The request of `POST /simulator/sign-in`: Apple's data about the person who signs in, and the app's request.
 struct SignInRequest: Codable, Sendable {
-    /// A new person unless given.
+    /// By default a new person.
     var sub: String?
-    /// Stands in the token only if given.
+    /// In the token only if given.
     var email: String?
-    /// `true` unless given.
+    /// By default `true`.
     var emailVerified: Bool?
-    /// `false` unless given.
+    /// By default `false`.
     var isPrivateEmail: Bool?
-    /// Placed into the token as it is.
+    /// Copied into the token.
     var nonce: String?
-    /// The app's bundle identifier; the configured one unless given.
+    /// The app's bundle identifier; by default the configured one.
     var audience: String?
-    /// Seconds; 600 unless given, may be negative.
+    /// In seconds; by default 600; may be negative.
     var expiresIn: Int?
-    /// The configured one unless given: Apple has two.
+    /// By default the configured one. Apple has two issuers.
     var issuer: String?
-    /// Where Apple's page leads to, of a sign-in on the web: its code is exchanged with that address alone.
+    /// The redirect URI of a sign-in on the web. The code can be exchanged only with the same URI.
     var redirectUri: String?
-    /// The team that has the app now: `sub` is the name of the former one, and the token has both teams' names.
+    /// The app's new team. `sub` is the former team's identifier, and the token has the identifiers of both teams.
     var transferredTo: String?
-    /// Whether `email_verified` and `is_private_email` are written as strings, as Apple does at times.
+    /// Whether `email_verified` and `is_private_email` are encoded as strings, as Apple sometimes does.
     var booleansAsStrings: Bool?
 }
 
-/// What the app is given after a sign-in.
+/// The app's data after a sign-in.
 struct SignInResponse: Codable, Sendable {
     var identityToken: String
     var authorizationCode: String
     var sub: String
 }
 
-/// A person's consent to an app: what codes and refresh tokens stand for.
+/// A person's consent to an app, which codes and refresh tokens represent.
 struct Grant: Sendable {
     var sub: String
     var audience: String

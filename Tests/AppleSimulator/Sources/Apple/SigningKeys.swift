@@ -38,7 +38,7 @@ struct SigningKeys: Sendable {
         (current, previous) = try await (first, second)
     }
 
-    /// Signs with `next` from here on; what was signed by the key before the current one is no longer verifiable.
+    /// Signs with `next` from now on. Tokens that the key before the current one signed can no longer be verified.
     mutating func rotate(to next: Key) {
         previous = current
         current = next

@@ -1,38 +1,38 @@
-/// What Apple calls people when an app goes from one team to another.
+/// The identifiers of people when an app moves from one team to another.
 struct TeamTransfers: Sendable {
-    /// A person as both teams know one.
-    struct Passage: Sendable {
-        /// By which both know the person.
+    /// A person's identifiers for both teams.
+    struct Transfer: Sendable {
+        /// The identifier that both teams know.
         var transferSub: String
         var recipient: String
-        /// The recipient's own names.
+        /// The recipient's own identifier and address of the person.
         var sub: String
         var email: String?
     }
 
-    private var passages: [String: Passage] = [:]
+    private var transfers: [String: Transfer] = [:]
 
-    /// The person's names for the recipient, the same whenever they are asked for.
-    mutating func passage(
+    /// Returns the person's identifiers for the recipient, the same for every request.
+    mutating func transfer(
         of grant: Grant, to recipient: String, newSubject: () -> String, newEmail: () -> String
-    ) -> Passage {
+    ) -> Transfer {
         let key = "\(grant.sub) \(recipient)"
-        if let known = passages[key] { return known }
-        let passage = Passage(
+        if let known = transfers[key] { return known }
+        let transfer = Transfer(
             transferSub: newSubject(), recipient: recipient, sub: newSubject(),
             email: grant.isPrivateEmail ? newEmail() : nil)
-        passages[key] = passage
-        return passage
+        transfers[key] = transfer
+        return transfer
     }
 
-    /// Whom the recipient asks about.
-    func passage(by transferSub: String, to recipient: String) -> Passage? {
-        passages.values.first { $0.transferSub == transferSub && $0.recipient == recipient }
+    /// The person that the recipient's request concerns.
+    func transfer(by transferSub: String, to recipient: String) -> Transfer? {
+        transfers.values.first { $0.transferSub == transferSub && $0.recipient == recipient }
     }
 }
 
-/// What `POST /auth/usermigrationinfo` answers: `transfer_sub` to the team that gives the app away, the others to the
-/// team that has it.
+/// The response of `POST /auth/usermigrationinfo`: `transfer_sub` for the team that transfers the app, the other fields
+/// for the team that receives it.
 struct MigrationResponse: Codable, Sendable {
     var transfer_sub: String?
     var sub: String?

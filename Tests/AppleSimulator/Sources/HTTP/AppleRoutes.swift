@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// Apple's half: what identity talks to. Every request stands in the log, and obeys the fault of the moment.
+/// Apple's half, which identity calls. Every request is logged and subject to the current fault.
 struct AppleRoutes: Sendable {
     let accounts: AppleAccounts
     let fault: Fault
@@ -74,7 +74,7 @@ struct AppleRoutes: Sendable {
 }
 
 extension AppleRoutes {
-    /// Begins, and does not go on as long as the fault lasts.
+    /// A body that begins and stalls while the fault lasts.
     private var stalledBody: ResponseBody {
         ResponseBody { [fault] writer in
             try await writer.write(ByteBuffer(string: "{"))
@@ -85,7 +85,7 @@ extension AppleRoutes {
     }
 }
 
-/// The answer to `GET /auth/keys` (RFC 7517 §5).
+/// The response of `GET /auth/keys` (RFC 7517 §5).
 private struct KeysResponse: Codable {
     var keys: [PublishedKey]
 }

@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import ServiceKit
 
-/// The tests' half: what a person, an app or fate does.
+/// The tests' half: the actions of a person or an app, and faults.
 struct SimulatorRoutes: Sendable {
     let accounts: AppleAccounts
     let fault: Fault
@@ -41,12 +41,12 @@ struct SimulatorRoutes: Sendable {
     }
 }
 
-/// The keys that are published, the one that signs first.
+/// The published keys, beginning with the signing key.
 private struct RotateKeysResponse: Codable {
     var kids: [String]
 }
 
-/// Where APNs listens, for tests that let the system choose the port.
+/// The port of APNs, for tests that let the system choose it.
 private struct APNsResponse: Codable {
     var port: Int
 }

@@ -2,7 +2,7 @@ import GatehouseClient
 import GatehouseUI
 import SwiftUI
 
-/// Who is signed in, notifications, signing out, and the end of the account.
+/// The signed-in user, notifications, sign-out, and deletion of the account.
 struct AccountView: View {
     @EnvironmentObject private var session: AppSession
     let push: PushHelper
@@ -55,10 +55,10 @@ struct AccountView: View {
         }
     }
 
-    /// Some minutes after the sign-in the server asks for a proof first.
+    /// The server requires recent authentication for this, some minutes after the sign-in.
     private func delete() async {
         await report { try await $0.deleteAccount() }
-        // Who has no password signs out, and in again.
+        // A user without a password signs out and in again.
         guard error?.kind == .reauthenticationRequired, user?.authProviders.contains(.password) == true else { return }
         asksForPassword = true
     }
@@ -73,7 +73,7 @@ struct AccountView: View {
     }
 
     private func askForNotifications() async {
-        // An error means that the system could not ask: the user may try again.
+        // An error means that the system could not show the dialog. The user may retry.
         notifies = try? await push.requestPermission()
     }
 
@@ -84,7 +84,7 @@ struct AccountView: View {
         } catch let failure as GatehouseError where failure.kind != .cancelled {
             error = failure
         } catch {
-            // Nothing to show: the view has gone.
+            // Show nothing: the view has disappeared.
         }
     }
 }

@@ -1,7 +1,7 @@
 import GatehouseUI
 import SwiftUI
 
-/// What somebody who is signed in sees.
+/// The app's content for a signed-in user.
 struct HomeView: View {
     let push: PushHelper
 

@@ -2,7 +2,7 @@ import GatehouseClient
 import GatehouseUI
 import SwiftUI
 
-/// What the example service answers (`deploy/examples/orders`).
+/// The response of the example service (`deploy/examples/orders`).
 struct Orders: Decodable, Sendable {
     struct Order: Decodable, Sendable, Identifiable {
         var id: Int
@@ -16,7 +16,7 @@ extension Endpoint<Orders> {
     static var orders: Self { Endpoint("GET", "/v1/orders") }
 }
 
-/// Calls a service of one's own behind the gateway.
+/// Calls the team's own service behind the gateway.
 struct OrdersView: View {
     @EnvironmentObject private var session: AppSession
     @State private var orders: Orders?
@@ -49,7 +49,7 @@ struct OrdersView: View {
             orders = try await session.client.send(.orders)
             error = nil
         } catch {
-            // The view has gone, or whoever pulled has let go.
+            // The view has disappeared, or the user has cancelled the refresh gesture.
             if error.kind != .cancelled { self.error = error }
         }
     }

@@ -3,7 +3,7 @@ import GatehouseClient
 import GatehouseUI
 import SwiftUI
 
-/// The user's sessions on all devices; a swipe ends one.
+/// The user's sessions on all devices. A swipe ends a session.
 struct SessionsView: View {
     @EnvironmentObject private var session: AppSession
     @State private var sessions: [SessionInfo] = []
@@ -53,7 +53,7 @@ struct SessionsView: View {
         } catch let failure as GatehouseError where failure.kind != .cancelled {
             error = failure
         } catch {
-            // Nothing to show: the view has gone.
+            // Show nothing: the view has disappeared.
         }
     }
 }

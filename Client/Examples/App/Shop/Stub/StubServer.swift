@@ -3,10 +3,10 @@
     import GatehouseClient
 
     extension GatehouseConfiguration {
-        /// A server in memory, for UI tests and previews. Where the store is in memory too, nobody is signed in when the
-        /// app starts.
+        /// A configuration with an in-memory server, for UI tests and previews. With an in-memory store, the app starts
+        /// signed out.
         ///
-        /// - Parameter asksForProof: as a server does ten minutes after the sign-in.
+        /// - Parameter asksForProof: requires reauthentication, as a server does ten minutes after the sign-in.
         static func stub(
             _ store: any TokenStore = InMemoryTokenStore(), asksForProof: Bool = false
         ) -> GatehouseConfiguration {
@@ -15,8 +15,8 @@
                 transport: StubServer(asksForProof: asksForProof))
         }
 
-        /// With the launch argument `-stub`; with `STUB_KEYCHAIN` in the environment as well, the session lies in the
-        /// Keychain under that name.
+        /// The configuration for the launch argument `-stub`. If `STUB_KEYCHAIN` is in the environment, the session is
+        /// in the Keychain under that name.
         static var stubOfThisLaunch: GatehouseConfiguration? {
             guard ProcessInfo.processInfo.arguments.contains("-stub") else { return nil }
             guard let name = ProcessInfo.processInfo.environment["STUB_KEYCHAIN"] else { return .stub() }
@@ -24,8 +24,8 @@
         }
     }
 
-    /// Knows one user, `ada@example.com` with the password `correct horse`, and answers what the app asks. It knows its
-    /// tokens again in another process.
+    /// A server with one user, `ada@example.com` with the password `correct horse`, which answers the app's requests.
+    /// It accepts its tokens in another process too.
     actor StubServer: Transport {
         private var user = User(
             id: UUID(), email: "ada@example.com", displayName: "Ada", emailVerified: true, role: "customer",
