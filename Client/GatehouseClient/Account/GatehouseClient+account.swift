@@ -59,8 +59,8 @@ extension GatehouseClient {
 // try await client.changeIdentifier(.email, to: "ada@example.org", code: "012345", asked: asked)
 // ```
 extension GatehouseClient {
-    /// Sets or replaces the user's e-mail address or phone number. The previous one receives a message whose link
-    /// undoes the change for three days.
+    /// Sets or replaces the user's e-mail address or phone number. The previous one receives a message with a link that
+    /// can undo the change within three days.
     ///
     /// - Parameters:
     ///   - kind: `email` or `phone`.

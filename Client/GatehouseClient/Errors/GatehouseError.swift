@@ -125,7 +125,7 @@ extension GatehouseError {
     /// The decoding error is dropped, because its text may hold a part of the body, such as a token.
     static func unreadable(_ exchange: Exchange, as type: Any.Type) -> GatehouseError {
         GatehouseError(
-            .unreadable, requestID: exchange.requestID, reason: "the answer is no \(type)",
+            .unreadable, requestID: exchange.requestID, reason: "the answer is not a valid \(type)",
             status: exchange.response.statusCode)
     }
 

@@ -64,7 +64,7 @@ public struct PushRegistrar: Sendable, Equatable {
         case .signsOut(let isAnswered): return signsOut(isAnswered: isAnswered)
         case .failed(let attempt):
             if underway == attempt { underway = nil }
-            // Do not retry at once: the next event retries, unless the token or the user has changed meanwhile.
+            // Retry at once only if the token or the user has changed meanwhile. Otherwise the next event retries.
             guard let token, token != attempt.token || user != attempt.user else { return [] }
         case .registered(let device, let attempt):
             guard underway == attempt else { return [] }

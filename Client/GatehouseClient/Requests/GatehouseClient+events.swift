@@ -44,7 +44,7 @@ extension GatehouseClient {
             // Dropping the pieces of an earlier response cancels that response.
             pieces = nil
             let (newPieces, response) = try await transport.stream(request)
-            // The body tells whether a new bearer may help.
+            // The body shows whether a new bearer may help.
             guard response.statusCode != 401 else { return (try await Self.problem(in: newPieces), response) }
             pieces = newPieces
             return (Data(), response)

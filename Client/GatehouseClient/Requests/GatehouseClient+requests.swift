@@ -140,7 +140,7 @@ extension GatehouseClient {
                 file = nil
                 let (newFile, response) = try await transport.download(request)
                 file = newFile
-                // The body tells whether a new bearer may help.
+                // The body shows whether a new bearer may help.
                 return (response.statusCode == 401 ? try Self.problem(in: newFile) : Data(), response)
             }
             guard let file else { throw GatehouseError(.server, reason: "the download returned no file") }

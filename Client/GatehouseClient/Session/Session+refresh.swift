@@ -7,7 +7,8 @@ struct Refreshing: Sendable {
     var task: Task<Result<AccessToken, GatehouseError>, Never>
 }
 
-/// Delays the next refresh after a failed one. Until the moment `until` (monotonic clock), callers get `error`.
+/// Set after a failed refresh. Until the moment `until` (monotonic clock), no background refresh starts. If `error` has
+/// a `retryAfter`, callers that need a new token get `error` until then.
 struct RefreshDelay: Sendable {
     var until: Duration
     var error: GatehouseError
@@ -92,7 +93,7 @@ extension Session {
         if Task.isCancelled, machine.epoch == epoch { await storeWork?.value }
         if refreshing?.epoch == epoch { refreshing = nil }
         guard machine.epoch == epoch else {
-            // The session ended during this refresh. Callers must not retry because of that.
+            // The session ended during this refresh. Do not set a delay for the next session.
             if case .failure(let error) = result, error.kind == .sessionEnded { return result }
             return .failure(GatehouseError(.signedOut))
         }
@@ -299,7 +300,7 @@ extension Session {
     }
 
     /// Waits for work that would be lost if the process ended: a refresh, store writes and, for at most five seconds,
-    /// pending logouts.
+    /// logouts in progress.
     ///
     /// A token that is about to expire is refreshed in the background while requests continue. If the process ends
     /// during that refresh, the new token is never stored. A single loss is harmless. A process that always ends right

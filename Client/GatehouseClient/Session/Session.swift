@@ -14,7 +14,7 @@ public actor Session {
     var machine = SessionMachine()
     /// The single refresh in progress. Callers cannot cancel its task.
     var refreshing: Refreshing?
-    /// Delays the next refresh after a failed one.
+    /// Set after a failed refresh.
     var refreshDelay: RefreshDelay?
     private var listeners = SessionListeners()
     var companions = SessionCompanions()
@@ -68,7 +68,7 @@ public actor Session {
     /// Reads the stored session once. Every operation that needs the session calls this first.
     ///
     /// Afterwards, in the background, the client verifies the session with the server, unless the configuration
-    /// disables that, and sends pending logouts. Everything that needs no network is done on return.
+    /// disables that, and sends pending logouts. Without a network, it does so when the network returns.
     ///
     /// - Throws: ``GatehouseError/Kind/locked`` or `storage` if the store cannot be read now. A later call retries.
     public func start() async throws(GatehouseError) {
@@ -240,8 +240,8 @@ extension Session {
         let new = session
         // Read the stored state first, so that an earlier session's pending logout is kept.
         if !machine.isRestored { try? await start() }
-        // Cancel a refresh in progress: the sign-in does not wait for it. Callers that wait for the refresh get this
-        // sign-in's outcome.
+        // Cancel a refresh in progress: the sign-in does not wait for it. The result for callers that wait for the
+        // refresh depends on this sign-in.
         refreshing?.task.cancel()
         do {
             let deviceToken = answer.body.deviceToken.map(Redacted.init)

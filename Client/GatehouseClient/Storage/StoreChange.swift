@@ -4,8 +4,9 @@ import Foundation
 /// A change to the stored record. Other processes write the record too, so a process reads it first. These rules decide
 /// which state replaces which.
 ///
-/// A record without a session means that the user has signed out. Only a sign-in stores a session again. A session is
-/// replaced only by its own successor: never by one that was issued earlier, and never by another user's.
+/// A record without a session means that the user has signed out. Only a sign-in stores a session again. Without a
+/// sign-in, a session is replaced only by its own successor: never by one that was issued earlier, and never by another
+/// user's.
 enum StoreChange: Sendable, Equatable {
     /// A user has signed in here.
     ///

@@ -37,7 +37,7 @@ extension RetryPolicy {
         guard attempt < attempts, isRepeatable, Self.mayPass(outcome) else { return .giveUp }
         let ceiling = min(longestPause, .milliseconds(200) * (1 << min(attempt, 16)))
         guard case .answered(_, let asked?) = outcome else { return .pause(ceiling * random) }
-        // The app decides about a longer wait, which the error tells it. A shorter one gets random extra time, so that
+        // The app decides about a longer wait: the error contains it. A shorter one gets random extra time, so that
         // clients with the same `Retry-After` do not return at the same moment.
         guard asked <= longestPause else { return .giveUp }
         return .pause(asked + min(ceiling, longestPause - asked) * random)

@@ -32,7 +32,7 @@ import Testing
                 error as Any, await client.session.machine.advice(at: .zero), device.store, memory, file,
                 TokenStoreError(.corrupt, "no stored session"), RefreshRequest(refreshToken: secrets[1]),
                 LogoutRequest(refreshToken: secrets[1]),
-                GatehouseError(.server, reason: "the answer is no \(AuthResponse.self)"),
+                GatehouseError(.server, reason: "the answer is not a valid \(AuthResponse.self)"),
                 TelemetryEvent(.refreshFailure, reason: "\(GatehouseError.Kind.server)"),
                 AppState(.signedIn(Sample.user)),
             ])

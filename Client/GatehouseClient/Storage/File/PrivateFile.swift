@@ -63,7 +63,7 @@ struct PrivateFile: Sendable {
 
     /// Opens the file, closed on `exec`, and ensures that it is private to this user.
     private func openIfThere(_ flags: Int32) throws(TokenStoreError) -> Int32? {
-        // O_NONBLOCK: opening a pipe must fail below instead of blocking.
+        // O_NONBLOCK: opening a pipe must not block. The check below refuses it.
         let flags = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         #if canImport(Darwin)
             let descriptor = Darwin.open(path, flags, 0o600)

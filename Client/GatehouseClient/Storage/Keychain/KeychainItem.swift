@@ -51,7 +51,7 @@
             guard status == errSecSuccess || status == errSecItemNotFound else { throw TokenStoreError(status: status) }
         }
 
-        /// Deletes items of an earlier configuration, whose tokens are no longer valid. If that fails, they remain
+        /// Deletes items of an earlier configuration, whose tokens are no longer needed. If that fails, they remain
         /// unread until the user signs out, which deletes all items.
         private func deleteElsewhere() {
             var query = anywhere()

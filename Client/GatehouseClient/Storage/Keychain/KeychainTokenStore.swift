@@ -183,7 +183,8 @@
                     to: file, options: [.atomic, .completeFileProtectionUntilFirstUserAuthentication])
                 var file = file
                 var values = URLResourceValues()
-                // In a backup it would tell another device that the app was there before.
+                // Exclude the file from backups: restored to another device, it would look like an earlier
+                // installation.
                 values.isExcludedFromBackup = true
                 try file.setResourceValues(values)
             } catch {

@@ -40,7 +40,7 @@ struct CallCommand: AsyncParsableCommand {
     func validate() throws {
         if data != nil, !method.mayCarryData { throw ValidationError("\(method.name) cannot carry data.") }
         guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("#") else {
-            throw ValidationError("'\(path)' is no path: it begins with one / and is percent-encoded.")
+            throw ValidationError("'\(path)' is not a valid path: it must begin with one / and be percent-encoded.")
         }
     }
 
@@ -71,7 +71,8 @@ struct CallCommand: AsyncParsableCommand {
 
     private func request(_ base: URL, _ console: Console) async throws(CommandFailure) -> URLRequest {
         guard let url = URL(string: base.absoluteString + path) else {
-            throw CommandFailure(.usage, "'\(path)' is no path: it begins with one / and is percent-encoded.")
+            throw CommandFailure(
+                .usage, "'\(path)' is not a valid path: it must begin with one / and be percent-encoded.")
         }
         var request = URLRequest(url: url)
         request.httpMethod = method.name

@@ -128,7 +128,7 @@ struct PasswordInput: Sendable {
     private func ask(_ text: String) async throws(CommandFailure) -> String {
         guard let answer = try await console.ask(.secret(text)) else {
             throw CommandFailure(
-                .usage, "There is no terminal to ask for the password.", details: ["Use --password-stdin"])
+                .usage, "The password cannot be read: no terminal.", details: ["Use --password-stdin"])
         }
         return answer
     }
