@@ -188,7 +188,8 @@ let services: [Target] = [
         "tokens",
         uses: [
             "AccessToken", "Bytes", "Contracts", "Instruments", "Observability", "Postgres", "RateLimiting", "Redis",
-            "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle, .logging,
+            "Sealing", "ServiceKit", "ServiceKitPostgres", "Settings", .crypto, .httpTypes, .hummingbird, .lifecycle,
+            .logging,
             .nioCore,
         ],
         embeds: [.embedInCode("Sources/Migrations")]),
@@ -299,7 +300,8 @@ let everyTest: [Target] =
         tests(
             "Tokens",
             uses: [
-                "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "Sealing", "ServiceKit",
+                "AccessToken", "Contracts", "GatehouseClient", "Postgres", "RateLimiting", "Redis", "Sealing",
+                "ServiceKit",
                 "ServiceKitPostgres", "Settings", "TokensService", .metrics, .metricsTestKit, .nioCore,
             ]),
         tests("Devices", uses: ["Contracts", "DevicesService", "Postgres", .hummingbird, .nioCore]),
