@@ -3,10 +3,10 @@ public import ServiceKit
 public import ServiceKitPostgres
 import Settings
 
-/// Everything that devices is told from outside.
+/// The settings of the devices service.
 public struct DevicesConfiguration: Sendable {
     public var database: DatabaseConfiguration
-    /// Those of gateway and identity.
+    /// The credentials of the gateway and of identity.
     public var credentials: CallerCredentials
     public var tokensURLs: [URL]
     public var tokensCredential: String

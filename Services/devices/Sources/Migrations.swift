@@ -1,6 +1,6 @@
 public import Postgres
 
-/// The steps that make the database of devices. Embedded files cannot be enumerated, so they are listed here.
+/// The migrations of the devices database. Embedded files cannot be enumerated, so they are listed here.
 public enum DevicesMigrations {
     public static let all = [
         PostgresMigration(

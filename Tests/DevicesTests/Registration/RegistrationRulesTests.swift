@@ -57,7 +57,7 @@ import Testing
 
     @Test(arguments: ["00", "aF09", String(repeating: "ab", count: 32), String(repeating: "0", count: 2048)])
     func tokens(hex: String) {
-        #expect(DeviceToken(hex: hex)?.bytes.count == hex.utf8.count / 2)
+        #expect(PushToken(hex: hex)?.bytes.count == hex.utf8.count / 2)
     }
 
     @Test(arguments: ["", "0", "abc", "0g", "0x00", " 00", "00 ", "é", "٠٠", String(repeating: "0", count: 2050)])
@@ -66,11 +66,11 @@ import Testing
     }
 
     @Test func bothCasesAreOneToken() {
-        #expect(DeviceToken(hex: "ABCDEF") == DeviceToken(hex: "abcdef"))
+        #expect(PushToken(hex: "ABCDEF") == PushToken(hex: "abcdef"))
     }
 
     @Test func tokensAreNotPrinted() throws {
-        let token = try #require(DeviceToken(hex: "deadbeef"))
+        let token = try #require(PushToken(hex: "deadbeef"))
         var dumped = ""
         dump(token, to: &dumped)
         for text in ["\(token)", String(reflecting: token), dumped] {

@@ -6,8 +6,8 @@ import ServiceKit
 import ServiceKitPostgres
 import Settings
 
-/// What operators ask of the database directly, beside the running service. Of the settings only the database's are
-/// needed.
+/// The operator's commands that read the database directly, without the running service. They need only the settings
+/// of the database.
 public struct DeviceAdministration: Sendable {
     private let store: DeviceStore
 

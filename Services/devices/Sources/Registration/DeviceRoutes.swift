@@ -3,7 +3,7 @@ import Foundation
 import Hummingbird
 import ServiceKit
 
-/// What users do with their devices. The gateway has verified who they are.
+/// The users' routes. The gateway has authenticated the user.
 struct DeviceRoutes: Sendable {
     let store: DeviceStore
     let timeZones: TimeZoneDatabase
@@ -41,7 +41,7 @@ struct DeviceRoutes: Sendable {
 }
 
 extension Device {
-    /// What a user is shown of what is kept.
+    /// The part of a stored registration that its user may see.
     fileprivate init(_ entry: DeviceExport.Entry) {
         self.init(
             id: entry.id, installationId: entry.installationId, environment: entry.environment,
@@ -51,7 +51,7 @@ extension Device {
     }
 }
 
-/// What identity asks about a whole user.
+/// Identity's routes: export and erase all devices of a user.
 struct UserRoutes: Sendable {
     let store: DeviceStore
 
@@ -66,7 +66,7 @@ struct UserRoutes: Sendable {
         return try .json(DeviceExport(devices: devices))
     }
 
-    /// Answers 204 also where nothing is kept: identity asks again until it has heard so.
+    /// Answers 204 even if the user has no devices: identity retries until it receives 204.
     private func erase(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         try await store.erase(user: context.uuid("id"), deadline: context.deadline.forDatabase)
         return .empty()
@@ -82,7 +82,7 @@ extension InvalidRegistration: ProblemConvertible {
 }
 
 extension TimeZoneDatabase {
-    /// This machine's time zone database; where there is none, the names that Foundation knows.
+    /// This machine's time zone database. Without one, the names that Foundation knows.
     static func system(database: String = "/usr/share/zoneinfo/tzdata.zi") -> TimeZoneDatabase {
         if let text = try? String(contentsOfFile: database, encoding: .utf8) {
             let names = TimeZoneDatabase(zic: text)

@@ -4,10 +4,10 @@ import Postgres
 
 /// The registrations in PostgreSQL.
 struct DeviceStore: Sendable {
-    /// Devices of each kind that a user may have. One more, and the device of that kind that registered longest ago
-    /// goes.
+    /// Devices of each kind that a user may have. One more removes the device of that kind that registered longest
+    /// ago.
     static let maximumDevices = 50
-    /// Seconds for which a registration that changes nothing is not written.
+    /// Seconds during which a registration that changes nothing is not written again.
     static let writeInterval = 86_400.0
 
     let database: PostgresPool
@@ -39,7 +39,7 @@ struct DeviceStore: Sendable {
         return devices
     }
 
-    /// Removes one device of the user's. Returns whether there was one.
+    /// Removes one of the user's devices. Returns whether it existed.
     func remove(
         _ device: UUID, of user: UUID, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> Bool {
@@ -48,14 +48,14 @@ struct DeviceStore: Sendable {
         return result.affectedRows > 0
     }
 
-    /// Removes all that is kept of the user. May be repeated.
+    /// Removes all of the user's devices. Idempotent.
     func erase(user: UUID, deadline: ContinuousClock.Instant? = nil) async throws(PostgresError) {
         _ = try await database.query("DELETE FROM devices WHERE user_id = \(user)", deadline: deadline)
     }
 }
 
 extension PostgresRow {
-    /// Decodes an open enumeration: a newer version of the service may have written a word that this one does not know.
+    /// Decodes an open enumeration: a newer version of the service may have written a value unknown to this one.
     fileprivate func word<Word: OpenValue>(column: Int) throws(PostgresError) -> Word {
         Word(rawValue: try decode(String.self, column: column))
     }
@@ -64,13 +64,13 @@ extension PostgresRow {
 extension DeviceStore {
     /// Stores a registration, in one statement:
     ///
-    /// - Apps register at every start. A registration that changes nothing is only looked up, but for once a day, when
-    ///   `updated_at` is written.
-    /// - The token goes to this user. If it was another's, that user's registration is gone with the same commit.
-    /// - What the same installation registered before, under another token, is replaced and its `id` kept.
-    /// - Beyond `maximumDevices` of a kind the user's device of the kind that registered longest ago goes.
+    /// - Apps register at every start. A registration that changes nothing is only looked up. Once a day it writes
+    ///   `updated_at`.
+    /// - The token goes to this user. If another user had it, the same commit removes that user's registration.
+    /// - An earlier registration of the same installation under another token is replaced. Its `id` stays.
+    /// - Beyond `maximumDevices` of a kind, the user's device of that kind that registered longest ago is removed.
     ///
-    /// - Returns: the device as its user sees it; `nil` when the session was revoked, and then nothing has changed.
+    /// - Returns: the device as its user sees it. If the session was revoked, `nil`, and nothing has changed.
     func register(
         _ registration: ValidRegistration, user: UUID, session: UUID, deadline: ContinuousClock.Instant? = nil
     ) async throws(PostgresError) -> Device? {
@@ -97,8 +97,8 @@ extension DeviceStore {
         let installation = registration.installationID
         let (locale, timeZone) = (registration.locale, registration.timeZone)
         let (appVersion, osVersion, model) = (registration.appVersion, registration.osVersion, registration.model)
-        // A row of the session's is gone with the session: where one is unchanged, nobody asks whether it is live.
-        // `replaced` is read by the INSERT, so that its rows are gone before the unique index of installations looks.
+        // A revocation removes the session's rows. So an unchanged row proves that its session is live.
+        // The INSERT reads `replaced`, so their deletion precedes the check of the unique index of installations.
         return """
             WITH unchanged AS MATERIALIZED (
                 SELECT id, created_at, updated_at FROM devices
@@ -147,8 +147,8 @@ extension DeviceStore {
             """
     }
 
-    /// Two registrations at once may meet in a unique index, or wait for each other: one of them starts over, and then
-    /// sees what the other did.
+    /// Two concurrent registrations may conflict in a unique index, or deadlock. One of them starts over, and then sees
+    /// the changes of the other.
     private func retryingConflicts<Value>(
         _ body: () async throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {

@@ -3,7 +3,7 @@ import Contracts
 
 /// A registration whose fields have all been checked.
 struct ValidRegistration: Sendable, Equatable {
-    let token: DeviceToken
+    let token: PushToken
     let environment: PushEnvironment
     let bundleID: String
     let kind: PushKind
@@ -16,7 +16,7 @@ struct ValidRegistration: Sendable, Equatable {
 
     /// - Throws: every field that is wrong, not only the first.
     init(_ registration: Registration, timeZones: TimeZoneDatabase) throws(InvalidRegistration) {
-        let token = DeviceToken(hex: registration.token)
+        let token = PushToken(hex: registration.token)
         var wrong: [InvalidRegistration.Field] = []
         func check(_ field: String, _ isGood: Bool, _ message: String) {
             if !isGood { wrong.append(InvalidRegistration.Field(name: field, message: message)) }
@@ -26,7 +26,7 @@ struct ValidRegistration: Sendable, Equatable {
         }
 
         check(
-            "token", token != nil, "Must be an even count of hexadecimal digits, at most \(DeviceToken.maximumDigits).")
+            "token", token != nil, "Must be an even count of hexadecimal digits, at most \(PushToken.maximumDigits).")
         check("environment", registration.environment.isKnown, Self.mustBeOne(of: PushEnvironment.known))
         check("bundleId", BundleID.isValid(registration.bundleId), "Must be an app's bundle identifier.")
         check(
@@ -74,7 +74,7 @@ struct InvalidRegistration: Error, Equatable {
     let fields: [Field]
 }
 
-/// An app's bundle identifier, which APNs takes as topic: ASCII letters, digits, hyphens, and single periods between.
+/// An app's bundle identifier, which APNs uses as topic: ASCII letters, digits, hyphens, and single periods between.
 enum BundleID {
     /// Apple's own limit.
     static let maximumLength = 155
@@ -87,14 +87,14 @@ enum BundleID {
     }
 }
 
-/// The address that APNs gave an app on a device. Whoever knows it can register the device as theirs, so it is never
-/// shown.
-struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
+/// The device token that APNs gave an app on a device. A user who knows it can register the device as theirs, so the
+/// service never shows it.
+struct PushToken: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     static let maximumDigits = 2048
 
     let bytes: [UInt8]
 
-    /// Parses hexadecimal digits of either case. Apple does not fix the length.
+    /// Parses hexadecimal digits of either case. Apple does not specify the length.
     init?(hex: String) {
         let digits = hex.utf8
         guard !digits.isEmpty, digits.count <= Self.maximumDigits, digits.count.isMultiple(of: 2) else { return nil }
@@ -113,11 +113,11 @@ struct DeviceToken: Sendable, Equatable, CustomStringConvertible, CustomReflecta
         self.bytes = bytes
     }
 
-    var description: String { "DeviceToken(\(bytes.count) bytes)" }
+    var description: String { "PushToken(\(bytes.count) bytes)" }
     var customMirror: Mirror { Mirror(self, children: ["count": bytes.count]) }
 }
 
-/// What an app calls its own installation, most often a UUID.
+/// The identifier that an app chose for its installation, usually a UUID.
 enum InstallationID {
     static let maximumLength = 128
 
@@ -126,7 +126,7 @@ enum InstallationID {
     }
 }
 
-/// Text that is kept for people to read, such as a version or a model.
+/// Text for people to read, such as a version or a model.
 enum Label {
     static let maximumLength = 64
 
@@ -141,12 +141,12 @@ enum Label {
     }
 }
 
-/// The shape of a BCP 47 language tag (RFC 5646 §2.1). Whether its subtags are registered is not asked.
+/// The syntax of a BCP 47 language tag (RFC 5646 §2.1). Whether its subtags are registered is not checked.
 enum LanguageTag {
     static let maximumLength = 64
 
-    /// The tag for what `Locale.identifier` and POSIX write: `en_US`, `zh-Hans_CN`, `en_US@calendar=buddhist`,
-    /// `de_DE.UTF-8`. What follows the language and its country is no part of a tag.
+    /// Converts the notation of `Locale.identifier` and POSIX to a tag: `en_US`, `zh-Hans_CN`,
+    /// `en_US@calendar=buddhist`, `de_DE.UTF-8`. The part from `@` or `.` on is dropped.
     static func normalized(_ text: String) -> String {
         let bytes = text.utf8.prefix { $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: ".") }
             .map { $0 == UInt8(ascii: "_") ? UInt8(ascii: "-") : $0 }
@@ -159,7 +159,7 @@ enum LanguageTag {
         guard let language = subtags.first, subtags.allSatisfy(isSubtag) else { return false }
         let privateUse = subtags.firstIndex { $0.count == 1 && $0.first.map { $0 | 0x20 } == UInt8(ascii: "x") }
         guard privateUse == 0 || (language.count >= 2 && language.allSatisfy(\.isASCIILetter)) else { return false }
-        // A single letter or digit announces an extension, so something must follow; after `x` anything goes.
+        // A single letter or digit begins an extension, so a subtag must follow. After `x`, any subtag is allowed.
         return subtags.last?.count != 1 || privateUse.map { $0 < subtags.count - 1 } == true
     }
 
@@ -170,9 +170,9 @@ enum LanguageTag {
 
 /// The time zones of the IANA database by name, with links such as `Asia/Calcutta`.
 ///
-/// Foundation's `TimeZone(identifier:)` does not do as a check, since it accepts names such as `GMT+3`.
+/// Foundation's `TimeZone(identifier:)` is no substitute, because it accepts names such as `GMT+3`.
 struct TimeZoneDatabase: Sendable, Equatable {
-    /// Bytes of a name; the longest of today has 30.
+    /// Bytes of a name. The longest name today has 30.
     static let maximumLength = 64
 
     private let names: Set<String>
@@ -198,10 +198,10 @@ struct TimeZoneDatabase: Sendable, Equatable {
 
     var isEmpty: Bool { names.isEmpty }
 
-    /// Whether the name is one of the database, or has the form of one (`Area/Location`): a phone's database may be
-    /// newer than this machine's. A zone that an app makes of an offset has a name such as `GMT+0200`.
+    /// Whether the database has the name, or the name has the form `Area/Location`: a phone's database may be newer
+    /// than this machine's. A zone that an app creates from an offset has a name such as `GMT+0200`.
     func accepts(_ name: String) -> Bool {
-        // The length comes first: a look-up hashes the text, and hashing normalizes it.
+        // Check the length first: a lookup hashes the text, and hashing normalizes it.
         name.utf8.count <= Self.maximumLength
             && (names.contains(name) || Self.isWellFormed(name) || Self.isOffset(name))
     }

@@ -8,10 +8,10 @@ import ServiceLifecycle
 
 /// Follows tokens' revocation feed for as long as the service runs, and detaches the devices of revoked sessions.
 ///
-/// The cursor is kept in PostgreSQL, so that nothing is missed while the service is down. Each replica follows the
-/// feed; the first one to move the cursor does the work.
+/// PostgreSQL holds the cursor, so that no entry is missed while the service is down. Each replica follows the feed.
+/// The first one to move the cursor does the work.
 struct RevocationConsumer: Service {
-    /// Seconds for which tokens holds a request while there are no new entries.
+    /// Seconds that tokens holds a request open while the feed has no new entries.
     static let wait = 20
     private static let purgeBatch = 1000
     private static let backoff: ClosedRange<Double> = 0.1...2
@@ -46,13 +46,13 @@ struct RevocationConsumer: Service {
         }
     }
 
-    /// Asks for the page after the cursor, and applies it.
+    /// Fetches the page after the cursor and applies it.
     private func readPage() async throws -> RevocationPage {
         let position = try await store.position()
         let page = try await tokens.revocations(after: position.cursor, waiting: Self.wait)
         if page.reset {
             if position.mayLoseEntries(at: .now) {
-                // Entries that tokens has purged meanwhile are lost: devices of those sessions stay attached.
+                // Entries that tokens has purged since the last read are lost: devices of those sessions stay attached.
                 logger.error("revocation feed was lost: devices may still be attached to revoked sessions")
                 resets.increment()
             } else if position.cursor != nil {
@@ -68,30 +68,30 @@ struct RevocationConsumer: Service {
     }
 }
 
-/// What devices keeps of tokens' revocation feed: the cursor, and the sessions that may no longer register.
+/// The state of following tokens' revocation feed: the cursor, and the sessions that may no longer register.
 ///
-/// Its statements use the pool's reserve, so that devices are detached also while requests hold all other connections.
+/// Its statements use the pool's reserve, so that devices are detached even while requests hold all other connections.
 struct RevocationStore: Sendable {
-    /// Sessions revoked in one transaction: each takes a lock, of which PostgreSQL has room for some thousands.
+    /// Sessions revoked in one transaction. Each takes a lock, and PostgreSQL has room for some thousands of locks.
     private static let batchSize = 200
     /// Seconds for which a session stays barred after its last access token has expired, because clocks differ.
     private static let clockMargin: TimeInterval = 300
 
     let database: PostgresPool
 
-    /// How far the feed has been read.
+    /// The position up to which the feed has been read.
     struct Position: Sendable, Equatable {
-        /// Where to read on; `nil` before the first page.
+        /// The cursor of the next page; `nil` before the first page.
         var cursor: String?
         /// When the feed was last read to its end; `nil` before that.
         var readAt: Date?
 
-        /// Whether entries may be lost where the feed is read from its beginning: tokens keeps them for seven days.
+        /// Whether entries may be lost when the feed is read from its beginning: tokens keeps them for seven days.
         func mayLoseEntries(at now: Date) -> Bool {
             cursor != nil && now.timeIntervalSince(readAt ?? .distantPast) >= 7 * 86400
         }
 
-        /// Whether the time was noted so long ago that it is noted again, though nothing is new.
+        /// Whether `readAt` is so old that it must be stored again even if the feed has no new entries.
         func isStale(at now: Date) -> Bool {
             now.timeIntervalSince(readAt ?? .distantPast) >= 3600
         }
@@ -103,12 +103,12 @@ struct RevocationStore: Sendable {
         return Position(cursor: cursor, readAt: readAt)
     }
 
-    /// Detaches the devices of the page's sessions and bars these from registering, and moves the cursor in the same
-    /// transaction. May be repeated: a session that is barred already costs one look-up. So replicas that read the same
+    /// Detaches the devices of the page's sessions, bars the sessions from registering, and moves the cursor in the
+    /// same transaction. Idempotent: a session that is already barred costs one lookup. So replicas that read the same
     /// page at the same time do its work once.
     ///
-    /// - Parameter cursor: the one that the page was asked for with.
-    /// - Returns: how many devices were detached; `nil` when another replica has moved the cursor meanwhile, and so has
+    /// - Parameter cursor: the cursor with which the page was requested.
+    /// - Returns: the number of detached devices; `nil` when another replica has moved the cursor meanwhile, and so has
     ///   done the work.
     func apply(_ page: RevocationPage, after cursor: String?) async throws -> Int? {
         var detached = 0
@@ -117,7 +117,7 @@ struct RevocationStore: Sendable {
             let batch = Array(rest.prefix(Self.batchSize))
             rest = rest.dropFirst(Self.batchSize)
             let isLast = rest.isEmpty
-            // No request waits for this, so it may take longer than one.
+            // No request waits for this transaction, so its deadline may be longer than a request's.
             let deadline = ContinuousClock.now + .seconds(30)
             let count: Int? = try await database.withTransaction(deadline: deadline, usesReserve: true) { transaction in
                 let current = try await transaction.query("SELECT cursor FROM revocation_feed FOR UPDATE")
@@ -137,13 +137,13 @@ struct RevocationStore: Sendable {
     ) async throws(PostgresError) -> Int {
         let barred = try await barred(entries.map(\.sessionID), in: transaction)
         let entries = entries.filter { entry in
-            // Less a second, because PostgreSQL rounds times to microseconds.
+            // Subtract a second, because PostgreSQL rounds times to microseconds.
             barred[entry.sessionID].map { $0 < entry.accessExpiresAt.addingTimeInterval(clockMargin - 1) } ?? true
         }
         guard let lastExpiry = entries.map(\.accessExpiresAt).max() else { return 0 }
         let sessions = entries.map(\.sessionID)
-        // The locks come first (see `session_is_live`): the statements after them see every registration that was
-        // committed before.
+        // Acquire the locks first (see `session_is_live`): the statements after them then see every registration that
+        // was committed before.
         try await transaction.query(
             "SELECT count(pg_advisory_xact_lock(uuid_hash_extended(session, 0))) FROM unnest(\(sessions)) AS session")
         try await transaction.query(
@@ -156,8 +156,8 @@ struct RevocationStore: Sendable {
         return try await transaction.query("DELETE FROM devices WHERE session_id = ANY(\(sessions))").affectedRows
     }
 
-    /// Until when those of the sessions are barred that are. The devices of these were detached in the transaction that
-    /// barred them, and no other can have been registered since.
+    /// The sessions among `sessions` that are already barred, with the end of each bar. The transaction that barred
+    /// them detached their devices, and no other device can have been registered since.
     private static func barred(
         _ sessions: [UUID], in transaction: PostgresTransaction
     ) async throws(PostgresError) -> [UUID: Date] {
@@ -175,9 +175,9 @@ struct RevocationStore: Sendable {
             """)
     }
 
-    /// Forgets sessions whose access tokens have all expired, some at a time.
+    /// Deletes barred sessions whose access tokens have all expired, at most `batch` at a time.
     ///
-    /// - Returns: how many; fewer than `batch` when there are no more.
+    /// - Returns: the number of deleted sessions; fewer than `batch` when no more are left.
     func purge(batch: Int) async throws(PostgresError) -> Int {
         try await database.query(
             """
