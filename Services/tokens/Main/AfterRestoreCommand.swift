@@ -5,17 +5,17 @@ import Settings
 /// `tokens after-restore`
 struct AfterRestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "after-restore", abstract: "Make a restored database one that tokens may use: end its sessions.",
+        commandName: "after-restore", abstract: "Let tokens use a restored database: end its sessions.",
         discussion: """
-            What a session has become since the copy was made, nobody can tell: whether its user has signed out, or a \
-            token was taken for stolen. So every session in the database ends, and everybody signs in once. Also give \
-            tokens a new signing key, so that no access token from before is good (docs/operations/backup.md).
+            The copy does not show what happened to its sessions later: a user may have signed out, or a token may \
+            have been stolen. So every session in the database ends, and every user signs in once. Also give tokens a \
+            new signing key, so that no earlier access token is valid (docs/operations/backup.md).
             """)
 
     @Flag(
         help: """
-            Leave the sessions as they are. Only where nothing was committed after the copy was made: tokens was \
-            stopped before it, or the write-ahead log was replayed to its end.
+            Keep the sessions. Use this only if nothing was committed after the copy was made: tokens was stopped \
+            before it, or the write-ahead log was replayed to its end.
             """)
     var keepSessions = false
 

@@ -5,7 +5,7 @@ import ServiceKit
 /// `tokens keys …`
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "keys", abstract: "Make and replace the keys of the service.",
+        commandName: "keys", abstract: "Generate and replace the keys of the service.",
         discussion: """
             Signing keys are replaced without refusing a token: generate the next key, wait until every gateway has \
             fetched it (ten minutes), rotate, wait until the last token of the old key has expired, retire it. A \
@@ -18,7 +18,7 @@ struct KeysCommand: AsyncParsableCommand {
 struct GenerateKeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "generate",
-        abstract: "Make a key that signs access tokens, and one for refresh tokens.",
+        abstract: "Generate a key that signs access tokens, and one for refresh tokens.",
         discussion: """
             Files of secret keys are made with mode 0600, that of public keys with 0644. A signing keys file that is \
             there already is given a next key; a refresh keys file that is there already is left alone and is an error.
@@ -85,19 +85,19 @@ struct RotateKeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rotate", abstract: "Sign with the next key; the present one stays published.",
         discussion: """
-            Notes TOKENS_ACCESS_TOKEN_LIFETIME of the environment or of the file that TOKENS_CONFIG_FILE names with \
-            the present key, so that `retire` keeps it for at least as long.
+            Stores TOKENS_ACCESS_TOKEN_LIFETIME with the present key, so that `retire` keeps the key for at least as \
+            long. The setting comes from the environment or from the file that TOKENS_CONFIG_FILE names.
             """)
 
     @OptionGroup var options: SigningKeyOptions
 
-    @Flag(help: "Also when the next key was published only a moment ago.")
+    @Flag(help: "Rotate even if the next key was published only a moment ago.")
     var force = false
 
     @Option(
         help: """
-            Seconds for which the next key has to have been published, 3 or more. Less than 600 only where whoever \
-            verifies asks again for a key that it does not know, as gateways do.
+            Seconds for which the next key must have been published, 3 or more. Use less than 600 only if every \
+            verifier fetches the keys again for an unknown key, as gateways do.
             """)
     var publicationTime = Int(SigningKeys.publicationTime)
 
@@ -119,11 +119,11 @@ struct RotateKeysCommand: ParsableCommand {
 /// `tokens keys retire`
 struct RetireKeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "retire", abstract: "Remove the keys of which no token can live any more.",
+        commandName: "retire", abstract: "Remove the keys whose tokens have all expired.",
         discussion: """
-            What counts is the largest of: --access-token-lifetime or, without it, TOKENS_ACCESS_TOKEN_LIFETIME of the \
-            environment or of the file that TOKENS_CONFIG_FILE names (3600 where neither has it), and what `rotate` \
-            found there and noted with the key.
+            The larger of two lifetimes applies: the one that `rotate` stored with the key, and \
+            --access-token-lifetime. The latter defaults to TOKENS_ACCESS_TOKEN_LIFETIME of the environment or of the \
+            file that TOKENS_CONFIG_FILE names, or else to 3600.
             """)
 
     @OptionGroup var options: SigningKeyOptions
@@ -135,7 +135,7 @@ struct RetireKeysCommand: ParsableCommand {
     var noticeTime = Int(SigningKeys.noticeTime)
 
     @Option(
-        help: ArgumentHelp("The file of public keys for gateways that read one; written anew.", valueName: "path"))
+        help: ArgumentHelp("The file of public keys for gateways that read one; replaced.", valueName: "path"))
     var publicKeyFile: String?
 
     func validate() throws {
@@ -155,7 +155,7 @@ struct RetireKeysCommand: ParsableCommand {
     }
 }
 
-/// Which file the commands on signing keys are about.
+/// The signing keys file that the commands change.
 struct SigningKeyOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The signing keys; TOKENS_SIGNING_KEY_FILE unless given.", valueName: "path"))
     var signingKeyFile: String?
@@ -167,7 +167,7 @@ struct SigningKeyOptions: ParsableArguments {
         return SigningKeyFile(path: path)
     }
 
-    /// Refuses what is too short for replicas to notice.
+    /// Refuses a time that is too short for replicas to notice a change.
     static func check(_ seconds: Int, of option: String) throws {
         guard TimeInterval(seconds) >= SigningKeys.shortestNotice else {
             throw ValidationError("\(option) must be \(Int(SigningKeys.shortestNotice)) or more.")

@@ -39,8 +39,8 @@ public enum TokensApplication: MigratingApplication {
             keys: signingKeyStore, issuer: configuration.issuer,
             audience: configuration.audience, clientID: configuration.clientID,
             accessLifetime: Int64(configuration.lifetimes.access), logger: boot.logger)
-        // Counted by each replica for itself. Counting in Redis would add a command to every refresh, to stop none but
-        // a broken app.
+        // Each replica counts on its own. Counting in Redis would add a command to every refresh, and the limit only
+        // stops a broken app.
         let limit = configuration.refreshLimit.map {
             LocalTokenBuckets(
                 bucket: TokenBucket(capacity: $0.burst, refillPerSecond: Double($0.perSecond)))
@@ -69,7 +69,7 @@ public enum TokensApplication: MigratingApplication {
 
         let purger = Purger(store: store, revocationRetention: configuration.revocationRetention, logger: boot.logger)
         let watch = PreparedTransactionWatch(pool: pool, logger: boot.logger)
-        // Readiness does not ask for Redis: it saves work, and everything is served without it.
+        // Readiness does not depend on Redis: Redis only saves work, and every request is served without it.
         return ServiceAssembly(
             services: [pool, redis, purger, watch, signingKeyStore],
             readiness: [ReadinessCheck("postgres") { await pool.probe() }],

@@ -13,16 +13,16 @@ public struct TokensConfiguration: Sendable {
     var audience: String
     var clientID: String
     var signingKeys: SigningKeys
-    /// The file of the signing keys; `nil` when they stand in the environment.
+    /// The file of the signing keys; `nil` when the environment holds the keys.
     var signingKeyFile: SigningKeyFile?
     var refreshKeys: RefreshKeyRing
     var rules: RotationRules
     var lifetimes: SessionStore.Lifetimes
     var sessionLimit: Int
-    /// Refreshes of one session: how many at once, and how many each second after that; `nil`: no limit.
+    /// The token bucket for the refreshes of one session; `nil`: no limit.
     var refreshLimit: (burst: Int, perSecond: Int)?
 
-    /// - Throws: what is wrong, when the configuration cannot be made from the settings.
+    /// - Throws: the problems of the settings.
     init(settings: Settings) throws(SettingsError) {
         credentials = settings.credentials(
             ofCallers: "gateway", "identity", "devices", optional: [IntrospectionRoutes.caller])

@@ -33,7 +33,7 @@ extension TokensApplication: ExaminedApplication {
         do throws(PostgresError) {
             guard try await DatabaseOrigin.isRestored(connection) else { return [] }
         } catch {
-            // There is no such table: it comes with a migration, of which the findings tell already.
+            // The table does not exist yet. Other findings already report the missing migration.
             guard error.sqlState == "42P01" else { throw error }
             return []
         }
@@ -46,7 +46,7 @@ extension TokensApplication: ExaminedApplication {
 }
 
 extension SigningKeys {
-    /// What stands in the way of a replacement that was begun, and how old the key is that signs.
+    /// Reports the age of the signing key, and each step of a key replacement that is overdue.
     ///
     /// - Parameter accessTokenLifetime: seconds.
     func findings(at now: Date, accessTokenLifetime: TimeInterval) -> [Finding] {
@@ -64,30 +64,30 @@ extension SigningKeys {
                         remedy: "Replace it: `tokens keys generate`, ten minutes later `rotate`, then `retire`."))
             case .next:
                 let age = entry.since.map { now.timeIntervalSince($0) } ?? 0
-                guard age > Self.forgotten else {
+                guard age > Self.overdue else {
                     findings.append(.fine("A next key is published (\(entry.keyID))."))
                     continue
                 }
                 findings.append(
                     .warning(
                         "A next key has been published for \(KeyAge.days(age)) and does not sign: \(entry.keyID).",
-                        remedy: "Go on: `tokens keys rotate`."))
+                        remedy: "Let it sign: `tokens keys rotate`."))
             case .retiring:
                 let lifetime = max(accessTokenLifetime, TimeInterval(entry.lifetime ?? 0))
                 let age = entry.since.map { now.timeIntervalSince($0) } ?? .infinity
-                guard age > lifetime + Self.forgotten else {
+                guard age > lifetime + Self.overdue else {
                     findings.append(.fine("An old key is still published, for its last tokens (\(entry.keyID))."))
                     continue
                 }
                 findings.append(
                     .warning(
                         "An old key is published although its last token has expired: \(entry.keyID).",
-                        remedy: "Take it away: `tokens keys retire`."))
+                        remedy: "Remove it: `tokens keys retire`."))
             }
         }
         return findings
     }
 
-    /// Seconds after which a step of a replacement was forgotten rather than waited for.
-    private static let forgotten: TimeInterval = 86_400
+    /// Seconds after which a step of a key replacement is overdue.
+    private static let overdue: TimeInterval = 86_400
 }

@@ -59,16 +59,16 @@ import Testing
                 ).lastValue
             }
             let now = Date(timeIntervalSince1970: 1_800_000_000)
-            metrics.tell(try file.read(), readAt: now)
+            metrics.record(try file.read(), readAt: now)
             #expect(abs((since(first.keyID, "active") ?? 0) - made.timeIntervalSince1970) < 1)
             #expect(try factory.expectMeter("tokens_signing_keys_read_timestamp_seconds").lastValue == 1_800_000_000)
             let second = try generate(file)
             try file.change { try $0.rotate(at: now, force: true) }
-            metrics.tell(try file.read())
+            metrics.record(try file.read())
             #expect(since(first.keyID, "active") == nil, "it signs no more")
             #expect(since(first.keyID, "retiring") == 1_800_000_000)
             #expect(since(second.keyID, "active") == 1_800_000_000)
-            metrics.tell(SigningKeys(first: TokensFixture.signingKey, isForDevelopment: true))
+            metrics.record(SigningKeys(first: TokensFixture.signingKey, isForDevelopment: true))
             #expect(since(second.keyID, "active") == nil, "of a file without a time nothing is told")
         }
     }

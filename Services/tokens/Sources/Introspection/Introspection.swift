@@ -9,8 +9,8 @@ import ServiceKit
 
 /// The introspection response for an active token (RFC 7662 §2.2).
 struct Introspection: Sendable, Equatable {
-    /// RFC 7662 has no member for the kind of token. Without one, a service might take a refresh token for an access
-    /// token.
+    /// RFC 7662 has no member for the kind of token. Without this member, a service might accept a refresh token as an
+    /// access token.
     enum Use: String, Sendable {
         case accessToken = "access_token"
         case refreshToken = "refresh_token"
@@ -21,7 +21,7 @@ struct Introspection: Sendable, Equatable {
     var clientID: String
     var subject: UUID
     var sessionID: UUID
-    /// Seconds since 1970; `nil` for a refresh token that was replayed: when it was issued is not kept.
+    /// Seconds since 1970; `nil` for a refresh token that was replayed, whose time of issue is not stored.
     var issuedAt: Int64?
     var expiresAt: Int64
     // Members of access tokens alone.
@@ -30,7 +30,7 @@ struct Introspection: Sendable, Equatable {
     var role: String?
     var storeIDs: [String]?
     var authenticationTime: Int64?
-    /// `nil` where none is known.
+    /// `nil` when none is known.
     var authenticationMethods: [String]?
 }
 
@@ -74,7 +74,8 @@ extension Introspection: Encodable {
     }
 }
 
-/// Tells whether a token is active (RFC 7662). Asking changes nothing: not even a stolen token ends its session here.
+/// Determines whether a token is active (RFC 7662). Introspection changes nothing: not even a stolen token ends its
+/// session here.
 struct Introspector: Sendable {
     let rules: RotationRules
     let keys: RefreshKeyRing
@@ -84,7 +85,7 @@ struct Introspector: Sendable {
     let clientID: String
 
     /// - Returns: `nil` for a token that is not active, whatever the reason.
-    /// - Throws: `Problem`, `PostgresError` when it cannot be found out.
+    /// - Throws: `Problem` or `PostgresError` when the state of the token cannot be determined.
     func introspect(
         _ text: String, deadline: ContinuousClock.Instant
     ) async throws -> Introspection? {
@@ -123,14 +124,14 @@ struct Introspector: Sendable {
     }
 }
 
-/// Verifies the service's own access tokens with the keys that it publishes at the moment.
+/// Verifies the service's own access tokens with the keys that it currently publishes.
 struct AccessTokenReader: Sendable {
     let keys: SigningKeyStore
 
-    /// The claims of a token that this service signed, expired or not: whether it has expired is decided by
-    /// PostgreSQL's clock. `nil` for any other token.
+    /// The claims of a token that this service signed, expired or not, because PostgreSQL's clock decides about expiry.
+    /// `nil` for any other token.
     ///
-    /// - Throws: `UNAVAILABLE` when OpenSSL itself fails, so that nothing is known of the token.
+    /// - Throws: `UNAVAILABLE` when OpenSSL itself fails: the token was not verified.
     func genuineClaims(of text: String) throws(Problem) -> AccessTokenClaims? {
         do {
             // At second 0 no token has expired yet.
@@ -143,20 +144,20 @@ struct AccessTokenReader: Sendable {
 }
 
 extension AccessTokenClaims {
-    /// Whether the session is the token's, and neither of the two has expired.
+    /// Whether the session belongs to the token's subject, and neither session nor token has expired.
     func isLive(in session: SessionRecord) -> Bool {
         session.grant.user.id == subject && session.grant.now < session.state.expiresAt
             && session.grant.now.timeIntervalSince1970 < Double(expiresAt)
     }
 }
 
-/// Introspection (RFC 7662), for a team's own services and tools: those that cannot verify an access token themselves,
-/// or have to know whether its session still lives.
+/// Introspection (RFC 7662), for a team's own services and tools that cannot verify an access token themselves, or that
+/// have to know whether its session has ended.
 ///
-/// The path begins with `/internal`, which the gateway does not pass on. Callers show a credential of its own by Basic,
-/// as OAuth libraries do.
+/// The path begins with `/internal`, which the gateway does not forward. Callers authenticate by Basic, as OAuth
+/// libraries do, with a credential that serves introspection.
 struct IntrospectionRoutes: Sendable {
-    /// The client id that callers show; the secret is one of `TOKENS_INTROSPECTION_CREDENTIALS`.
+    /// The client id of callers. The secret is one of `TOKENS_INTROSPECTION_CREDENTIALS`.
     static let caller = "introspection"
     private static let challenge = #"Basic realm="introspection", charset="UTF-8""#
     /// RFC 7662 §2.3.

@@ -5,7 +5,8 @@ import Sealing
 import ServiceKit
 import Settings
 
-/// Makes key files. Only their owner may read those with secret keys; everybody may read that with public keys.
+/// Generates key files. Files with secret keys are readable only by their owner. The file with public keys is readable
+/// by every user of the system.
 public struct KeyGenerator: Sendable {
     let isForDevelopment: Bool
 
@@ -14,10 +15,10 @@ public struct KeyGenerator: Sendable {
         self.isForDevelopment = isForDevelopment
     }
 
-    /// Makes an RSA key. Where there is no signing keys file yet, writes one in which the key signs; otherwise adds it
-    /// to the file as the next key.
+    /// Generates an RSA key. If the signing keys file does not exist, writes one in which the key signs. Otherwise adds
+    /// the key to the file as the next key.
     ///
-    /// - Parameter publicPath: where the public halves of all keys are written, before the new key may sign.
+    /// - Parameter publicPath: the file for the public halves of all keys, written before the new key may sign.
     /// - Returns: the new key with its state.
     /// - Throws: `CocoaError` when a file cannot be written; `AccessTokenError`; `SigningKeysError`.
     public func writeSigningKey(
@@ -38,7 +39,7 @@ public struct KeyGenerator: Sendable {
         return keys.entries[0]
     }
 
-    /// Writes the public keys of all signing keys, in place of the file that is there.
+    /// Writes the public keys of all signing keys, and replaces an existing file.
     ///
     /// - Throws: `CocoaError` when the file cannot be written.
     public static func writePublicKeys(_ keys: SigningKeys, to path: String) throws {
@@ -47,16 +48,16 @@ public struct KeyGenerator: Sendable {
 
     /// Writes a refresh keys file with one new key.
     ///
-    /// No id may be used twice. A token whose id is known but whose HMAC does not fit is a forgery: if another key got
-    /// an old one's id, all tokens of the old key would be forgeries, and their clients signed out. Under an unknown id
-    /// the hash in PostgreSQL decides instead. So an id is chosen at random from those that are not in use.
+    /// No id may be used twice. A token with a known id and a wrong HMAC is a forgery. If a new key reused an old key's
+    /// id, all tokens of the old key would become forgeries, and their clients would be signed out. For an unknown id
+    /// the hash in PostgreSQL decides instead. So the id is chosen at random from those that are not in use.
     ///
     /// - Parameters:
     ///   - id: `nil` chooses one.
-    ///   - present: the refresh keys file that is in use, if there is one.
+    ///   - present: the refresh keys file that is in use, if any.
     /// - Returns: the new key's id.
-    /// - Throws: `CocoaError` when the file is there already or cannot be written; `KeyRingError` when the
-    ///   present file holds the id, or is none.
+    /// - Throws: `CocoaError` when the file already exists or cannot be written; `KeyRingError` when the present file
+    ///   holds the id, or is not a refresh keys file.
     public func writeRefreshKey(id: UInt8?, to path: String, besides present: String?) throws -> UInt8 {
         var taken: Set<UInt8> = []
         if let present, FileManager.default.fileExists(atPath: present) {
@@ -64,7 +65,7 @@ public struct KeyGenerator: Sendable {
         }
         if let id, taken.contains(id) { throw KeyRingError("\(present ?? "") holds a key with the id \(id)") }
         guard let id = id ?? (0...UInt8.max).filter({ !taken.contains($0) }).randomElement() else {
-            throw KeyRingError("\(present ?? "") holds a key for each id: take the oldest out")
+            throw KeyRingError("\(present ?? "") holds a key for each id: remove the oldest")
         }
         let secret = SymmetricKey(size: .bits256).withUnsafeBytes { Data($0).base64EncodedString() }
         let head = DevelopmentSecret.fileHead(isForDevelopment: isForDevelopment)

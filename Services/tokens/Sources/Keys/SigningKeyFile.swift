@@ -3,7 +3,7 @@ public import Foundation
 import ServiceKit
 public import Settings
 
-/// The file that holds the keys which sign access tokens, as commands change it and the service reads it.
+/// The file of the keys that sign access tokens. Commands change it, and the service reads it.
 public struct SigningKeyFile: Sendable {
     public let path: String
 
@@ -11,7 +11,7 @@ public struct SigningKeyFile: Sendable {
 
     public var exists: Bool { FileManager.default.fileExists(atPath: path) }
 
-    /// - Throws: `SigningKeysError`, also when the file is open to everybody.
+    /// - Throws: `SigningKeysError`, also when other users of the system may read the file.
     public func read() throws(SigningKeysError) -> SigningKeys {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw SigningKeysError("\(path) cannot be read")
@@ -22,13 +22,13 @@ public struct SigningKeyFile: Sendable {
         return try SigningKeys(text: text)
     }
 
-    /// Reads the keys, changes them and writes them back. A reader sees the old file or the new one, and of two changes
-    /// at the same time the second waits for the first.
+    /// Reads the keys, changes them and writes them back. A reader sees the old file or the new one. If two changes
+    /// overlap, the second waits for the first.
     ///
     /// - Throws: `SigningKeysError`, what `change` throws (then the file stays as it was), `CocoaError` when the file
     ///   cannot be written.
     public func change<Result>(_ change: (inout SigningKeys) throws -> Result) throws -> Result {
-        // If the path is a link, the file that it leads to is replaced.
+        // If the path is a symbolic link, its target is replaced.
         let file = URL(filePath: path).resolvingSymlinksInPath()
         let folder = open(file.deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         guard folder >= 0 else { throw SigningKeysError("the folder of \(path) cannot be opened") }
@@ -44,19 +44,19 @@ public struct SigningKeyFile: Sendable {
     }
 }
 
-/// Writes key files. A file is created with its final mode, so that there is no moment in which others could open it.
+/// Writes key files. A file is created with its final mode, so that other users can never open it in between.
 enum KeyFile {
     /// Creates a file that only its owner may read.
     ///
-    /// - Throws: `CocoaError`, also when it is there already.
+    /// - Throws: `CocoaError`, also when the file already exists.
     static func create(_ path: String, with text: String) throws {
         try write(text, to: path, mode: 0o600) { _ in }
     }
 
-    /// Replaces a file in one step. The new one gets the old one's owner and mode, so that the service can read it as
-    /// well.
+    /// Replaces a file atomically. The new file gets the owner and mode of the old one, so that the service can still
+    /// read it.
     ///
-    /// - Parameter mode: for a file that is not there yet.
+    /// - Parameter mode: for a file that does not exist yet.
     static func replace(_ path: String, with text: String, mode: mode_t = 0o600) throws {
         let new = "\(path).\(UUID().uuidString)"
         do {
@@ -64,7 +64,7 @@ enum KeyFile {
                 var old = stat()
                 guard stat(path, &old) == 0 else { return }
                 guard fchown(file, old.st_uid, old.st_gid) == 0, fchmod(file, old.st_mode & 0o777) == 0 else {
-                    throw SigningKeysError("\(path) is another user's, to whom the new one cannot be given")
+                    throw SigningKeysError("the owner and mode of \(path) cannot be kept")
                 }
             }
             guard rename(new, path) == 0 else { throw SigningKeysError("\(path) cannot be replaced") }
@@ -72,7 +72,7 @@ enum KeyFile {
             unlink(new)
             throw error
         }
-        // A rename survives a crash only once the folder is on the disk.
+        // A rename survives a crash only after the folder was synced.
         let folder = open(URL(filePath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         fsync(folder)
         close(folder)
@@ -93,8 +93,8 @@ enum KeyFile {
     }
 }
 
-/// The signing keys file: PEM blocks, each with its state in a comment line before it, which RFC 7468 §2 allows. In a
-/// plain PEM file with one key, that key is active.
+/// The signing keys file: PEM blocks, each after a comment line with its state, which RFC 7468 §2 allows. In a plain
+/// PEM file with one key, that key is active.
 ///
 ///     # active since 2026-11-20T12:00:00Z
 ///     -----BEGIN PRIVATE KEY-----
@@ -129,7 +129,7 @@ extension SigningKeys {
         }
     }
 
-    /// The public keys, for those who verify.
+    /// The public keys, for verifiers.
     ///
     /// - Throws: `AccessTokenError`
     func publicText() throws(AccessTokenError) -> String {
@@ -150,7 +150,7 @@ extension SigningKeys {
         }
     }
 
-    /// Reads the state of the key that follows from a comment; `nil` for any other comment.
+    /// Parses a comment that states the following key's state; `nil` for any other comment.
     private static func mark(_ line: Substring) throws(SigningKeysError) -> Mark? {
         let words = line.split(separator: " ")
         guard [2, 4, 6].contains(words.count), words[0] == "#", let state = State(rawValue: String(words[1])) else {
@@ -158,32 +158,29 @@ extension SigningKeys {
         }
         guard words.count > 2, words[2] == "since" else { return (state, nil, nil) }
         guard let since = try? Date(String(words[3]), strategy: .iso8601) else {
-            throw SigningKeysError("'\(words[3])' is no time as in 2026-11-20T12:00:00Z")
+            throw SigningKeysError("'\(words[3])' is not a time such as 2026-11-20T12:00:00Z")
         }
         guard words.count == 6, words[4] == "lifetime" else { return (state, since, nil) }
         guard let lifetime = Int(words[5]), lifetime >= 0 else {
-            throw SigningKeysError("'\(words[5])' is no number of seconds")
+            throw SigningKeysError("'\(words[5])' is not a number of seconds")
         }
         return (state, since, lifetime)
     }
 }
 
 extension SigningKeys.Entry {
-    /// The state, since when, and how long its tokens live: `retiring since 2026-11-20T12:00:00Z lifetime 3600`.
+    /// State, start and lifetime of its tokens: `retiring since 2026-11-20T12:00:00Z lifetime 3600`.
     public var label: String {
         state.rawValue + (since.map { " since " + $0.formatted(.iso8601) } ?? "")
             + (lifetime.map { " lifetime \($0)" } ?? "")
     }
 }
 
-/// What the commands on keys take from the service's settings: the environment, and the file that
-/// `TOKENS_CONFIG_FILE` names.
+/// The service's settings that the key commands use, from the environment and the file that `TOKENS_CONFIG_FILE` names.
 public struct KeySettings: Sendable {
-    /// Where the signing keys are.
     public let signingKeyFile: String?
-    /// Where the refresh keys are.
     public let refreshKeysFile: String?
-    /// Seconds that an access token lives at most.
+    /// The maximum lifetime of an access token in seconds.
     public let accessTokenLifetime: Int
 
     /// - Parameter environment: the process' environment; another one in tests.
@@ -198,6 +195,6 @@ public struct KeySettings: Sendable {
 }
 
 extension Settings {
-    /// Seconds that an access token lives at most.
+    /// The maximum lifetime of an access token in seconds.
     func accessTokenLifetime() -> Int { int("accessTokenLifetime", default: 3600, in: 1...Int(Int32.max)) }
 }

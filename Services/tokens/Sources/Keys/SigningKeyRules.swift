@@ -3,8 +3,8 @@ public import Foundation
 
 /// The RSA keys of the service: one signs, the others are only published.
 ///
-/// A key is published some time before it signs, and for as long after as its tokens may live. So replicas and gateways
-/// that learn of a change late still refuse no good token.
+/// A key is published before it signs, and stays published until its tokens have expired. So replicas and gateways that
+/// notice a change late still accept every valid token.
 public struct SigningKeys: Sendable {
     /// What a key is for.
     public enum State: String, Sendable, CaseIterable {
@@ -12,7 +12,7 @@ public struct SigningKeys: Sendable {
         case active
         /// Published; signs after the next rotation.
         case next
-        /// Published; signs no more.
+        /// Published; no longer signs.
         case retiring
     }
 
@@ -20,9 +20,9 @@ public struct SigningKeys: Sendable {
     public struct Entry: Sendable {
         public let key: RSAPrivateKey
         public internal(set) var state: State
-        /// Since when the key has its state; `nil` for a key of a plain PEM file.
+        /// When the key entered its state; `nil` for a key of a plain PEM file.
         public internal(set) var since: Date?
-        /// The lifetime of its last tokens in seconds, where it was noted.
+        /// The lifetime of its last tokens in seconds, if recorded.
         public internal(set) var lifetime: Int?
 
         /// The `kid` of its tokens: the key's thumbprint (RFC 7638).
@@ -33,11 +33,11 @@ public struct SigningKeys: Sendable {
     public static let publicationTime: TimeInterval = 600
     /// Seconds within which every replica has noticed a change of the keys.
     public static let noticeTime: TimeInterval = 60
-    /// The least that either of these may be, in seconds: a replica looks at the file once a second, and the file's
-    /// times are whole seconds.
+    /// The minimum of both, in seconds: a replica checks the file once a second, and the file's times are whole
+    /// seconds.
     public static let shortestNotice: TimeInterval = 3
 
-    /// The active key first, then the others in the order in which they came.
+    /// The active key first, then the others in the order of the file.
     public private(set) var entries: [Entry]
 
     /// Whether the keys were made for development, which production refuses.
@@ -57,7 +57,7 @@ public struct SigningKeys: Sendable {
             throw SigningKeysError("no more than one key may be next")
         }
         guard Set(entries.map(\.keyID)).count == entries.count else {
-            throw SigningKeysError("the same key stands there twice")
+            throw SigningKeysError("the same key is listed twice")
         }
         self.entries = entries.filter { $0.state == .active } + entries.filter { $0.state != .active }
         self.isForDevelopment = isForDevelopment
@@ -73,7 +73,7 @@ public struct SigningKeys: Sendable {
 
     /// Publishes a key that the next rotation makes active.
     ///
-    /// - Throws: when there is one already.
+    /// - Throws: when a next key already exists.
     public mutating func add(next key: RSAPrivateKey, at now: Date) throws(SigningKeysError) {
         guard !entries.contains(where: { $0.state == .next }) else {
             throw SigningKeysError("there is a next key already: rotate first")
@@ -85,11 +85,12 @@ public struct SigningKeys: Sendable {
     /// Makes the next key the active one, and the active one retiring.
     ///
     /// - Parameters:
-    ///   - accessTokenLifetime: seconds; noted with the retiring key, in case it is shorter when that is to go.
-    ///   - publicationTime: seconds for which the next key has to have been published.
-    ///   - force: rotates also when the next key was published only a moment ago. Readers that do not fetch the JWKS
-    ///     again for an unknown key then refuse good tokens for some minutes.
-    /// - Throws: when there is no next key, or it is too new.
+    ///   - accessTokenLifetime: seconds; recorded with the retiring key, in case the setting is shorter when that key
+    ///     is removed.
+    ///   - publicationTime: seconds for which the next key must have been published.
+    ///   - force: rotates even when the next key was published a moment ago. Verifiers that do not fetch the JWKS again
+    ///     for an unknown key then refuse valid tokens for some minutes.
+    /// - Throws: when no next key exists, or it is too new.
     public mutating func rotate(
         at now: Date, accessTokenLifetime: Int? = nil, publicationTime: TimeInterval = Self.publicationTime,
         force: Bool = false
@@ -113,9 +114,9 @@ public struct SigningKeys: Sendable {
     /// Removes the retiring keys whose tokens have all expired.
     ///
     /// - Parameters:
-    ///   - accessTokenLifetime: seconds. If a longer one was noted with a key, that one counts for it.
-    ///   - noticeTime: seconds for which a replica may have gone on signing with a key that retired.
-    /// - Returns: what was removed.
+    ///   - accessTokenLifetime: seconds. If a longer lifetime was recorded with a key, that one applies to the key.
+    ///   - noticeTime: seconds for which a replica may have continued to sign with a retiring key.
+    /// - Returns: the removed keys.
     public mutating func retire(
         at now: Date, accessTokenLifetime: Int, noticeTime: TimeInterval = Self.noticeTime
     ) -> [Entry] {

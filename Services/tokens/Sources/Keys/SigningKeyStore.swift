@@ -8,8 +8,7 @@ import ServiceLifecycle
 import Settings
 import Synchronization
 
-/// The signing keys in use. They are read again when their file changes, so that no replica needs a restart for a
-/// rotation.
+/// The signing keys in use. The store reads them again when their file changes, so that a rotation needs no restart.
 final class SigningKeyStore: Service {
     private struct Present {
         var signer: AccessTokenSigner
@@ -36,17 +35,17 @@ final class SigningKeyStore: Service {
     private let logger: Logger
     private let pause: Duration
     private let present: Mutex<Present>
-    /// Why the file could not be used at the last attempt.
-    private let complaint = Mutex<String?>(nil)
+    /// Why the last attempt to use the file failed; `nil` after a success.
+    private let lastError = Mutex<String?>(nil)
     private let metrics = SigningKeyMetrics()
     private let failures = Counter(
         "tokens_signing_key_errors_total", help: "Attempts to read the signing keys file anew that failed.")
 
     /// - Parameters:
-    ///   - keys: as read at the start.
-    ///   - file: where they were read from; without one they never change.
-    ///   - issuer: of the tokens that are verified, as is `audience`.
-    ///   - pause: between two looks at the file.
+    ///   - keys: the keys at the start.
+    ///   - file: the file of the keys; without a file they never change.
+    ///   - issuer: the issuer that verified tokens must have, as with `audience`.
+    ///   - pause: the time between two checks of the file.
     init(
         _ keys: SigningKeys, file: SigningKeyFile?, issuer: String, audience: String, logger: Logger,
         pause: Duration = .seconds(1)
@@ -58,14 +57,14 @@ final class SigningKeyStore: Service {
         self.logger = logger
         self.pause = pause
         present = Mutex(try Present(keys, issuer: issuer, audience: audience))
-        metrics.tell(keys)
+        metrics.record(keys)
     }
 
     var signer: AccessTokenSigner { present.withLock { $0.signer } }
 
     var published: VerificationKeySet { present.withLock { $0.published } }
 
-    /// What each published key is for, and since when.
+    /// The state of each published key, and when it entered the state.
     var states: [SigningKeyList.Key] { present.withLock { $0.states } }
 
     /// Verifies tokens that were signed with any of the published keys.
@@ -81,13 +80,13 @@ final class SigningKeyStore: Service {
     private func read(_ file: SigningKeyFile) throws {
         do {
             try use(file.read(), of: file)
-            complaint.withLock { $0 = nil }
+            lastError.withLock { $0 = nil }
         } catch {
-            // The keys in use stay. The file is read again every second, so the same error is logged only once.
+            // The keys in use stay. The file is read again every second, so a repeated error is logged only once.
             failures.increment()
-            let isKnown = complaint.withLock { complaint in
-                defer { complaint = "\(error)" }
-                return complaint == "\(error)"
+            let isKnown = lastError.withLock { lastError in
+                defer { lastError = "\(error)" }
+                return lastError == "\(error)"
             }
             if !isKnown {
                 logger.error("The signing keys could not be read anew.", metadata: ["error": "\(error)"])
@@ -106,14 +105,14 @@ final class SigningKeyStore: Service {
             return present.published != new.published
                 || present.signer.publicKey.thumbprint != new.signer.publicKey.thumbprint
         }
-        metrics.tell(keys)
+        metrics.record(keys)
         if isNew {
             logger.notice("The signing keys were read anew.", metadata: ["kid": "\(new.signer.publicKey.thumbprint)"])
         }
     }
 }
 
-/// Since when each signing key is what it is, as far as its file says, and when the file was read.
+/// Metrics: when each signing key entered its state, if its file says so, and when the file was read.
 final class SigningKeyMetrics: Sendable {
     private struct Label: Hashable {
         let kid: String
@@ -131,7 +130,7 @@ final class SigningKeyMetrics: Sendable {
             help: "When the signing keys in use were read from their file, in seconds since 1970.", factory: factory)
     }
 
-    func tell(_ keys: SigningKeys, readAt: Date = .now) {
+    func record(_ keys: SigningKeys, readAt: Date = .now) {
         read.set(readAt.timeIntervalSince1970)
         let present = keys.entries.reduce(into: [Label: Date]()) { present, entry in
             present[Label(kid: entry.keyID, state: entry.state.rawValue)] = entry.since

@@ -44,7 +44,7 @@ struct OAuthRoutes: Sendable {
     private struct Form {
         let parameters: FormParameters
 
-        /// - Throws: `invalid_client` where another client is named.
+        /// - Throws: `invalid_client` when the form names another client.
         init(of request: Request, for clientID: String) async throws {
             parameters = try await request.decodeForm()
             guard self["client_id"].map({ $0.isVerbatim(clientID) }) ?? true else {
@@ -52,7 +52,7 @@ struct OAuthRoutes: Sendable {
             }
         }
 
-        /// An empty parameter is as if absent (RFC 6749 §3.2).
+        /// An empty parameter counts as absent (RFC 6749 §3.2).
         subscript(name: String) -> String? { parameters[name].flatMap { $0.isEmpty ? nil : $0 } }
     }
 }
@@ -74,7 +74,7 @@ extension OAuthError {
         return response
     }
 
-    /// The answer of `work`, or its refusal in the standard's form.
+    /// The response of `work`, or its error in OAuth's format.
     static func answering(
         _ context: GatehouseRequestContext, _ work: () async throws -> Response
     ) async throws -> Response {
@@ -90,7 +90,7 @@ extension OAuthError {
     }
 }
 
-/// A name and a secret as a client shows them by Basic (RFC 7617), each encoded as in a form before (RFC 6749 §2.3.1).
+/// The name and secret of a client that authenticates by Basic (RFC 7617), each form-encoded first (RFC 6749 §2.3.1).
 struct BasicCredential: Sendable, Equatable {
     var name: String
     var secret: String

@@ -12,7 +12,7 @@ struct WellKnownRoutes: Sendable {
     private let keys: SigningKeyStore
     private let metadata: Document
 
-    /// Seconds that readers may cache either document. A new key is published for longer than that before it signs.
+    /// Seconds for which clients may cache either document. A new key is published for longer before it signs.
     static let maximumAge = 300
 
     init(issuer: String, keys: SigningKeyStore) throws {
@@ -22,7 +22,7 @@ struct WellKnownRoutes: Sendable {
 
     func add(to router: ServiceRouter) {
         router.getOrHead("/.well-known/jwks.json") { [keys] request, _ in
-            // Made anew each time: a gateway asks every few minutes.
+            // Created for each request, because a gateway requests it only every few minutes.
             Document(keys.published.jwks()).response(to: request)
         }
         router.getOrHead("/.well-known/oauth-authorization-server") { [metadata] request, _ in
@@ -64,7 +64,7 @@ private struct AuthorizationServerMetadata: Encodable {
     let tokenEndpoint: String
     let revocationEndpoint: String
     let keySetAddress: String
-    /// There is no authorization endpoint, so no response type; but the member is required and must not be empty (§2,
+    /// Without an authorization endpoint no response type exists. But the member is required and must not be empty (§2,
     /// §3.2).
     let responseTypes = ["none"]
     let grantTypes = ["refresh_token"]

@@ -6,25 +6,25 @@ import Postgres
 import ServiceKitPostgres
 import ServiceLifecycle
 
-/// Removes what has ended, in the background, one batch of one table at a time.
+/// Removes expired rows in the background, one batch of one table at a time.
 ///
 /// Every replica runs a purger. For each table, the replica that locks the row in `sweeps` does the next batch; the row
 /// also says when that batch is due.
 struct Purger: Service {
     let store: SessionStore
-    /// Seconds that the feed keeps its entries.
+    /// Seconds for which the feed keeps its entries.
     let revocationRetention: Double
     let logger: Logger
-    /// Rows of a batch, in a table with an index on their age.
+    /// Rows of a batch in a table with an index on age.
     var batch = 500
-    /// Blocks of a batch, in a table that is read whole: some 500 rows.
+    /// Blocks of a batch in a table that is scanned: about 500 rows.
     var blocks: Int64 = 32
-    /// Between batches when nothing is left to remove.
+    /// The time between batches when nothing is left to remove.
     var pause: Duration = .seconds(5)
-    /// Between two rounds through a table that is read whole.
+    /// The time between two scans of a table.
     var rest: Duration = .seconds(60)
-    /// Between batches while there is more to remove: short enough to keep up, and long enough for refreshes to get
-    /// through.
+    /// The time between batches while rows are left to remove: short enough to keep up, and long enough not to delay
+    /// refreshes.
     var gap: Duration = .milliseconds(50)
 
     private let failures = Table.each {
@@ -34,10 +34,10 @@ struct Purger: Service {
         Counter("tokens_purged_rows_total", help: "Rows that were purged.", labels: [("table", $0.rawValue)])
     }
 
-    /// Seconds that audit events are kept: two years.
+    /// Seconds for which audit events are kept: two years.
     static let auditRetention: Double = 63_072_000
 
-    /// The tables. Each is purged for itself: a backlog or a failure of one delays no other.
+    /// The tables. Each is purged independently: a backlog or a failure in one does not delay the others.
     enum Table: String, Sendable, CaseIterable {
         case sessions
         case users
@@ -71,9 +71,9 @@ struct Purger: Service {
         }
     }
 
-    /// Does one batch, if it is due and no other replica is doing it.
+    /// Purges one batch, if it is due and no other replica is purging the table.
     ///
-    /// - Returns: how long all replicas wait before the next one; `nil` when there was nothing to do here.
+    /// - Returns: how long all replicas wait before the next batch; `nil` when this replica purged none.
     @discardableResult
     func step(_ table: Table) async throws -> Duration? {
         try await store.pool.withTransaction { transaction in
@@ -81,7 +81,7 @@ struct Purger: Service {
             let start = ContinuousClock.now
             let (count, hasMore) = try await remove(from: table, block, transaction)
             removed[table]?.increment(by: count)
-            // When PostgreSQL is so busy that a batch takes long, purging takes at most a fifth of the time.
+            // When PostgreSQL is busy and a batch takes long, purging uses at most a fifth of the time.
             let wait = hasMore ? max(gap, start.duration(to: .now) * 4) : table.isReadWhole ? rest : pause
             try await transaction.endBatch(of: table, nextBlock: hasMore ? block + blocks : 0, after: wait)
             return wait
@@ -108,10 +108,9 @@ struct Purger: Service {
 }
 
 extension Purger.Table {
-    /// Whether the table has no index that leads to what has ended.
+    /// Whether the table has no index that leads to expired rows, and must be scanned.
     fileprivate var isReadWhole: Bool { self == .sessions || self == .users }
 
-    /// One for each table.
     fileprivate static func each(_ make: (Self) -> Counter) -> [Self: Counter] {
         Dictionary(uniqueKeysWithValues: allCases.map { ($0, make($0)) })
     }
@@ -120,9 +119,9 @@ extension Purger.Table {
 extension PostgresTransaction {
     /// Locks the table's row in `sweeps` until the transaction ends.
     ///
-    /// - Returns: the block at which the batch begins; `nil` when none is due yet, or when another replica is doing it.
+    /// - Returns: the first block of the batch; `nil` when no batch is due yet, or another replica holds the lock.
     fileprivate func beginBatch(of table: Purger.Table) async throws(PostgresError) -> Int64? {
-        // No wait is as long as an hour. If a batch is due later than that, the clock was set back: it is due now.
+        // No wait lasts an hour. If a batch is due later than in an hour, the clock was set back, and the batch is due.
         try await query(
             """
             SELECT block FROM sweeps
@@ -144,15 +143,15 @@ extension PostgresTransaction {
     }
 }
 
-/// Removes what has ended, a few rows with each statement, so that no refresh waits for a purge.
+/// Removes expired rows, a few with each statement, so that no refresh waits for a purge.
 ///
-/// There is no index on a session's expiry, since every rotation would have to update it. A sweep reads the table block
-/// by block instead. It misses a row that moves to another block meanwhile; but that row was just written, so its
-/// session lives.
+/// A session's expiry has no index, because every rotation would have to update it. A sweep reads the table block by
+/// block instead. The sweep misses a row that moves to another block meanwhile. That row was just written, so its
+/// session has not expired.
 extension SessionStore {
     /// Ends the expired sessions in these blocks, and adds them to the revocation feed.
     ///
-    /// - Returns: how many, and whether there are blocks after these.
+    /// - Returns: the number of ended sessions, and whether the table has more blocks.
     func purgeSessions(
         in blocks: Range<Int64>, _ transaction: PostgresTransaction
     ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
@@ -173,10 +172,10 @@ extension SessionStore {
             """)[0].decode((Int, Bool).self)
     }
 
-    /// Removes the users in these blocks who have no session left. Those who signed out everywhere a moment ago stay
-    /// until no sign-in from before can be under way.
+    /// Removes the users in these blocks who have no session left. A user who recently signed out everywhere stays
+    /// until no earlier sign-in can still be in progress.
     ///
-    /// - Returns: how many, and whether there are blocks after these.
+    /// - Returns: the number of removed users, and whether the table has more blocks.
     func purgeUsers(
         in blocks: Range<Int64>, _ transaction: PostgresTransaction
     ) async throws(PostgresError) -> (removed: Int, hasMore: Bool) {
@@ -191,7 +190,7 @@ extension SessionStore {
             """
         ).decode(UUID.self)
         // A sign-in may have committed a session between the snapshot of the first statement and its locks. The second
-        // statement has a newer snapshot, and the locks refuse further sessions.
+        // statement has a newer snapshot, and the locks exclude further sessions.
         return try await transaction.query(
             """
             WITH forgotten AS (
@@ -205,9 +204,9 @@ extension SessionStore {
     }
 
     /// Removes up to `batch` entries of the feed that are older than `retention` seconds, and stores the last
-    /// transaction whose entries were removed: a reader that has not seen it starts over.
+    /// transaction whose entries were removed. A reader that has not seen that transaction starts over.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of removed entries.
     func purgeRevocations(
         retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
     ) async throws(PostgresError) -> Int {
@@ -228,7 +227,7 @@ extension SessionStore {
 
     /// Removes up to `batch` audit events that are older than `retention` seconds.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of removed events.
     func purgeAuditEvents(
         retention: TimeInterval, batch: Int, _ transaction: PostgresTransaction
     ) async throws(PostgresError) -> Int {
@@ -244,7 +243,7 @@ extension SessionStore {
 }
 
 extension PostgresQuery.Interpolation {
-    /// Where a block of a table begins.
+    /// The `ctid` at which a block of a table begins.
     fileprivate mutating func appendInterpolation(start block: Int64) {
         appendInterpolation("(\(block),0)")
         appendLiteral("::tid")

@@ -1,15 +1,14 @@
-/// Limits how much work is under way at once. The limit adapts to how long work takes: additive increase,
-/// multiplicative decrease, as in TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease
-/// algorithms", 1989).
+/// Limits concurrent work. The limit adapts to the duration of the work: additive increase, multiplicative decrease, as
+/// in TCP's congestion control (Chiu and Jain, "Analysis of the increase and decrease algorithms", 1989).
 ///
-/// Work that takes long waits for a processor or a database. With more of it at once, everything would wait longer,
-/// until clients give up before they are answered.
+/// Slow work waits for a processor or a database. More concurrency would make all work wait longer, until clients give
+/// up before the response.
 struct ConcurrencyLimit: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     /// Work that takes longer than this lowers the limit.
     static let target = Duration.milliseconds(500)
-    /// The lowest limit keeps the processors busy; the highest is more than any machine can use.
+    /// The lower bound keeps the processors busy. The upper bound is more than any machine can use.
     static let range = 16.0...1024.0
     private static let decrease = 0.7
     /// The time in which a limit recovers from zero to its initial value.
@@ -19,16 +18,16 @@ struct ConcurrencyLimit: Sendable {
     private(set) var limit: Double
     private(set) var underWay = 0
     private var decreasedAt: Instant?
-    /// When the limit's recovery was last brought up to date.
+    /// When the recovery was last applied to the limit.
     private var recoveredAt: Instant?
 
-    /// - Parameter limit: to begin with.
+    /// - Parameter limit: the initial limit.
     init(limit: Double = 128) {
         initial = limit
         self.limit = limit
     }
 
-    /// - Returns: whether the work may begin. If so, `end` has to follow.
+    /// - Returns: whether the work may begin. If so, the caller must call `end`.
     mutating func begin(at now: Instant) -> Bool {
         recover(at: now)
         guard underWay < Int(limit) else { return false }
@@ -40,7 +39,7 @@ struct ConcurrencyLimit: Sendable {
         let isMuch = underWay * 2 > Int(limit)
         underWay -= 1
         if start.duration(to: now) > Self.target {
-            // Work that began before the last decrease says nothing about the limit since then.
+            // The duration of work that began before the last decrease does not measure the new limit.
             if let decreasedAt, start <= decreasedAt { return }
             limit = max(limit * Self.decrease, min(limit, Self.range.lowerBound))
             decreasedAt = now
@@ -50,7 +49,7 @@ struct ConcurrencyLimit: Sendable {
         }
     }
 
-    /// Raises a lowered limit with time, also when no work comes in: what made work slow a while ago is probably over.
+    /// Raises a lowered limit over time, even without new work: the cause of the slow work has probably ended.
     private mutating func recover(at now: Instant) {
         guard limit < initial, let last = recoveredAt, now > last else { return }
         limit = min(limit + initial * (last.duration(to: now) / Self.recovery), initial)

@@ -6,10 +6,10 @@ import Synchronization
 /// A lock in Redis, one for each session. When several replicas refresh the same session at once, the one that holds
 /// the lock rotates; the others wait a moment and read its result.
 ///
-/// The lock only saves work. Rotation is correct without it, by PostgreSQL's conditional UPDATE: when Redis is away, or
-/// the lock is lost or granted twice, every replica goes ahead.
+/// The lock only saves work. Rotation is correct without it, because of PostgreSQL's conditional UPDATE. When Redis is
+/// unavailable, or the lock is lost or granted twice, every replica proceeds.
 struct RaceLock: Sendable {
-    /// What came of an attempt to acquire the lock.
+    /// The outcome of an attempt to acquire the lock.
     enum Attempt: Sendable {
         case acquired(RedisLock.Lease)
         case heldByAnother
@@ -23,8 +23,8 @@ struct RaceLock: Sendable {
     private let metrics: RaceLockMetrics
 
     /// - Parameters:
-    ///   - timeout: how long a refresh waits for Redis at most.
-    ///   - lifetime: after which the lock ends by itself: longer than a refresh takes, shorter than a client waits.
+    ///   - timeout: the longest time that a refresh waits for Redis.
+    ///   - lifetime: the time after which the lock expires: longer than a refresh takes, shorter than a client waits.
     init(
         redis: RedisClient, timeout: Duration = .milliseconds(50), lifetime: Duration = .seconds(2),
         metrics: (any MetricsFactory)? = nil
@@ -48,7 +48,7 @@ struct RaceLock: Sendable {
         }
     }
 
-    /// Releases the lock in the background: no answer waits for Redis. If that fails, the lock ends with its lifetime.
+    /// Releases the lock in the background, so that no response waits for Redis. If that fails, the lock expires.
     @discardableResult
     func release(_ attempt: Attempt) -> Task<Void, Never>? {
         guard case .acquired(let lease) = attempt else { return nil }
@@ -83,10 +83,11 @@ private struct RaceLockMetrics: Sendable {
     }
 }
 
-/// Runs the work once for all calls with the same key that come while it is under way; they share its outcome.
+/// Runs the work once for all concurrent calls with the same key. The callers share its outcome.
 ///
-/// The work runs in a task of its own: when a caller is cancelled, the others still get their answer. Its deadline is
-/// the first caller's. A caller with a later one starts over when the work failed because that deadline had passed.
+/// The work runs in a task of its own: when a caller is cancelled, the others still get their result. The deadline of
+/// the work is the first caller's. If the work failed because that deadline passed, a caller with a later deadline
+/// starts over.
 final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -98,8 +99,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let flights = Mutex<[Key: Flight]>([:])
 
     /// - Parameters:
-    ///   - deadline: until when the caller waits.
-    ///   - work: has time until then.
+    ///   - deadline: the time until which the caller waits.
+    ///   - work: the work, which must end by the deadline.
     func run(
         _ key: Key, until deadline: Instant, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -108,14 +109,13 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             do {
                 return try await flight.task.value
             } catch {
-                // Starting over helps only if the work ran out of its first caller's time; any other error would come
-                // again.
+                // Start over only if the first caller's deadline stopped the work. Any other error would recur.
                 guard flight.deadline < deadline, flight.deadline <= .now else { throw error }
             }
         }
     }
 
-    /// The flight that is under way, or a new one.
+    /// The flight in progress, or a new one.
     private func flight(
         _ key: Key, _ deadline: Instant, _ work: @escaping @Sendable () async throws -> Value
     ) -> Flight {

@@ -9,11 +9,11 @@ struct RefreshMetrics: Sendable {
         case tryLater
         case abandoned
         case overloaded
-        /// A session has refreshed more often than its limit allows.
+        /// The session exceeded its limit of refreshes.
         case limited
-        /// More tokens came under unknown keys than are looked up.
+        /// The limit of lookups for tokens with unknown keys was exceeded.
         case unknownKeyLimited = "strangersLimited"
-        /// A successor that could not be opened.
+        /// The stored successor could not be decrypted.
         case broken
         case theftByOlderToken = "theft.olderToken"
         case theftByLateReplay = "theft.lateReplay"
@@ -65,7 +65,7 @@ extension RefreshMetrics.Outcome {
 }
 
 extension RefreshKeyRing {
-    /// Tells which keys this replica has. Their file does not say how old they are.
+    /// Registers a metric for each key of this replica. The age of the keys is unknown, because their file omits it.
     func registerMetrics() {
         for id in ids {
             Gauge(

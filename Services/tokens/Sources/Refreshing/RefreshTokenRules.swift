@@ -5,8 +5,8 @@ import Sealing
 
 /// A refresh token: `ghrt_` + base64url(key id ‖ session id ‖ generation ‖ 32 random bytes ‖ truncated HMAC).
 ///
-/// The HMAC covers all bytes before it. By it junk is refused without a query, and an old token is known to be genuine
-/// although PostgreSQL keeps only the hashes of the current token and its predecessor.
+/// The HMAC covers all bytes before it. So the service refuses forged tokens without a query. It also recognizes an old
+/// token as genuine, although PostgreSQL keeps only the hashes of the current token and its predecessor.
 struct RefreshToken: Sendable, Equatable {
     static let prefix = "ghrt_"
     private static let textLength = 97
@@ -20,7 +20,7 @@ struct RefreshToken: Sendable, Equatable {
         static let length = 69
     }
 
-    /// All 69 bytes, 92 characters of base64url without a bit left over.
+    /// All 69 bytes, which are exactly 92 characters of base64url.
     let bytes: [UInt8]
 
     var keyID: UInt8 { bytes[Layout.keyID] }
@@ -31,17 +31,17 @@ struct RefreshToken: Sendable, Equatable {
         }
     }
 
-    /// 0 for the token of a sign-in, one more with every rotation.
+    /// 0 for the token of a sign-in. Every rotation adds one.
     var generation: Int32 {
         bytes[Layout.generation].reduce(0) { $0 << 8 | Int32($1) }
     }
 
-    /// SHA-256 of the bytes: what PostgreSQL keeps of a token.
+    /// SHA-256 of the bytes. PostgreSQL stores only this hash.
     var hash: [UInt8] { Array(SHA256.hash(data: bytes)) }
 
     var text: String { Self.prefix + Base64URL.string(bytes) }
 
-    /// Makes a new token under the key that mints.
+    /// Mints a new token under the minting key.
     init(sessionID: UUID, generation: Int32, keys: RefreshKeyRing) {
         let key = keys.minting
         var bytes: [UInt8] = []
@@ -54,7 +54,7 @@ struct RefreshToken: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// Parses a token as a client sent it; `nil` when it is malformed. Does not check who made it.
+    /// Parses a token as a client sent it; `nil` when it is malformed. Does not verify the HMAC.
     init?(text: String) {
         guard text.utf8.count == Self.textLength else { return nil }
         let utf8 = Array(text.utf8)
@@ -80,20 +80,20 @@ struct RefreshToken: Sendable, Equatable {
     enum Authenticity: Sendable {
         case genuine
         case forged
-        /// Made under a key that this replica does not have yet, or no longer. It is genuine if PostgreSQL has its
-        /// hash.
+        /// Minted under a key that this replica does not have yet or no longer has. The token is genuine if PostgreSQL
+        /// has its hash.
         case unknownKey
     }
 }
 
 extension RefreshToken: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Without the token, which must not end up in a log.
+    /// Omits the token, which must not be logged.
     var description: String { "RefreshToken(session: \(sessionID), generation: \(generation))" }
     var debugDescription: String { description }
     var customMirror: Mirror { Mirror(self, children: ["sessionID": sessionID, "generation": generation]) }
 }
 
-/// A secret of the service for refresh tokens, which is kept in a file and never in PostgreSQL. Two keys are derived
+/// A secret of the service for refresh tokens. It is stored in a file and never in PostgreSQL. Two keys are derived
 /// from it: one for the tokens' HMAC, one for sealing successors.
 struct RefreshKey: Sendable {
     /// Bytes of the truncated HMAC-SHA256 in a token.
@@ -122,8 +122,8 @@ struct RefreshKey: Sendable {
 
 /// The service's keys for refresh tokens. The first one mints tokens; all of them verify tokens and open successors.
 ///
-/// To replace the key: add a new one at the end, on every replica; then move it to the front, on every replica; remove
-/// the old one an idle lifetime later, when no session is left that was last rotated under it.
+/// To replace the key: add a new one at the end, on every replica. Then move it to the front, on every replica. An idle
+/// lifetime later remove the old one: no session that was last rotated under it is left.
 struct RefreshKeyRing: Sendable {
     let minting: RefreshKey
     private let keys: [UInt8: RefreshKey]
@@ -134,13 +134,13 @@ struct RefreshKeyRing: Sendable {
 
     /// Reads the keys file (``KeyLine``), whose ids are numbers from 0 to 255.
     ///
-    /// - Throws: what is wrong, by line, never with a secret in it.
+    /// - Throws: the problem and its line, never a secret.
     init(file: String) throws(KeyRingError) {
         var ring: [UInt8: RefreshKey] = [:]
         var first: RefreshKey?
         for line in try KeyLine.all(in: file) {
             guard let id = UInt8(line.id) else {
-                throw KeyRingError("holds an id on line \(line.number) that is no number from 0 to 255")
+                throw KeyRingError("holds an id on line \(line.number) that is not a number from 0 to 255")
             }
             guard ring[id] == nil else { throw KeyRingError("holds id \(id) twice") }
             let key = RefreshKey(id: id, secret: line.secret)
@@ -153,12 +153,13 @@ struct RefreshKeyRing: Sendable {
     }
 }
 
-/// PostgreSQL keeps the current token sealed. The key is derived from its predecessor and a server key together: a
-/// client that presents the predecessor again is given the same successor, and the database alone gives nobody a token.
+/// PostgreSQL stores the current token sealed. The sealing key is derived from the predecessor and a server key. So a
+/// client that presents the predecessor again receives the same successor, and an attacker cannot obtain a token from
+/// the database alone.
 extension RefreshKeyRing {
     /// Key id ‖ nonce ‖ AES-GCM(successor) ‖ tag.
     ///
-    /// - Throws: `failed`, should the cryptographic library refuse to encrypt.
+    /// - Throws: `failed` when the cryptographic library refuses to encrypt.
     func seal(
         _ successor: RefreshToken, under predecessor: RefreshToken
     ) throws(SuccessorSealError) -> [UInt8] {
@@ -202,9 +203,9 @@ extension RefreshKeyRing {
 
 /// Why a successor cannot be sealed or opened.
 enum SuccessorSealError: Error, Equatable {
-    /// It was sealed under a server key that this replica does not have. Another replica may.
+    /// It was sealed under a server key that this replica does not have. Another replica may have the key.
     case unknownKey(UInt8)
-    /// It is not what a rotation of this predecessor sealed.
+    /// No rotation of this predecessor sealed it.
     case broken
     /// The cryptographic library refused to encrypt.
     case failed

@@ -21,8 +21,8 @@ final class Refresher: Sendable {
     private let unknownKeyLimit: UnknownKeyLimit?
 
     /// - Parameters:
-    ///   - limit: for the refreshes of one session; `nil`: no limit.
-    ///   - unknownKeyLimit: for tokens whose key this replica does not have; `nil`: no limit.
+    ///   - limit: the limit for the refreshes of one session; `nil`: no limit.
+    ///   - unknownKeyLimit: the limit for tokens whose key this replica does not have; `nil`: no limit.
     init(
         rules: RotationRules, keys: RefreshKeyRing, store: SessionStore, lock: RaceLock, issuer: TokenIssuer,
         logger: Logger, load: ConcurrencyLimit = ConcurrencyLimit(), limit: LocalTokenBuckets? = nil,
@@ -40,17 +40,17 @@ final class Refresher: Sendable {
         self.logger = logger
     }
 
-    /// What a refresh needs to know of its request.
+    /// The request of a refresh.
     struct Origin: Sendable {
         var ipAddress: String?
-        /// When it came, as far as can be known.
+        /// When the request arrived, as far as the gateway and this replica know.
         var arrivedAt = ContinuousClock.now
         var deadline: ContinuousClock.Instant
-        /// Whether somebody still waits for the answer.
+        /// Whether the client still waits for the response.
         var isAwaited: @Sendable () -> Bool = { true }
     }
 
-    /// Requests with the same token at the same time share one answer.
+    /// Concurrent requests with the same token share one result.
     ///
     /// - Throws: `Problem`: `INVALID_REFRESH_TOKEN`, `RATE_LIMITED`, `UNAVAILABLE`; `PostgresError`.
     func refresh(_ text: String, from origin: Origin) async throws -> IssuedTokens {
@@ -59,8 +59,8 @@ final class Refresher: Sendable {
         guard authenticity != .forged else { throw refused(.forged) }
         return try await flights.run(token.bytes, until: origin.deadline) { [self] in
             let isGenuine = authenticity == .genuine
-            // With an unknown key anybody can name any session. Counted against that session, made-up tokens would
-            // lock its user out; so they count against the client's address.
+            // Without the key the session id is not authenticated. If forged tokens counted against that session, an
+            // attacker could lock its user out. So they count against the client's address.
             if isGenuine { try admit(token.sessionID) } else { try admitUnknownKey(from: origin.ipAddress) }
             let start = ContinuousClock.now
             guard load.withLock({ $0.begin(at: start) }) else {
@@ -99,17 +99,17 @@ final class Refresher: Sendable {
         } else if let tokens = try await rotate(token, origin) {
             return tokens
         }
-        // The token is not the current one. Each round reads the row, decides, and writes only if the row is still as
-        // it was read; if it is not, another request was faster, and the next round sees what that one did.
+        // The token is not the current one. Each round reads the row, decides, and writes only if the row is unchanged.
+        // If another request changed it, the next round sees that change.
         for _ in 0..<4 {
             if let tokens = try await readAndDecide(token, isGenuine: isGenuine, origin) { return tokens }
         }
         throw Problem(.unavailable)
     }
 
-    /// Waits for the replica that holds the lock, and answers with the successor that it made.
+    /// Waits for the replica that holds the lock, and returns the successor that it minted.
     ///
-    /// - Returns: `nil` when it has made none after 50 ms.
+    /// - Returns: `nil` when that replica has not rotated within 50 ms.
     private func resultOfLockHolder(
         _ token: RefreshToken, isGenuine: Bool, _ origin: Origin
     ) async throws -> IssuedTokens? {
@@ -139,7 +139,7 @@ final class Refresher: Sendable {
         return try await act(on: decision, of: token, record, origin)
     }
 
-    /// - Returns: `nil` when the row is no longer as it was read.
+    /// - Returns: `nil` when the row has changed since it was read.
     private func act(
         on decision: RotationDecision, of token: RefreshToken, _ record: SessionRecord, _ origin: Origin
     ) async throws -> IssuedTokens? {
@@ -156,9 +156,9 @@ final class Refresher: Sendable {
             metrics.count(.lateReplay)
             return try repeatSuccessor(of: token, in: record)
         case .revoke(let theft):
-            // On a busy machine an app gives up, asks again and rotates twice before this request gets its turn. Its
-            // own abandoned request then looks like a thief's. Only a client that still waits for the answer proves
-            // that two hold the token.
+            // On a busy machine an app may give up, retry and rotate twice before this request runs. The app's own
+            // abandoned request then looks like an attacker's. Only a client that still waits for the response proves
+            // that two holders have the token.
             guard origin.isAwaited() else {
                 metrics.count(.abandoned)
                 throw Problem(.unavailable)
@@ -203,8 +203,8 @@ final class Refresher: Sendable {
         do {
             successor = try keys.open(record.sealedCurrent ?? [], with: token)
         } catch {
-            // Another replica may have the key that this one lacks. So the client is told to ask again, and stays
-            // signed in.
+            // Another replica may have the key that this one lacks. So the client is told to retry, and stays signed
+            // in.
             logger.error(
                 "A successor could not be opened.",
                 metadata: ["session_id": "\(token.sessionID)", "error": "\(error)"])

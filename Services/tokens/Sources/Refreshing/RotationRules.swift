@@ -4,16 +4,16 @@ import Foundation
 struct RotationRules: Sendable, Equatable {
     enum Mode: String, Sendable, CaseIterable {
         case resilient
-        /// A late replay is theft.
+        /// A late replay counts as theft.
         case strict
     }
 
-    /// Seconds after a rotation for which the predecessor is answered again, as the retry of a client that lost the
-    /// answer.
+    /// Seconds after a rotation during which the predecessor counts as the retry of a client that lost the response,
+    /// and is answered again.
     var retryWindow: TimeInterval = 60
-    /// Seconds after a rotation for which an older token is taken for a request that was delayed, and not for theft.
+    /// Seconds after a rotation during which an older token counts as a delayed request, not as theft.
     var raceWindow: TimeInterval = 5
-    /// How many generations in a row may have been replayed late, as by a client that lost each answer.
+    /// How many consecutive generations may be replayed late, as by a client that lost each response.
     var lateReplayLimit = 3
     var mode = Mode.resilient
 
@@ -23,12 +23,12 @@ struct RotationRules: Sendable, Equatable {
         var hash: [UInt8]
         /// Whether its HMAC was verified; `false` when this replica does not have the key.
         var isGenuine: Bool
-        /// Seconds since the request came, as far as gateway and replica know. The windows are measured at that moment:
-        /// a process that was stopped or busy in between must not make a request look late.
+        /// Seconds since the request arrived, as far as gateway and replica know. The windows are measured at the
+        /// arrival: a process that was stopped or busy since then must not make a request look late.
         var age: TimeInterval = 0
     }
 
-    /// - Parameter session: `nil` when there is no such session, or none any more.
+    /// - Parameter session: `nil` when the session does not exist or has ended.
     func decide(on presented: Presented, of session: SessionState?, at now: Date) -> RotationDecision {
         guard let session else { return .refuse(.unknownSession) }
         guard now < session.expiresAt else { return .refuse(.expired) }
@@ -39,7 +39,7 @@ struct RotationRules: Sendable, Equatable {
             return presented.hash == session.currentHash ? .rotate : .refuse(.forked)
 
         case session.generation - 1:
-            // The predecessor's generation with another hash: the client's chain of tokens is not the database's.
+            // The predecessor's generation with another hash: the client's chain of tokens differs from the database's.
             guard presented.hash == session.previousHash else { return .refuse(.forked) }
             if sinceRotation <= retryWindow || session.lateReplayed && mode == .resilient { return .repeatSuccessor }
             if mode == .strict { return .revoke(.lateReplay) }
@@ -55,17 +55,17 @@ struct RotationRules: Sendable, Equatable {
     }
 }
 
-/// What is to be done with a refresh token.
+/// The action for a refresh token.
 enum RotationDecision: Sendable, Equatable {
     /// Replace the current token by a new one.
     case rotate
-    /// Answer with the successor that was made at the rotation.
+    /// Answer with the successor that the rotation minted.
     case repeatSuccessor
     /// Count a late replay, then answer with that successor.
     case countLateReplay
-    /// Two holders use the session: end it.
+    /// Two holders use the session: revoke it.
     case revoke(Theft)
-    /// The token may be good; the client shall ask again.
+    /// The token may be valid. The client should retry.
     case tryLater
     case refuse(Refusal)
 
@@ -74,30 +74,30 @@ enum RotationDecision: Sendable, Equatable {
         case lateReplay
     }
 
-    /// Reasons that metrics tell apart; the client is told the same for all.
+    /// Reasons that metrics distinguish. The client gets the same error for all.
     enum Refusal: String, Sendable, CaseIterable {
         case malformed
         case forged
         case unknownSession
         case expired
-        /// Newer than the row, or another token of its generation: the database lost rotations, as one restored from a
-        /// backup has.
+        /// Newer than the row, or another token of its generation: the database lost rotations, for example because it
+        /// was restored from a backup.
         case forked
-        /// Older than the row's tokens, and made under an unknown key: nothing proves that it was ever issued.
+        /// Older than the row's tokens, and minted under an unknown key: nothing proves that it was ever issued.
         case unproven
     }
 }
 
-/// A session's row as the rules of rotation see it. One row stands for all tokens of the session.
+/// The part of a session's row that the rules of rotation use. One row represents all tokens of the session.
 struct SessionState: Sendable, Equatable {
     /// The current token's generation.
     var generation: Int32
     var currentHash: [UInt8]
     /// `nil` until the first rotation.
     var previousHash: [UInt8]?
-    /// When the current token was made.
+    /// When the current token was minted.
     var rotatedAt: Date
-    /// How many generations in a row, up to this one, had their predecessor replayed late.
+    /// How many consecutive generations, up to this one, had their predecessor replayed late.
     var lateReplays: Int
     /// Whether this generation is one of them.
     var lateReplayed: Bool
@@ -108,10 +108,10 @@ struct SessionState: Sendable, Equatable {
 
 /// Why a sign-in gets no session.
 enum SessionRefusal: String, Error {
-    /// The user was erased while the sign-in was under way.
+    /// The user was erased during the sign-in.
     case userErased
     /// The user has signed out everywhere since the sign-in began.
     case signedOut
-    /// Another session has the requested id.
+    /// Another session already has the requested id.
     case idTaken
 }

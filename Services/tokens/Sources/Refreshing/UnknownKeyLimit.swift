@@ -3,19 +3,20 @@ import Foundation
 import RateLimiting
 import Synchronization
 
-/// Limits how many tokens with an unknown key id are looked up in PostgreSQL.
+/// Limits the lookups in PostgreSQL of tokens with an unknown key id.
 ///
-/// Without the key their HMAC cannot be checked, so anybody can make such tokens up, and each costs a query. Each one
-/// takes from two token buckets: its address' and one for all addresses. A token that PostgreSQL confirms is given back
-/// to both: while a new key is rolled out, replicas that lack it go on serving real clients at full speed.
+/// Without the key the service cannot verify their HMAC. So an attacker can forge such tokens, and each costs a query.
+/// Each lookup takes from two token buckets: one of the client's address and one for all addresses. If PostgreSQL
+/// confirms the token, both are refunded. So while a new key is rolled out, replicas that lack it serve real clients at
+/// full speed.
 ///
 /// A token takes from both buckets or from neither, so one lock holds all of them.
 final class UnknownKeyLimit: Sendable {
-    /// For all addresses: a fraction of the refreshes that a replica has time for.
+    /// For all addresses: a fraction of the refreshes that a replica can serve.
     private static let together = TokenBucket(capacity: 100, refillPerSecond: 50)
     private static let ofAddress = TokenBucket(capacity: 10, refillPerSecond: 1)
-    /// A fixed number, which bounds the memory. Addresses share buckets by a hash that is seeded anew in each process,
-    /// so that nobody can choose an address to share somebody's bucket.
+    /// A fixed number, which bounds the memory. Addresses share buckets by a hash with a random seed for each process,
+    /// so that an attacker cannot choose an address that shares another client's bucket.
     private static let addressBuckets = 4096
 
     /// When each bucket is full again, in microseconds.
@@ -30,8 +31,8 @@ final class UnknownKeyLimit: Sendable {
     ///
     /// - Parameters:
     ///   - address: the client's; `nil` when it is not known.
-    ///   - now: microseconds on any clock that does not go back.
-    /// - Throws: `RATE_LIMITED` when its address has sent too many, `UNAVAILABLE` when all together have.
+    ///   - now: microseconds on a monotonic clock.
+    /// - Throws: `RATE_LIMITED` when the address' bucket is empty, `UNAVAILABLE` when the bucket of all addresses is.
     func take(from address: String?, at now: Int64 = LocalTokenBuckets.uptime) throws(Problem) {
         let index = address.map(Self.index)
         let refusal: Problem? = fullAt.withLock { fullAt in
@@ -50,7 +51,7 @@ final class UnknownKeyLimit: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Gives back what a token took that turned out to be genuine.
+    /// Refunds both buckets for a token that PostgreSQL confirmed.
     func refund(to address: String?) {
         let index = address.map(Self.index)
         fullAt.withLock { fullAt in
@@ -59,7 +60,7 @@ final class UnknownKeyLimit: Sendable {
         }
     }
 
-    /// An IPv6 client has a whole /64 to choose addresses from, so the network counts as one address.
+    /// An IPv6 client can use any address of a /64, so the network counts as one address.
     private static func index(of address: String) -> Int {
         var parts = in6_addr()
         guard inet_pton(AF_INET6, address, &parts) == 1 else { return slot(Array(address.utf8)) }

@@ -4,37 +4,37 @@ import Postgres
 import ServiceKitPostgres
 public import Settings
 
-/// What `tokens after-restore` does, before the service may use a database that was restored.
+/// The work of `tokens after-restore`, which must precede the use of a restored database.
 public struct Restoration: Sendable {
     private let configuration: PostgresConfiguration
     private let accessLifetime: TimeInterval
 
-    /// - Parameter environment: the process' environment; another one in tests. Of the settings only those of the
-    ///   database and `TOKENS_ACCESS_TOKEN_LIFETIME` are needed.
+    /// - Parameter environment: the process' environment; another one in tests. Only the settings of the database and
+    ///   `TOKENS_ACCESS_TOKEN_LIFETIME` are needed.
     /// - Throws: `SettingsError`
     public init(environment: [String: String] = ProcessInfo.processInfo.environment) throws(SettingsError) {
         let settings = Settings(service: TokensApplication.name, environment: environment)
         var configuration = DatabaseConfiguration(settings: settings).connection
-        // A large table takes its time, and nobody waits for it.
+        // A large table takes long, and no request waits for this command.
         configuration.statementTimeout = .zero
         self.configuration = configuration
         accessLifetime = TimeInterval(settings.accessTokenLifetime())
         try settings.finish(allowingUnknown: true)
     }
 
-    /// What was done with the sessions.
+    /// What happened to the sessions.
     public enum Outcome: Sendable, Equatable {
         /// All have ended.
         case ended(sessions: Int)
         case kept(sessions: Int)
     }
 
-    /// Makes the database one that the service uses. Can be repeated.
+    /// Allows the service to use the database. Idempotent.
     ///
-    /// Of a session in a copy nobody can tell whether it ended or was rotated after the copy was made. So all of them
-    /// end. Those whose access tokens may still be good are told to the readers of the revocation feed.
+    /// The copy does not show whether a session ended or was rotated after the copy was made. So all sessions end. The
+    /// revocation feed gets an entry for each session whose access tokens may still be valid.
     ///
-    /// - Parameter keepingSessions: only where it is certain that nothing was committed after the copy was made.
+    /// - Parameter keepingSessions: allowed only if nothing was committed after the copy was made.
     /// - Throws: `PostgresError`
     public func run(keepingSessions: Bool) async throws -> Outcome {
         let connection = try await PostgresConnection.connect(configuration)
@@ -44,7 +44,7 @@ public struct Restoration: Sendable {
                 if !keepingSessions { try await endSessions(transaction) }
                 try await transaction.query("DELETE FROM database_origin")
                 try await transaction.query("INSERT INTO database_origin DEFAULT VALUES")
-                // Whoever reads the feed starts over: the positions of readers are of another history.
+                // Every reader of the feed must start over: the readers' positions belong to another history.
                 try await transaction.query("DELETE FROM revocation_epoch")
                 return keepingSessions ? Outcome.kept(sessions: sessions) : .ended(sessions: sessions)
             }
@@ -56,8 +56,8 @@ public struct Restoration: Sendable {
         }
     }
 
-    /// Without an entry in the feed for each: gateways would have to remember millions of sessions whose access tokens
-    /// have long expired.
+    /// Adds an entry to the feed only for sessions with a valid access token. Otherwise gateways would have to remember
+    /// millions of sessions whose access tokens have long expired.
     private func endSessions(_ transaction: PostgresTransaction) async throws {
         try await transaction.query("LOCK TABLE sessions, users IN ACCESS EXCLUSIVE MODE")
         try await transaction.query(
@@ -71,17 +71,16 @@ public struct Restoration: Sendable {
     }
 }
 
-/// Whether the database is the one that this service has written all along, or was made of a dump. What happened after
-/// the dump is missing then: sessions that have ended since would live again, and tokens that were rotated away be
-/// current. So a restored database is not used until an operator has said what becomes of its sessions
-/// (``Restoration``).
+/// Detects a database that was restored from a dump. Such a database lacks every change after the dump: ended sessions
+/// would be live again, and rotated tokens would be current. So the service does not use a restored database until an
+/// operator has decided about its sessions (``Restoration``).
 ///
-/// A backup of the files, and recovery to a point in time, can't be told from a standby's promotion: of those the
-/// operator has to know.
+/// The check cannot distinguish a restored file backup, or point-in-time recovery, from a standby's promotion. In those
+/// cases the operator has to run the command before the service starts.
 enum DatabaseOrigin {
-    /// Asked of each new connection.
+    /// Checks each new connection.
     ///
-    /// - Throws: `connectionFailed` where the database was restored, so that requests are answered `UNAVAILABLE`.
+    /// - Throws: `connectionFailed` when the database was restored, so that requests are answered `UNAVAILABLE`.
     static func check(_ connection: PostgresConnection) async throws(PostgresError) {
         guard try await isRestored(connection) else { return }
         throw PostgresError(.connectionFailed, refusal)

@@ -6,13 +6,13 @@ import Postgres
 import ServiceKitPostgres
 import ServiceLifecycle
 
-/// The revocation feed (`GET /internal/revocations`): gives every reader each revoked session at least once, in no
-/// special order.
+/// The revocation feed (`GET /internal/revocations`): delivers each revoked session to every reader at least once, in
+/// no particular order.
 struct RevocationFeed: Sendable {
     private let feed: TransactionFeed<RevocationPage.Entry>
 
-    /// - Parameter pollInterval: how often the feed is queried for a reader that waits. A revoked session's access token
-    ///   is to be refused everywhere within a second, and this interval is a part of that second.
+    /// - Parameter pollInterval: the time between two queries for a waiting reader. A revoked session's access token
+    ///   must be refused everywhere within a second, and this interval is a part of that second.
     init(pool: PostgresPool, pageSize: Int = 1000, pollInterval: Duration = .milliseconds(150)) {
         feed = TransactionFeed(
             .init(
@@ -25,9 +25,9 @@ struct RevocationFeed: Sendable {
             pool: pool, pageSize: pageSize, pollInterval: pollInterval, decode: Self.entry)
     }
 
-    /// The entries after `cursor`; if there are none yet, waits for some until `end`.
+    /// The entries after `cursor`. If none exist yet, waits for entries until `end`.
     ///
-    /// - Parameter cursor: that of an earlier page; `nil` or empty begins with the oldest entry,
+    /// - Parameter cursor: the cursor of an earlier page. `nil` or empty begins with the oldest entry,
     ///   ``RevocationPage/latest`` at the end.
     func page(after cursor: String?, waitingUntil end: ContinuousClock.Instant) async throws -> RevocationPage {
         if cursor == RevocationPage.latest {
@@ -47,32 +47,31 @@ struct RevocationFeed: Sendable {
     }
 }
 
-/// Warns of transactions that were prepared (two-phase commit) and then forgotten. They keep their locks, keep VACUUM
-/// from its work, and what they revoked stays invisible to everybody. Gatehouse prepares none; others on the same
-/// server may.
+/// Warns of abandoned prepared transactions (two-phase commit). They hold their locks and block VACUUM, and their
+/// revocations stay invisible to every reader. Gatehouse prepares none, but other applications on the same server may.
 struct PreparedTransactionWatch: Service {
     let pool: PostgresPool
     let logger: Logger
     var metrics: (any MetricsFactory)?
     var interval: Duration = .seconds(60)
-    /// Seconds after which one counts as forgotten.
-    var patience: Double = 3600
+    /// Seconds after which a prepared transaction counts as abandoned.
+    var abandonedAfter: Double = 3600
 
     func run() async {
         await cancelWhenGracefulShutdown {
-            var told: Set<String> = []
+            var logged: Set<String> = []
             while !Task.isCancelled {
-                // If PostgreSQL is away, others log it.
-                if let forgotten = try? await look(besides: told) { told = forgotten }
+                // If PostgreSQL is unavailable, other components log it.
+                if let abandoned = try? await check(logged: logged) { logged = abandoned }
                 try? await Task.sleep(for: interval)
             }
         }
     }
 
-    /// Sets `tokens_oldest_prepared_transaction_seconds`, and logs each forgotten transaction that is not among `told`.
+    /// Sets `tokens_oldest_prepared_transaction_seconds`, and logs each abandoned transaction that is not in `logged`.
     ///
-    /// - Returns: the names of all forgotten transactions.
-    func look(besides told: Set<String>) async throws(PostgresError) -> Set<String> {
+    /// - Returns: the names of all abandoned transactions.
+    func check(logged: Set<String>) async throws(PostgresError) -> Set<String> {
         let rows = try await pool.query(
             """
             SELECT gid, database::text, owner::text,
@@ -85,12 +84,12 @@ struct PreparedTransactionWatch: Service {
             help: "Age of the oldest transaction of the server that is prepared and neither committed nor rolled back.",
             factory: metrics
         ).set(rows.first?.3 ?? 0)
-        let forgotten = rows.filter { $0.3 >= patience }
-        for (name, database, owner, age) in forgotten where !told.contains(name) {
+        let abandoned = rows.filter { $0.3 >= abandonedAfter }
+        for (name, database, owner, age) in abandoned where !logged.contains(name) {
             logger.warning(
                 "A prepared transaction was forgotten: COMMIT PREPARED or ROLLBACK PREPARED it.",
                 metadata: ["name": "\(name)", "database": "\(database)", "owner": "\(owner)", "seconds": "\(Int(age))"])
         }
-        return Set(forgotten.map(\.0))
+        return Set(abandoned.map(\.0))
     }
 }

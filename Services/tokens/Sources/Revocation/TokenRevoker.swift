@@ -3,7 +3,7 @@ import Contracts
 import Foundation
 import Postgres
 
-/// Ends a session by any genuine refresh token of it, old ones too, or by an access token that is still good (logout,
+/// Ends a session by any of its genuine refresh tokens, old ones included, or by a valid access token (logout,
 /// RFC 7009).
 struct TokenRevoker: Sendable {
     let keys: RefreshKeyRing
@@ -13,7 +13,7 @@ struct TokenRevoker: Sendable {
 
     /// Does nothing for a token that is unknown or forged, or whose session has ended.
     ///
-    /// - Parameter address: the client's.
+    /// - Parameter address: the client's address.
     /// - Throws: `Problem`, `PostgresError`
     func revoke(_ text: String, from address: String?, deadline: ContinuousClock.Instant) async throws {
         guard let token = RefreshToken(text: text) else {
@@ -30,7 +30,7 @@ struct TokenRevoker: Sendable {
         }
     }
 
-    /// An access token is valid for as long as its session lives, so revoking it ends the session.
+    /// Only the end of its session revokes an access token, so revoking it ends the session.
     private func revoke(accessToken text: String, deadline: ContinuousClock.Instant) async throws {
         guard let claims = try accessTokens.genuineClaims(of: text),
             let session = try await store.read(claims.sessionID, deadline: deadline),
@@ -42,9 +42,9 @@ struct TokenRevoker: Sendable {
 
 /// Ending a session deletes its row and, in the same statement, adds an entry to the revocation feed.
 extension SessionStore {
-    /// Ends one session; with `userID`, only if it is that user's.
+    /// Ends one session; with `userID`, only if the session is that user's.
     ///
-    /// - Returns: `false` when there is none.
+    /// - Returns: `false` when no such session exists.
     @discardableResult
     func revoke(
         _ id: UUID, of userID: UUID? = nil, reason: RevocationReason, deadline: ContinuousClock.Instant?
@@ -60,9 +60,9 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends one session if `hash` is that of its current token or of the one before.
+    /// Ends one session if `hash` is the hash of its current token or of the predecessor.
     ///
-    /// - Returns: `false` when it is of none.
+    /// - Returns: `false` when no session matches.
     @discardableResult
     func revoke(
         _ id: UUID, holding hash: [UInt8], reason: RevocationReason, deadline: ContinuousClock.Instant?
@@ -98,8 +98,8 @@ extension SessionStore {
         return result.affectedRows == 1
     }
 
-    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was checked
-    /// against older credentials. When the account was deleted, the user is removed too and can have no session again.
+    /// Ends all sessions of a user except `spared`; with `credentialsVersion`, only those whose sign-in was verified
+    /// against older credentials. If the account was deleted, removes the user too, who can then have no session again.
     func revokeAll(
         of userID: UUID, except spared: UUID? = nil, below credentialsVersion: Int64? = nil, reason: RevocationReason,
         deadline: ContinuousClock.Instant?
@@ -114,10 +114,10 @@ extension SessionStore {
         }
     }
 
-    /// Seconds for which it is remembered that a user signed out everywhere: longer than any sign-in takes.
+    /// Seconds for which the service remembers that a user signed out everywhere: longer than any sign-in takes.
     static let signOutMemory: TimeInterval = 600
 
-    /// Ends all sessions of a user except `spared`. A sign-in that is under way gets no session either.
+    /// Ends all sessions of a user except `spared`. A sign-in in progress gets no session either.
     func signOut(_ userID: UUID, except spared: UUID?, deadline: ContinuousClock.Instant?) async throws {
         try await pool.withTransaction(deadline: deadline) { transaction in
             try await transaction.lockUser(userID)
@@ -129,7 +129,7 @@ extension SessionStore {
 }
 
 extension PostgresTransaction {
-    /// Ends the sessions of a user whom `lockUser` has locked.
+    /// Ends the sessions of a user. The caller has called `lockUser` for the user.
     fileprivate func endSessions(
         of userID: UUID, except spared: UUID?, below credentialsVersion: Int64? = nil, reason: RevocationReason,
         _ lifetimes: SessionStore.Lifetimes
@@ -148,7 +148,7 @@ extension PostgresTransaction {
 }
 
 extension PostgresQuery.Interpolation {
-    /// Adds the feed's entries of the sessions that were deleted by `ended`, the statement's common table expression.
+    /// Adds entries to the feed for the sessions that `ended`, the statement's common table expression, deleted.
     mutating func appendInterpolation(
         revocationsOfEnded reason: RevocationReason, _ lifetimes: SessionStore.Lifetimes
     ) {

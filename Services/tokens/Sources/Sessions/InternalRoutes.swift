@@ -3,7 +3,7 @@ import Foundation
 import Hummingbird
 import ServiceKit
 
-/// The routes for Gatehouse's other services. Each names the callers it accepts.
+/// The routes for Gatehouse's other services. Each route lists the callers that it accepts.
 struct InternalRoutes: Sendable {
     let store: SessionStore
     let feed: RevocationFeed
@@ -26,7 +26,7 @@ struct InternalRoutes: Sendable {
         router.internal(callers: "gateway").get("/keys", use: listKeys)
     }
 
-    /// Creates a session for a user whose credentials identity has checked.
+    /// Creates a session for a user whose credentials identity has verified.
     @Sendable func createSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let deadline = try context.workDeadline()
         let body = try await request.decode(CreateSessionRequest.self)
@@ -41,14 +41,14 @@ struct InternalRoutes: Sendable {
     }
 
     /// Ends a session that identity created and did not use: the user's credentials changed during the sign-in, or the
-    /// answer to the creation was lost.
+    /// response to the creation was lost.
     @Sendable func revokeUnusedSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         try await store.revoke(
             try context.uuid("id"), reason: .superseded, deadline: try context.workDeadline())
         return .empty()
     }
 
-    /// Notes that the session's user has proved again who they are.
+    /// Records that the session's user has authenticated again.
     @Sendable func renewAuthentication(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let id = try context.uuid("id")
         let deadline = try context.workDeadline()
@@ -60,7 +60,7 @@ struct InternalRoutes: Sendable {
         return .empty()
     }
 
-    /// They stand in every access token, whose readers take no empty text and no control characters.
+    /// Every access token contains the methods. Verifiers refuse empty texts and control characters.
     private static func check(_ methods: [AuthenticationMethod], field: String) throws(Problem) {
         let areWords = methods.allSatisfy { method in
             (1...32).contains(method.rawValue.utf8.count)
@@ -77,7 +77,7 @@ struct InternalRoutes: Sendable {
         return try .json(SessionList(sessions: sessions))
     }
 
-    /// Ends one of the user's sessions by the word of somebody who administers.
+    /// Ends one of the user's sessions on behalf of an administrator.
     @Sendable func endSession(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let isEnded = try await store.revoke(
             try context.uuid("session"), of: try context.uuid("id"), reason: .administrator,
@@ -105,12 +105,12 @@ struct InternalRoutes: Sendable {
         return .empty()
     }
 
-    /// What the operator's page shows of the keys: no key.
+    /// The states of the signing keys for the operator's page, without the keys themselves.
     @Sendable func listKeys(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         try .json(SigningKeyList(keys: signingKeys.states))
     }
 
-    /// The revocation feed, a long poll: `after` the cursor of the page before, `wait` in seconds.
+    /// The revocation feed, a long poll. `after` is the cursor of the previous page, `wait` is in seconds.
     @Sendable func revocations(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let end = try context.longPollEnd(of: request)
         return try .json(try await feed.page(after: request.uri.queryParameters.get("after"), waitingUntil: end))

@@ -24,8 +24,8 @@ struct SessionRoutes: Sendable {
         return .tokens(try await refresher.refresh(body.refreshToken, from: origin).json)
     }
 
-    /// Ends the session of the refresh token and that of the access token. Either alone is enough: the refresh token
-    /// counts also when the access token has expired.
+    /// Ends the session of the refresh token and the session of the access token. Either token alone is enough: the
+    /// refresh token counts even when the access token has expired.
     @Sendable func logout(_ request: Request, context: GatehouseRequestContext) async throws -> Response {
         let deadline = try context.workDeadline()
         let body = try await request.decode(LogoutRequest.self)
@@ -68,7 +68,7 @@ struct SessionRoutes: Sendable {
 }
 
 extension Refresher.Origin {
-    /// - Throws: `UNAVAILABLE` when nobody waits for the answer any more.
+    /// - Throws: `UNAVAILABLE` when the client no longer waits for the response.
     init(_ context: GatehouseRequestContext) throws(Problem) {
         guard context.isAnswerAwaited else { throw Problem(.unavailable) }
         self.init(
@@ -80,13 +80,13 @@ extension Refresher.Origin {
 extension GatehouseRequestContext {
     /// The deadline of the work on the request.
     ///
-    /// - Throws: `UNAVAILABLE` when the request's deadline has passed: nobody waits for the answer, so nothing is done.
+    /// - Throws: `UNAVAILABLE` when the request's deadline has passed, because the caller no longer waits.
     func workDeadline() throws(Problem) -> ContinuousClock.Instant {
         guard !deadline.hasPassed else { throw Problem(.unavailable) }
         return deadline.forDatabase
     }
 
-    /// The client's address as it is kept with the session.
+    /// The client's address as stored with the session.
     var ipAddress: String? { clientAddress.isEmpty ? nil : clientAddress }
 }
 
@@ -95,7 +95,7 @@ extension HTTPField.Name {
 }
 
 extension Response {
-    /// An answer that holds tokens: nobody may keep it, old proxies included (RFC 6749 §5.1).
+    /// A response with tokens, which no cache may store, old proxies included (RFC 6749 §5.1).
     static func tokens(_ json: String) -> Response {
         Response(
             status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store", .pragma: "no-cache"],
@@ -106,9 +106,9 @@ extension Response {
 extension SessionRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
-        // An erased user is answered as one who never was.
+        // An erased user gets the same error as an unknown one.
         case .userErased: Problem(.invalidCredentials)
-        // The credentials are right: a sign-in that begins now succeeds. So the client shall try again.
+        // The credentials are correct: a sign-in that begins now succeeds. So the client should retry.
         case .signedOut: Problem(.unavailable)
         case .idTaken: Problem.invalid("sessionID", "There is a session with this id.")
         }

@@ -2,8 +2,8 @@ import Contracts
 import Foundation
 import Postgres
 
-/// The sessions in PostgreSQL. A write that depends on what was read repeats it in the WHERE clause, so that it does
-/// nothing when the row has changed since.
+/// The sessions in PostgreSQL. A write that depends on a read repeats the read values in its WHERE clause, so that it
+/// does nothing when the row has changed since.
 struct SessionStore: Sendable {
     let pool: PostgresPool
     let lifetimes: Lifetimes
@@ -17,7 +17,7 @@ struct SessionStore: Sendable {
 
     /// Creates a session. If the user then has more than `limit`, the least recently used ones end.
     ///
-    /// - Parameter arrivedAt: when the request came. The sign-in is older than the request says by the time since then.
+    /// - Parameter arrivedAt: when the request arrived. The time since then adds to the sign-in's age in the request.
     /// - Throws: ``SessionRefusal``
     func create(
         _ token: RefreshToken, for request: CreateSessionRequest, arrivedAt: ContinuousClock.Instant, limit: Int,
@@ -27,8 +27,7 @@ struct SessionStore: Sendable {
         let methods = request.authenticationMethods?.map(\.rawValue) ?? []
         return try await pool.withTransaction(deadline: deadline) { transaction in
             let admittedAt = try await transaction.lockUser(user.id)
-            // PostgreSQL's clock was read before this one: a wait in between makes the sign-in look older, never
-            // younger.
+            // PostgreSQL's clock was read before this one. A wait in between makes the sign-in look older, never newer.
             let age = request.signInAge + (ContinuousClock.now - arrivedAt) / .seconds(1)
             let rows = try await transaction.commit(
                 after: """
@@ -90,7 +89,7 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// The user's sessions that have not expired, the one used last first.
+    /// The user's sessions that have not expired, the most recently used first.
     func list(
         of userID: UUID, current: UUID?, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> [Session] {
@@ -108,7 +107,7 @@ struct SessionStore: Sendable {
         }
     }
 
-    /// Stores a newer snapshot of a user. One that is older, or of a user who has no sessions here, changes nothing.
+    /// Stores a newer snapshot of a user. An older snapshot, or one of a user without sessions, changes nothing.
     func update(_ snapshot: UserSnapshot, deadline: ContinuousClock.Instant?) async throws {
         let user = try UserRecord(snapshot.user)
         try await pool.query(
@@ -121,10 +120,9 @@ struct SessionStore: Sendable {
 }
 
 extension PostgresTransaction {
-    /// Locks a user until the transaction ends: sessions of one user are created and ended by one transaction at a
-    /// time.
+    /// Locks a user until the transaction ends. So only one transaction at a time creates or ends sessions of the user.
     ///
-    /// - Returns: PostgreSQL's clock once the lock was acquired.
+    /// - Returns: PostgreSQL's clock after the lock was acquired.
     @discardableResult
     func lockUser(_ id: UUID) async throws(PostgresError) -> Date {
         try await query(
@@ -135,22 +133,22 @@ extension PostgresTransaction {
     }
 }
 
-/// When the user of a session last proved who they are, and how.
+/// When and how the user of a session last authenticated.
 struct SessionAuthentication: Sendable, Equatable {
     /// By PostgreSQL's clock.
     var time: Date
-    /// As in the claim `amr`; empty where it is not known.
+    /// As in the claim `amr`; empty if unknown.
     var methods: [String]
 }
 
 extension SessionAuthentication {
-    /// The columns of `session`. A session without a time of its own was proved when it was made.
+    /// The columns of `session`. In a session without `authenticated_at`, the user authenticated at its creation.
     static let columns =
         "COALESCE(session.authenticated_at, session.created_at), session.authentication_methods"
 }
 
-/// What an answer with tokens is made from: the session's expiry and last proof, its user, and PostgreSQL's clock at
-/// that statement.
+/// The data for a response with tokens: the session's expiry and last authentication, its user, and PostgreSQL's clock
+/// in the same statement.
 struct SessionGrant: Sendable, Equatable {
     var sessionID: UUID
     var now: Date
@@ -160,37 +158,34 @@ struct SessionGrant: Sendable, Equatable {
     var user: UserRecord
 }
 
-/// A session as it is kept, with its user, and PostgreSQL's clock in the same statement.
+/// A stored session with its user, and PostgreSQL's clock in the same statement.
 struct SessionRecord: Sendable {
-    /// What the rules of rotation decide by.
     var state: SessionState
     /// The current token, sealed so that only its predecessor opens it; `nil` before the first rotation.
     var sealedCurrent: [UInt8]?
-    /// What an answer with tokens is made from.
     var grant: SessionGrant
 }
 
-/// What is kept of a user beside their sessions: the claims of access tokens, and the whole user as JSON for the
-/// answer.
+/// A stored user: the claims of access tokens, and the whole user as JSON for responses.
 struct UserRecord: Sendable, Equatable {
     var id: UUID
     var role: String
     var storeIDs: [String]
     var email: String?
-    /// Whether the user has proved that the address is theirs.
+    /// Whether the user's address is verified.
     var isEmailVerified: Bool
-    /// The contract's `User` as JSON, which clients are given as it is.
+    /// The contract's `User` as JSON, which clients receive unchanged.
     var profile: String
 }
 
 extension UserRecord {
-    /// The columns of `users` but `id`. Whether the address is verified is read from the profile: it has no column.
+    /// The columns of `users` except `id`. The profile says whether the address is verified; no column does.
     static let columns = """
         users.role, users.store_ids, users.email,
         users.email IS NOT NULL AND COALESCE((users.profile::json ->> 'emailVerified')::boolean, false), users.profile
         """
 
-    /// - Parameter first: the place of the first of ``columns`` in the row.
+    /// - Parameter first: the index of the first of ``columns`` in the row.
     init(id: UUID, row: PostgresRow, from first: Int) throws(PostgresError) {
         self.init(
             id: id, role: try row.decode(column: first), storeIDs: try row.decode(column: first + 1),
@@ -207,9 +202,9 @@ extension UserRecord {
 }
 
 extension SessionStore {
-    /// Notes that the user of a living session has proved now who they are.
+    /// Records that the user of a live session has authenticated now.
     ///
-    /// Access tokens that are out already keep telling of the proof before; the next refresh tells of this one.
+    /// Access tokens that were issued before keep the earlier time. The next refresh issues a token with the new one.
     ///
     /// - Returns: `false` when the user has no such session.
     func renewAuthentication(
@@ -269,7 +264,7 @@ extension SessionStore {
 
     /// Reads a session with its user.
     ///
-    /// - Returns: `nil` when there is no such session.
+    /// - Returns: `nil` when no such session exists.
     func read(_ id: UUID, deadline: ContinuousClock.Instant?) async throws(PostgresError) -> SessionRecord? {
         let rows = try await pool.query(
             """
@@ -304,7 +299,7 @@ extension SessionStore {
 
     /// Counts a late replay of the current token's predecessor, once for each generation.
     ///
-    /// - Returns: `false` when the row is no longer as it was read.
+    /// - Returns: `false` when the row has changed since it was read.
     func countLateReplay(
         of id: UUID, generation: Int32, deadline: ContinuousClock.Instant?
     ) async throws(PostgresError) -> Bool {

@@ -4,19 +4,19 @@ import Contracts
 import Foundation
 import Logging
 
-/// Issues the tokens of an answer: signs the access token, and sets what expires when, by PostgreSQL's clock.
+/// Issues the tokens of a response: signs the access token, and sets expiry times by PostgreSQL's clock.
 struct TokenIssuer: Sendable {
     let keys: SigningKeyStore
     let issuer: String
     let audience: String
     let clientID: String
-    /// Seconds. Each access token lives up to 5 % less, at random: clients that signed in during the same minute then
-    /// do not all refresh in the same minute.
+    /// Seconds. Each access token lives up to 5 % less, at random, so that clients that signed in during the same
+    /// minute do not all refresh in the same minute.
     let accessLifetime: Int64
     let logger: Logger
 
-    /// - Throws: `UNAVAILABLE` when OpenSSL cannot sign. The rotation is committed: the client asks again with the
-    ///   token before, and gets the answer then.
+    /// - Throws: `UNAVAILABLE` when OpenSSL cannot sign. The rotation is already committed, so the client retries with
+    ///   the predecessor and gets the tokens then.
     func issue(_ refreshToken: RefreshToken, for grant: SessionGrant) throws(Problem) -> IssuedTokens {
         let issuedAt = Int64(grant.now.timeIntervalSince1970.rounded(.down))
         let refreshExpiresAt = Int64(grant.expiresAt.timeIntervalSince1970.rounded(.down))
@@ -46,7 +46,7 @@ struct TokenIssuer: Sendable {
     }
 }
 
-/// An answer with tokens. Times are seconds since 1970.
+/// The tokens of a response. Times are seconds since 1970.
 struct IssuedTokens: Sendable {
     var sessionID: UUID
     var accessToken: String
@@ -63,9 +63,9 @@ struct IssuedTokens: Sendable {
     var refreshExpiresIn: Int64 { refreshExpiresAt - issuedAt }
 }
 
-/// The contract's `AuthResponse`, written without an encoder. The user is kept as JSON, and nothing else in the answer
-/// needs escaping. With an encoder every refresh would decode and encode the user, which costs as much as a database
-/// round trip.
+/// The contract's `AuthResponse`, written without an encoder. The user is stored as JSON, and nothing else in the
+/// response needs escaping. An encoder would decode and encode the user at every refresh, which costs as much as a
+/// database round trip.
 extension IssuedTokens {
     var json: String {
         let end = UTCTime(secondsSince1970: expiresAt).rfc3339
@@ -87,8 +87,8 @@ extension IssuedTokens {
 }
 
 extension UUID {
-    /// A random identifier (RFC 9562 §5.4). `UUID()` would do, but opens the system's random device each time, which
-    /// costs more than all other claims of an access token.
+    /// A random identifier (RFC 9562 §5.4). `UUID()` opens the system's random device each time, which costs more than
+    /// all other claims of an access token.
     static func random() -> UUID {
         var halves = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
         return withUnsafeMutableBytes(of: &halves) { bytes in
